@@ -1,0 +1,106 @@
+/**
+ * The error vocabulary (contract.md "Errors", serving.md §5.5): one class per thing that can go wrong, built from
+ * structured data: `errors/request.ts` (the request is at fault), `errors/run.ts` (a script, tool, runner or upstream),
+ * `errors/provider.ts` (a model provider). Each has a stable `code`, an HTTP status, a `detail` that is safe for the caller, `members` (the
+ * extension members of its problem document) and `operator` (facts for the log only).
+ */
+
+/** The plain form of an error: what records, journals and streams carry. JSON-safe. */
+export interface ErrorData {
+  code: string;
+  status: number;
+  title: string;
+  detail: string;
+  /** Extension members of the problem document, e.g. `{allowed: ["GET"]}`. */
+  members: Record<string, unknown>;
+  /** Seconds for `Retry-After`, where waiting helps. */
+  retry_after_s?: number;
+}
+
+/** An RFC 9457 problem document, as sent on the wire. */
+export interface Problem extends Record<string, unknown> {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: string;
+  request_id: string;
+}
+
+export class HullError extends Error {
+  readonly data: ErrorData;
+  /** Facts for the operator's log; never sent to a caller. */
+  readonly operator: Record<string, unknown>;
+
+  constructor(data: ErrorData, operator: Record<string, unknown> = {}) {
+    super(data.detail);
+    this.name = data.code;
+    this.data = data;
+    this.operator = operator;
+  }
+
+  get code(): string {
+    return this.data.code;
+  }
+
+  get status(): number {
+    return this.data.status;
+  }
+}
+
+interface Description {
+  detail: string;
+  members?: Record<string, unknown>;
+  retry_after_s?: number | undefined;
+  operator?: Record<string, unknown>;
+}
+
+/** Makes one class of the vocabulary. `describe` turns the structured data into text and members. */
+export function define<D>(code: string, status: number, title: string, describe: (data: D) => Description) {
+  return class extends HullError {
+    static readonly code: string = code;
+    static readonly status: number = status;
+
+    constructor(data: D) {
+      const d = describe(data);
+      super(
+        {
+          code,
+          status,
+          title,
+          detail: d.detail,
+          members: d.members ?? {},
+          ...(d.retry_after_s === undefined ? {} : { retry_after_s: d.retry_after_s }),
+        },
+        d.operator,
+      );
+    }
+  };
+}
+
+export const Internal = define<{ cause: string }>("internal", 500, "Internal error", (d) => ({
+  detail: "Something went wrong inside Hull. The log has the details under this request id.",
+  operator: { cause: d.cause },
+}));
+
+/** The error's plain form; anything outside the vocabulary becomes `internal`, its cause kept for the log only. */
+export function toHullError(error: unknown): HullError {
+  if (error instanceof HullError) return error;
+  const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return new Internal({ cause });
+}
+
+/** Projects an error to RFC 9457 (serving.md §5.5). */
+export function toProblem(data: ErrorData, requestId: string): Problem {
+  return {
+    ...data.members,
+    type: `urn:hull:problem:${data.code}`,
+    title: data.title,
+    status: data.status,
+    detail: data.detail,
+    instance: `urn:hull:request:${requestId}`,
+    code: data.code,
+    request_id: requestId,
+  };
+}

@@ -1,0 +1,187 @@
+/** Errors of the request itself, and of a deployment that cannot take requests yet. */
+import { define } from "../errors.ts";
+
+const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
+
+// 400
+export const BadRequest = define<{ detail: string }>("bad_request", 400, "Bad request", (d) => d);
+export const MalformedJson = define<{ offset?: number; reason: string }>(
+  "malformed_json",
+  400,
+  "Malformed JSON",
+  (d) => ({
+    detail: `The body is not valid JSON: ${d.reason}.`,
+    members: d.offset === undefined ? {} : { offset: d.offset },
+  }),
+);
+export const MalformedMultipart = define<{ reason: string }>(
+  "malformed_multipart",
+  400,
+  "Malformed multipart body",
+  (d) => ({ detail: `The multipart body cannot be read: ${d.reason}.` }),
+);
+export const BadEncoding = define<{ what: string }>("bad_encoding", 400, "Bad text encoding", (d) => ({
+  detail: `${d.what} is not valid UTF-8.`,
+}));
+
+// 401, 403
+export const Unauthenticated = define<{ reason: string }>(
+  "unauthenticated",
+  401,
+  "Not authenticated",
+  (d) => ({
+    detail: `${d.reason} Send the header "Authorization: Bearer <key>".`,
+  }),
+);
+export const Forbidden = define<{ scope: string }>("forbidden", 403, "Scope missing", (d) => ({
+  detail: `This key lacks the scope "${d.scope}".`,
+  members: { scope: d.scope },
+}));
+export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
+  detail: `Requests for host "${d.host}" are refused. Use localhost, 127.0.0.1 or [::1], or list it in allowed_hosts.`,
+}));
+export const OriginNotAllowed = define<{ origin: string | null }>(
+  "origin_not_allowed",
+  403,
+  "Origin not allowed",
+  (d) => ({
+    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused without a key. List the origin in allowed_origins to permit it.`,
+  }),
+);
+
+// 404, 405, 406, 408, 409
+export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
+  detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
+}));
+export const SkillNotFound = define<{ slug: string; near: string[] }>(
+  "skill_not_found",
+  404,
+  "Skill not found",
+  (d) => ({
+    detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
+    members: { near: d.near },
+  }),
+);
+export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => ({
+  detail: `There is no file "${d.id}", or it has expired.`,
+}));
+export const ExecutionNotFound = define<{ id: string }>(
+  "execution_not_found",
+  404,
+  "Execution not found",
+  (d) => ({ detail: `There is no execution "${d.id}", or it has expired.` }),
+);
+export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
+  "method_not_allowed",
+  405,
+  "Method not allowed",
+  (d) => ({
+    detail: `${d.method} is not supported here; use ${d.allowed.join(", ")}.`,
+    members: { allowed: d.allowed },
+  }),
+);
+export const NotAcceptable = define<{ accepted: string[] }>("not_acceptable", 406, "Not acceptable", (d) => ({
+  detail: `This route answers ${d.accepted.join(", ")} only.`,
+  members: { accepted: d.accepted },
+}));
+export const RequestTimeout = define<{ timeout_ms: number }>(
+  "request_timeout",
+  408,
+  "Request body too slow",
+  (d) => ({
+    detail: `No byte of the body arrived for ${d.timeout_ms} ms.`,
+    members: { timeout_ms: d.timeout_ms },
+  }),
+);
+export const SlugTaken = define<{ slug: string; by: string }>("slug_taken", 409, "Slug taken", (d) => ({
+  detail: `"${d.slug}" is already served by ${d.by}.`,
+}));
+export const ExecutionConflict = define<{ id: string }>(
+  "execution_conflict",
+  409,
+  "Execution conflict",
+  (d) => ({ detail: `Execution "${d.id}" exists with a different specification.` }),
+);
+
+// 413, 415, 416
+export const BodyTooLarge = define<{ limit: number }>("body_too_large", 413, "Body too large", (d) => ({
+  detail: `The body is larger than the ${d.limit} bytes allowed here.`,
+  members: { limit: d.limit },
+}));
+export const UnsupportedMediaType = define<{ type: string; accepted: string[] }>(
+  "unsupported_media_type",
+  415,
+  "Unsupported media type",
+  (d) => ({
+    detail: `"${d.type}" is not accepted; send ${d.accepted.join(", ")}.`,
+    members: { accepted: d.accepted },
+  }),
+);
+export const RangeNotSatisfiable = define<{ size: number }>(
+  "range_not_satisfiable",
+  416,
+  "Range not satisfiable",
+  (d) => ({ detail: `The resource has ${d.size} bytes.`, members: { size: d.size } }),
+);
+
+// 422
+export const InputRequired = define<{ hint: string }>("input_required", 422, "Input required", (d) => ({
+  detail: `This skill needs input. ${d.hint}`,
+}));
+export const InputInvalid = define<{ reason: string; errors?: { path: string; message: string }[] }>(
+  "input_invalid",
+  422,
+  "Input invalid",
+  (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
+);
+export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
+  detail: `This skill needs a file. ${d.hint}`,
+}));
+export const InputSchemaMismatch = define<{ errors: { pointer: string; message: string }[] }>(
+  "input_schema_mismatch",
+  422,
+  "Input does not match the schema",
+  (d) => ({ detail: "The input does not match the skill's input_schema.", members: { errors: d.errors } }),
+);
+export const IdempotencyKeyReused = define<{ key: string }>(
+  "idempotency_key_reused",
+  422,
+  "Idempotency key reused",
+  () => ({ detail: "This Idempotency-Key was used within 24 hours with a different body." }),
+);
+export const BundleInvalid = define<{ reason: string }>("bundle_invalid", 422, "Bundle invalid", (d) => ({
+  detail: `The bundle is refused: ${d.reason}.`,
+}));
+
+// 429
+export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({
+  detail: "This key has used up its rate.",
+  retry_after_s: d.retry_after_s,
+}));
+export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_after_s: number }>(
+  "concurrency_limited",
+  429,
+  "Too many simultaneous runs",
+  (d) => ({
+    detail: `${d.skill} runs at most ${d.limit} times at once and its queue is full.`,
+    members: { limit: d.limit },
+    retry_after_s: d.retry_after_s,
+  }),
+);
+
+// 503
+export const AuthNotConfigured = define<Record<string, never>>(
+  "auth_not_configured",
+  503,
+  "No key configured",
+  () => ({
+    detail:
+      "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
+  }),
+);
+export const CatalogMissing = define<Record<string, never>>(
+  "catalog_missing",
+  503,
+  "Nothing published",
+  () => ({ detail: "No skills have been published to this deployment yet.", retry_after_s: 2 }),
+);

@@ -1,0 +1,158 @@
+/** Errors of scripts, tools, the runner and upstreams. */
+import { define } from "../errors.ts";
+
+// 499: in logs, metrics and execution state only, never sent
+export const ClientClosedRequest = define<Record<string, never>>(
+  "client_closed_request",
+  499,
+  "Client closed the request",
+  () => ({ detail: "The client went away before the answer was complete." }),
+);
+
+// 500
+export const ScriptFailed = define<{ exit_code: number; stdout: string; stderr: string }>(
+  "script_failed",
+  500,
+  "Script failed",
+  (d) => ({
+    detail: `The script ended with exit code ${d.exit_code}.`,
+    members: { exit_code: d.exit_code, stderr: d.stderr, stdout: d.stdout },
+  }),
+);
+export const ScriptKilled = define<{ signal: string; stderr: string }>(
+  "script_killed",
+  500,
+  "Script killed",
+  (d) => ({
+    detail: `The script was ended by ${d.signal}.`,
+    members: { signal: d.signal, stderr: d.stderr },
+  }),
+);
+export const OutOfMemory = define<Record<string, never>>("out_of_memory", 500, "Out of memory", () => ({
+  detail: "The process used more memory than it may and was ended.",
+}));
+export const CommandNotFound = define<{ command: string }>(
+  "command_not_found",
+  500,
+  "Command not found",
+  (d) => ({
+    detail: `The command "${d.command}" does not exist in the skill's folder or on the runner's PATH.`,
+    members: { command: d.command },
+  }),
+);
+export const SpawnFailed = define<{ command: string; reason: string }>(
+  "spawn_failed",
+  500,
+  "Process could not start",
+  (d) => ({
+    detail: `The command "${d.command}" could not be started: ${d.reason}.`,
+    members: { command: d.command },
+  }),
+);
+export const OutputInvalidJson = define<{ position?: number; reason: string }>(
+  "output_invalid_json",
+  500,
+  "Output is not JSON",
+  (d) => ({
+    detail: `The skill declares output: json, but its output is not valid JSON: ${d.reason}.`,
+    members: d.position === undefined ? {} : { position: d.position },
+  }),
+);
+export const OutputMissing = define<Record<string, never>>("output_missing", 500, "Output missing", () => ({
+  detail: "The skill declares output: file, but left no file in HULL_OUTPUT_DIR or at HULL_OUTPUT_FILE.",
+}));
+export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
+  detail: `The output is larger than the ${d.limit} bytes allowed.`,
+  members: { limit: d.limit },
+}));
+// 502: upstreams and the runner
+export const UpstreamUnreachable = define<{ skill: string; cause: string }>(
+  "upstream_unreachable",
+  502,
+  "Upstream unreachable",
+  (d) => ({
+    detail: `The upstream of skill "${d.skill}" cannot be reached.`,
+    operator: { cause: d.cause },
+  }),
+);
+export const UpstreamRedirectRefused = define<{ skill: string }>(
+  "upstream_redirect_refused",
+  502,
+  "Upstream redirect refused",
+  (d) => ({ detail: `The upstream of skill "${d.skill}" answered with a redirect.` }),
+);
+export const UpstreamBodyTruncated = define<{ skill: string }>(
+  "upstream_body_truncated",
+  502,
+  "Upstream answer truncated",
+  (d) => ({ detail: `The upstream of skill "${d.skill}" broke off its answer.` }),
+);
+export const RunnerProtocolError = define<{ reason: string }>(
+  "runner_protocol_error",
+  502,
+  "Runner answer unreadable",
+  (d) => ({ detail: "The runner's answer cannot be used.", operator: { reason: d.reason } }),
+);
+export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
+  detail: `The runner lost execution "${d.id}" before it was finished; whether it took effect is unknown. It was not run again.`,
+  members: { execution_id: d.id },
+}));
+
+// 503
+export const ProxyNotConfigured = define<{ variable: string }>(
+  "proxy_not_configured",
+  503,
+  "Proxy not configured",
+  (d) => ({
+    detail: `The variable ${d.variable} is not set.`,
+    members: { variable: d.variable },
+  }),
+);
+export const RunnerUnavailable = define<{ cause: string }>(
+  "runner_unavailable",
+  503,
+  "Runner unavailable",
+  (d) => ({
+    detail: "The service that runs scripts and tools cannot be reached. `hull doctor` tells what is wrong.",
+    retry_after_s: 2,
+    operator: { cause: d.cause },
+  }),
+);
+export const RunnerBusy = define<{ retry_after_s: number }>("runner_busy", 503, "Runner busy", (d) => ({
+  detail: "All places of the runner and of its queue are taken.",
+  retry_after_s: d.retry_after_s,
+}));
+export const RunnerDraining = define<{ retry_after_s: number }>(
+  "runner_draining",
+  503,
+  "Runner shutting down",
+  (d) => ({ detail: "The runner is shutting down and takes no new work.", retry_after_s: d.retry_after_s }),
+);
+// 504
+export const ScriptTimeout = define<{ timeout_ms: number; stdout: string; stderr: string }>(
+  "script_timeout",
+  504,
+  "Script timed out",
+  (d) => ({
+    detail: `The script did not end within ${d.timeout_ms} ms and was stopped.`,
+    members: { timeout_ms: d.timeout_ms, stderr: d.stderr, stdout: d.stdout },
+  }),
+);
+export const UpstreamTimeout = define<{ skill: string; timeout_ms: number }>(
+  "upstream_timeout",
+  504,
+  "Upstream timed out",
+  (d) => ({
+    detail: `The upstream of skill "${d.skill}" did not answer within ${d.timeout_ms} ms.`,
+    members: { timeout_ms: d.timeout_ms },
+  }),
+);
+export const DeadlineExceeded = define<{ timeout_ms: number; during: string }>(
+  "deadline_exceeded",
+  504,
+  "Deadline exceeded",
+  (d) => ({
+    detail: `The request did not finish within ${d.timeout_ms} ms; under way was ${d.during}.`,
+    members: { timeout_ms: d.timeout_ms, during: d.during },
+  }),
+);

@@ -1,0 +1,175 @@
+/**
+ * What a served skill is: the normalised manifest (serving.md §2), the skill record and the catalog (serving.md §1).
+ * The build writes these; the Worker trusts them after one zod parse at the registry's boundary.
+ */
+
+export const MODES = ["script", "static-file", "proxy", "llm"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** Model providers a skill may name; `src/model/providers.ts` says how each is reached. */
+export const PROVIDERS = [
+  "anthropic",
+  "openai",
+  "xai",
+  "google",
+  "deepseek",
+  "openrouter",
+  "huggingface",
+  "ollama",
+  "local",
+  "workers-ai",
+  "mock",
+] as const;
+export type ProviderName = (typeof PROVIDERS)[number];
+
+export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array", "object"] as const;
+export type ParameterType = (typeof PARAMETER_TYPES)[number];
+export type ScalarType = "string" | "number" | "integer" | "boolean";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** One declared argument of a tool, in declaration order. */
+export interface ToolParameter {
+  name: string;
+  description: string;
+  required: boolean;
+  type: ParameterType;
+  enum?: Json[];
+  /** Member type, present exactly when `type` is `array`. */
+  items?: ScalarType;
+}
+
+/** A tool of an llm skill: a command that the runner starts. */
+export interface CommandTool {
+  name: string;
+  description: string;
+  command: string[];
+  parameters: ToolParameter[];
+}
+
+export interface ModelTarget {
+  provider: ProviderName;
+  /** `null`: the provider's default model. */
+  model: string | null;
+}
+
+export interface ProxySettings {
+  url: string;
+  /** `null`: the caller's own method. */
+  method: string | null;
+  headers: { [name: string]: string };
+  forward_headers: string[];
+  return_headers: string[];
+}
+
+/** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
+export interface Manifest {
+  name: string;
+  slug: string;
+  description: string;
+  mode: Mode;
+  /** Exact path, e.g. `/skills/hello`. */
+  route: string;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  input: "text" | "file" | "none";
+  /** Accepted media types, `type/*` allowed; empty = any. */
+  input_mime: string[];
+  input_schema?: JsonObject;
+  output: "text" | "json" | "file";
+  output_mime?: string;
+  timeout_ms: number;
+  idle_timeout_ms: number;
+  deadline_ms: number;
+  max_input_bytes?: number;
+  max_output_bytes?: number;
+  concurrency?: number;
+  /** Environment variables opted in for tools and `run`. Provider keys never appear here. */
+  tool_env: string[];
+  run?: string[];
+  serve?: string;
+  proxy?: ProxySettings;
+  llm?: {
+    target: ModelTarget;
+    fallback: ModelTarget[];
+    tools: CommandTool[];
+    max_tokens: number;
+    max_tool_rounds: number;
+    max_tool_output_bytes: number;
+  };
+  license?: string;
+  compatibility?: string;
+  metadata?: JsonObject;
+  allowed_tools?: string[];
+  /** Unknown frontmatter keys, kept as they came. */
+  extra: JsonObject;
+}
+
+export interface BundledFile {
+  path: string;
+  /** Bytes. */
+  size: number;
+  mode: 0o644 | 0o755;
+  sha256: string;
+}
+
+/** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
+export interface SkillRecord {
+  format: 1;
+  manifest: Manifest;
+  /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
+  body: string;
+  files: BundledFile[];
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  pack: string | null;
+}
+
+/** What `GET /skills` shows of a skill (serving.md §5.1); `version` is the skill digest. */
+export interface Card {
+  name: string;
+  slug: string;
+  description: string;
+  mode: Mode;
+  method: string;
+  route: string;
+  input: string;
+  output: string;
+  inputMime?: string[];
+  outputMime?: string;
+  tools?: string[];
+  version: string;
+  stale?: true;
+}
+
+/** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */
+export interface Catalog {
+  format: 1;
+  cards: Card[];
+}
+
+/** KV `catalog:current`. */
+export interface CatalogPointer {
+  id: string;
+  previous: string | null;
+  /** RFC 3339. */
+  published_at: string;
+}
+
+/** One finding about a skill folder; the same shape everywhere (serving.md §1). */
+export interface Diagnostic {
+  level: "error" | "warning" | "info";
+  /** Stable. */
+  code: string;
+  /** Folder name of the skill. */
+  skill: string;
+  /** Path relative to the root. */
+  file: string;
+  line?: number;
+  column?: number;
+  /** Dotted path of the field, e.g. `tools[0].parameters[1].type`. */
+  field?: string;
+  /** The offending value as JSON text, at most 200 characters. */
+  value?: string;
+  message: string;
+  hint?: string;
+}

@@ -1,0 +1,258 @@
+/**
+ * The protocol between Worker and runner (serving.md §6.1): shapes, frames and tickets, used and validated on both
+ * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
+ */
+import * as z from "zod";
+
+/** Version of this protocol; both sides refuse another. */
+export const PROTOCOL_VERSION = 1;
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+/** Execution and request ids: what a file name and a header can hold. */
+const id = z.string().regex(/^[A-Za-z0-9._-]{1,128}$/);
+
+/** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
+export const executionSpec = z.strictObject({
+  version: z.literal(PROTOCOL_VERSION),
+  /** Idempotent: the same id with the same spec attaches to the same execution. */
+  id,
+  request_id: id,
+  /** Slug of the skill, for `HULL_SKILL` and the per-skill limit. */
+  skill: z.string().min(1).max(256),
+  /** Pack digest of the skill's files. */
+  digest,
+  argv: z.array(z.string()).min(1).max(4096),
+  /** Values of opted-in `tool_env` names. Never written to journal or log. */
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()),
+  timeout_ms: z.int().min(1).max(2147483647),
+  grace_ms: z.int().min(0).max(600000),
+  limits: z.strictObject({
+    /** Cap of stdout, and of all output files together. */
+    max_output_bytes: z.int().min(1),
+    /** Most simultaneous runs of this skill. */
+    concurrency: z.int().min(1).optional(),
+  }),
+  /**
+   * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
+   * HULL_INPUT_FILE. `none`: empty stdin. Files may accompany `stdin` too.
+   */
+  input: z.strictObject({
+    mode: z.enum(["stdin", "file", "none"]),
+    /** Media type and client file name of the first file. */
+    mime: z.string().max(256).optional(),
+    filename: z.string().max(1024).optional(),
+  }),
+  /** `file`: output files are sent as type 4 and 5 frames after the process ends. */
+  output: z.enum(["text", "json", "file"]),
+  /** Keep running when the connection is lost (idempotent and asynchronous calls). */
+  detach: z.boolean(),
+});
+export type ExecutionSpec = z.infer<typeof executionSpec>;
+
+/** What the runner did with an execution, not the signal it saw (serving.md §6.2). */
+export const CAUSES = [
+  "exit",
+  "timed_out",
+  "cancelled",
+  "out_of_memory",
+  "signal",
+  "output_too_large",
+  "command_not_found",
+  "spawn_failed",
+  "lost",
+] as const;
+
+const startedStatus = z.object({
+  kind: z.literal("started"),
+  /** Time spent in the queue. */
+  queue_ms: z.number(),
+});
+const endedStatus = z.object({
+  kind: z.literal("ended"),
+  cause: z.enum(CAUSES),
+  exit_code: z.int().nullable(),
+  /** Name of the signal that ended the process, e.g. `SIGKILL`. */
+  signal: z.string().nullable(),
+  /** For `spawn_failed`: the system's code, e.g. `EACCES`. */
+  reason: z.string().optional(),
+  duration_ms: z.number(),
+  stdout_bytes: z.int(),
+  stderr_bytes: z.int(),
+  stderr_truncated: z.boolean(),
+});
+/** Payload of a type 3 frame; `ended` is the last frame of a body. */
+export const statusFrame = z.discriminatedUnion("kind", [startedStatus, endedStatus]);
+export type StatusFrame = z.infer<typeof statusFrame>;
+export type EndedStatus = z.infer<typeof endedStatus>;
+
+/** Payload of a type 4 frame: the file whose bytes follow as type 5 frames. */
+export const fileFrame = z.object({ filename: z.string(), size: z.int(), sha256: digest });
+export type FileFrame = z.infer<typeof fileFrame>;
+
+/** JSON body of every refusal of the runner. */
+export const refusal = z.object({
+  code: z.enum([
+    "bad_request",
+    "unauthenticated",
+    "not_found",
+    "execution_not_found",
+    "execution_conflict",
+    "execution_lost",
+    "bundle_missing",
+    "bundle_invalid",
+    "runner_busy",
+    "runner_draining",
+    "concurrency_limited",
+    "client_closed_request",
+    "internal",
+  ]),
+  detail: z.string(),
+  retry_after_s: z.number().optional(),
+});
+export type Refusal = z.infer<typeof refusal>;
+
+export const FRAME = { stdout: 1, stderr: 2, status: 3, file: 4, fileBytes: 5, heartbeat: 6 } as const;
+export type FrameType = (typeof FRAME)[keyof typeof FRAME];
+/** Longest payload of one frame; writers split longer ones. */
+export const MAX_FRAME_BYTES = 64 * 1024;
+/** Silence after which the runner sends a heartbeat, and the multiple after which the Worker gives up on it. */
+export const HEARTBEAT_MS = 5000;
+
+export interface Frame {
+  type: FrameType;
+  payload: Uint8Array;
+}
+
+/** One frame on the wire: `u8 type, u32 length (big endian), payload`. */
+export function encodeFrame(type: FrameType, payload: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(5 + payload.length);
+  bytes[0] = type;
+  new DataView(bytes.buffer).setUint32(1, payload.length);
+  bytes.set(payload, 5);
+  return bytes;
+}
+
+export function encodeJsonFrame(type: FrameType, value: StatusFrame | FileFrame): Uint8Array {
+  return encodeFrame(type, new TextEncoder().encode(JSON.stringify(value)));
+}
+
+const EMPTY = new Uint8Array(0);
+
+/**
+ * Cuts a byte stream into frames, whatever the chunk boundaries. `push` answers the frames completed by a chunk;
+ * `pending` tells whether a frame is incomplete (a body that ends so was cut). An unknown type or an over-long frame
+ * is a `RangeError`.
+ */
+export class FrameDecoder {
+  #buffer: Uint8Array = EMPTY;
+
+  push(chunk: Uint8Array): Frame[] {
+    let data = chunk;
+    if (this.#buffer.length > 0) {
+      data = new Uint8Array(this.#buffer.length + chunk.length);
+      data.set(this.#buffer);
+      data.set(chunk, this.#buffer.length);
+    }
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const frames: Frame[] = [];
+    let at = 0;
+    while (data.length - at >= 5) {
+      const type = frameType(view.getUint8(at));
+      const length = view.getUint32(at + 1);
+      if (length > MAX_FRAME_BYTES) throw new RangeError(`frame of ${length} bytes`);
+      if (data.length - at - 5 < length) break;
+      frames.push({ type, payload: data.subarray(at + 5, at + 5 + length) });
+      at += 5 + length;
+    }
+    this.#buffer = at === data.length ? EMPTY : data.slice(at);
+    return frames;
+  }
+
+  get pending(): boolean {
+    return this.#buffer.length > 0;
+  }
+}
+
+function frameType(value: number): FrameType {
+  for (const type of Object.values(FRAME)) if (type === value) return type;
+  throw new RangeError(`frame type ${value}`);
+}
+
+/** What a ticket permits: one execution with exactly this spec, one bundle, or cancelling one request. */
+export type TicketSubject = `execution:${string}` | `bundle:${string}` | `request:${string}`;
+
+const ticketPayload = z.object({
+  sub: z.string(),
+  /** SHA-256 (hex) of the spec JSON for `POST /v1/executions`, else "". */
+  spec: z.string(),
+  /** Unix time in seconds. */
+  exp: z.number(),
+});
+
+/** A ticket is good for this long after it is signed. */
+export const TICKET_TTL_S = 60;
+
+/** Imports the runner secret (any string of 32 or more characters) as an HMAC key. */
+export function importTicketKey(secret: string): Promise<CryptoKey> {
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  return crypto.subtle.importKey("raw", new TextEncoder().encode(secret), algorithm, false, [
+    "sign",
+    "verify",
+  ]);
+}
+
+/** Signs a short-lived ticket: `base64url(payload).base64url(HMAC-SHA256(payload))`. */
+export async function signTicket(
+  key: CryptoKey,
+  subject: TicketSubject,
+  spec: string,
+  nowMs: number,
+): Promise<string> {
+  const payload = JSON.stringify({
+    sub: subject,
+    spec: spec === "" ? "" : await sha256Hex(spec),
+    exp: Math.floor(nowMs / 1000) + TICKET_TTL_S,
+  });
+  const bytes = new TextEncoder().encode(payload);
+  const mac = await crypto.subtle.sign("HMAC", key, bytes);
+  return `${base64Url(bytes)}.${base64Url(new Uint8Array(mac))}`;
+}
+
+/** Whether the ticket is genuine, unexpired and for this subject and spec. Constant-time in the MAC. */
+export async function verifyTicket(
+  key: CryptoKey,
+  ticket: string,
+  subject: TicketSubject,
+  spec: string,
+  nowMs: number,
+): Promise<boolean> {
+  const [payloadText, macText] = ticket.split(".");
+  if (payloadText === undefined || macText === undefined) return false;
+  const bytes = fromBase64Url(payloadText);
+  const mac = fromBase64Url(macText);
+  if (bytes === null || mac === null || !(await crypto.subtle.verify("HMAC", key, mac, bytes))) return false;
+  const payload = ticketPayload.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
+  if (!payload.success || payload.data.sub !== subject || payload.data.exp * 1000 < nowMs) return false;
+  return payload.data.spec === (spec === "" ? "" : await sha256Hex(spec));
+}
+
+/** SHA-256 of the text's UTF-8 bytes, in hex. */
+export async function sha256Hex(text: string): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return Array.from(hash, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+function base64Url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
+}
+
+function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
