@@ -1,0 +1,168 @@
+/**
+ * From a model's arguments to a command line (serving.md §4.2, seed "How parameters become command arguments").
+ * Pure: decides whether a call may run and with which argv; nothing is executed here.
+ */
+import type { CommandTool, Json, ToolParameter } from "../skill/manifest.ts";
+import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
+
+/** Longest single value and longest sum of values, in UTF-8 bytes. */
+const MAX_VALUE_BYTES = 100_000;
+const MAX_TOTAL_BYTES = 1_000_000;
+
+const NUMERIC = /^[-+]?(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
+/** The only values with a leading dash that may pass, and only for `number` and `integer`. */
+const NEGATIVE_NUMBER = /^-(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
+
+export type ArgumentErrorCode =
+  | "bad_arguments"
+  | "missing_argument"
+  | "unknown_argument"
+  | "dash_refused"
+  | "nul_byte"
+  | "argument_too_long";
+
+export interface ArgumentError {
+  ok: false;
+  code: ArgumentErrorCode;
+  /** For the model: what is wrong and what is accepted. */
+  message: string;
+}
+
+export type CommandLine = { ok: true; argv: string[] } | ArgumentError;
+
+/**
+ * The argv of one tool call: `command`, then the first declared parameter as a positional when it is required, then
+ * `--name value` for every other one that is present, in declaration order.
+ */
+export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine {
+  if (call.arguments === null) {
+    return fail("bad_arguments", "The arguments are not a JSON object. Send one complete JSON object.");
+  }
+  const given = call.arguments;
+  const declared = tool.parameters.map((p) => p.name);
+  const unknown = Object.keys(given).find((name) => !declared.includes(name));
+  if (unknown !== undefined) {
+    const accepted =
+      declared.length > 0 ? `Accepted: ${declared.join(", ")}.` : "This tool takes no arguments.";
+    return fail("unknown_argument", `There is no argument "${unknown}". ${accepted}`);
+  }
+  const argv = [...tool.command];
+  let total = 0;
+  for (const [index, parameter] of tool.parameters.entries()) {
+    const value = Object.hasOwn(given, parameter.name) ? given[parameter.name] : undefined;
+    if (value === undefined || value === null) {
+      if (parameter.required)
+        return fail("missing_argument", `The argument "${parameter.name}" is required.`);
+      continue;
+    }
+    const text = argumentText(value, parameter);
+    if (typeof text !== "string") return text;
+    const size = new TextEncoder().encode(text).length;
+    total += size;
+    if (size > MAX_VALUE_BYTES || total > MAX_TOTAL_BYTES) {
+      return fail(
+        "argument_too_long",
+        `The argument "${parameter.name}" is too long: one value may have ${MAX_VALUE_BYTES} bytes, all together ${MAX_TOTAL_BYTES}.`,
+      );
+    }
+    if (index === 0 && parameter.required) argv.push(text);
+    else argv.push(`--${parameter.name}`, text);
+  }
+  return { ok: true, argv };
+}
+
+/** The text of one value on the command line, or why it may not stand there. */
+function argumentText(value: Json, parameter: ToolParameter): string | ArgumentError {
+  const typed = coerce(value, parameter);
+  if (typed === undefined) {
+    return fail("bad_arguments", `The argument "${parameter.name}" must be ${describeType(parameter)}.`);
+  }
+  if (parameter.enum !== undefined && !parameter.enum.some((member) => sameJson(member, typed.value))) {
+    const members = parameter.enum.map((member) => JSON.stringify(member)).join(", ");
+    return fail("bad_arguments", `The argument "${parameter.name}" must be one of ${members}.`);
+  }
+  if (typed.text.includes("\0")) {
+    return fail("nul_byte", `The argument "${parameter.name}" contains a NUL character.`);
+  }
+  const numeric = parameter.type === "number" || parameter.type === "integer";
+  if (typed.text.startsWith("-") && !(numeric && NEGATIVE_NUMBER.test(typed.text))) {
+    return fail("dash_refused", `The argument "${parameter.name}" may not begin with "-".`);
+  }
+  return typed.text;
+}
+
+/** The value in the declared type together with its text form; `undefined` when it does not fit the type. */
+function coerce(value: Json, parameter: ToolParameter): { value: Json; text: string } | undefined {
+  switch (parameter.type) {
+    case "string":
+      if (typeof value === "string") return { value, text: value };
+      if (typeof value === "number" || typeof value === "boolean") {
+        const text = JSON.stringify(value);
+        return { value: text, text };
+      }
+      return undefined;
+    case "number":
+    case "integer": {
+      const text = typeof value === "number" ? JSON.stringify(value) : value;
+      if (typeof text !== "string" || !NUMERIC.test(text)) return undefined;
+      const number = Number(text);
+      if (!Number.isFinite(number)) return undefined;
+      if (parameter.type === "integer" && !Number.isInteger(number)) return undefined;
+      return { value: number, text };
+    }
+    case "boolean":
+      if (value === true || value === "true") return { value: true, text: "true" };
+      if (value === false || value === "false") return { value: false, text: "false" };
+      return undefined;
+    case "array": {
+      if (!Array.isArray(value)) return undefined;
+      const items = parameter.items;
+      const fits = items === undefined || value.every((item) => itemFits(item, items));
+      return fits ? { value, text: JSON.stringify(value) } : undefined;
+    }
+    case "object":
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+      return { value, text: JSON.stringify(value) };
+  }
+}
+
+function itemFits(item: Json, type: NonNullable<ToolParameter["items"]>): boolean {
+  if (type === "integer") return Number.isInteger(item);
+  return typeof item === type;
+}
+
+function describeType(parameter: ToolParameter): string {
+  if (parameter.type === "array") return `an array of ${parameter.items ?? "string"} values`;
+  return parameter.type === "integer" || parameter.type === "object"
+    ? `an ${parameter.type}`
+    : `a ${parameter.type}`;
+}
+
+function sameJson(a: Json, b: Json): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function fail(code: ArgumentErrorCode, message: string): ArgumentError {
+  return { ok: false, code, message };
+}
+
+/** The tool as offered to a model: its parameters as a closed JSON Schema object. */
+export function toolDefinition(tool: CommandTool): ToolDefinition {
+  const properties = Object.fromEntries(
+    tool.parameters.map((p): [string, Json] => [
+      p.name,
+      {
+        type: p.type,
+        ...(p.description === "" ? {} : { description: p.description }),
+        ...(p.enum === undefined ? {} : { enum: p.enum }),
+        ...(p.items === undefined ? {} : { items: { type: p.items } }),
+      },
+    ]),
+  );
+  const required = tool.parameters.filter((p) => p.required).map((p) => p.name);
+  return {
+    name: tool.name,
+    description: tool.description,
+    parameters: { type: "object", properties, required, additionalProperties: false },
+  };
+}

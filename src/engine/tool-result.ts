@@ -1,0 +1,168 @@
+/**
+ * What a tool call comes back as (serving.md §4.3): an outcome that never depends on reading the text, and the text
+ * that the model sees, kept within `max_tool_output_bytes`.
+ */
+import type { ArgumentErrorCode } from "./arguments.ts";
+
+export type ToolErrorCode =
+  | ArgumentErrorCode
+  | "exit_nonzero"
+  | "timed_out"
+  | "killed"
+  | "out_of_memory"
+  | "command_not_found"
+  | "unknown_tool";
+
+/** One settled tool call. `bytes` counts what the tool wrote, before anything was left out. */
+export interface ToolOutcome {
+  ok: boolean;
+  code?: ToolErrorCode;
+  exit_code: number | null;
+  content: string;
+  bytes: number;
+  truncated: boolean;
+  duration_ms: number;
+}
+
+/** The outcome of a call that never ran. */
+export function refusedCall(code: ToolErrorCode, message: string): ToolOutcome {
+  const content = `[tool_error code=${code} exit=none]\n${message}`;
+  return { ok: false, code, exit_code: null, content, bytes: 0, truncated: false, duration_ms: 0 };
+}
+
+/** What a finished process left behind, as far as the model is concerned. */
+export interface ProcessEnd {
+  code: ToolErrorCode | null;
+  exit_code: number | null;
+  duration_ms: number;
+  /** A sentence for causes that leave no output of their own, e.g. a time limit. */
+  remark?: string;
+}
+
+/** Renders a finished process: stdout when it succeeded, else a first line with the code and stderr (or stdout). */
+export function processOutcome(end: ProcessEnd, stdout: OutputWindow, stderr: OutputWindow): ToolOutcome {
+  if (end.code === null) {
+    const { text, truncated } = stdout.render();
+    const { exit_code, duration_ms } = end;
+    return { ok: true, exit_code, content: text, bytes: stdout.bytes, truncated, duration_ms };
+  }
+  const source = stderr.blank ? stdout : stderr;
+  const { text, truncated } = source.render();
+  const head = `[tool_error code=${end.code} exit=${end.exit_code ?? "none"}]`;
+  const content = [head, end.remark ?? "", text].filter((line) => line !== "").join("\n");
+  const { exit_code, duration_ms } = end;
+  return { ok: false, code: end.code, exit_code, content, bytes: source.bytes, truncated, duration_ms };
+}
+
+/**
+ * Keeps the first three quarters and the last quarter of a byte stream, so that an output of any length needs `limit`
+ * bytes of memory.
+ */
+export class OutputWindow {
+  readonly #headLimit: number;
+  readonly #tailLimit: number;
+  readonly #limit: number;
+  #head: Uint8Array[] = [];
+  #headBytes = 0;
+  #tail: Uint8Array[] = [];
+  #tailBytes = 0;
+  #total = 0;
+  #blank = true;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#headLimit = Math.floor((limit * 3) / 4);
+    this.#tailLimit = limit - this.#headLimit;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#total += chunk.length;
+    if (this.#blank) this.#blank = chunk.every((b) => b === 0x20 || (b >= 0x09 && b <= 0x0d));
+    const room = this.#headLimit - this.#headBytes;
+    const first = chunk.subarray(0, Math.max(0, room));
+    if (first.length > 0) {
+      this.#head.push(first);
+      this.#headBytes += first.length;
+    }
+    const rest = chunk.subarray(first.length);
+    if (rest.length === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.length;
+    for (let oldest = this.#tail[0]; oldest !== undefined; oldest = this.#tail[0]) {
+      if (this.#tailBytes - oldest.length < this.#tailLimit) break;
+      this.#tailBytes -= oldest.length;
+      this.#tail.shift();
+    }
+  }
+
+  /** Bytes pushed in all. */
+  get bytes(): number {
+    return this.#total;
+  }
+
+  /** Whether nothing but white space was pushed. */
+  get blank(): boolean {
+    return this.#blank;
+  }
+
+  /** The trimmed text; over the limit, head and tail around a line that says how much is left out. */
+  render(): { text: string; truncated: boolean } {
+    const head = join(this.#head);
+    const tail = join(this.#tail);
+    if (this.#total <= this.#limit) {
+      const whole = decode(join([head, tail]));
+      return { text: withRemark(whole.text.trim(), whole.replaced), truncated: false };
+    }
+    const start = decode(head.subarray(0, boundaryBefore(head, head.length)));
+    const cut = tail.subarray(Math.max(0, tail.length - this.#tailLimit));
+    const end = decode(cut.subarray(boundaryAfter(cut)));
+    const kept = boundaryBefore(head, head.length) + cut.length - boundaryAfter(cut);
+    const marker = `[hull: ${this.#total - kept} of ${this.#total} bytes omitted]`;
+    const text = `${start.text.trimStart()}\n${marker}\n${end.text.trimEnd()}`;
+    return { text: withRemark(text, start.replaced || end.replaced), truncated: true };
+  }
+}
+
+function withRemark(text: string, replaced: boolean): string {
+  return replaced ? `${text}\n[hull: the output was not valid UTF-8; invalid bytes were replaced]` : text;
+}
+
+function join(chunks: Uint8Array[]): Uint8Array {
+  const only = chunks[0];
+  if (chunks.length === 1 && only !== undefined) return only;
+  const out = new Uint8Array(chunks.reduce((sum, c) => sum + c.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    out.set(chunk, at);
+    at += chunk.length;
+  }
+  return out;
+}
+
+function decode(bytes: Uint8Array): { text: string; replaced: boolean } {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), replaced: false };
+  } catch {
+    return { text: new TextDecoder().decode(bytes), replaced: true };
+  }
+}
+
+/** The last index at or before `end` that does not cut a UTF-8 character. */
+function boundaryBefore(bytes: Uint8Array, end: number): number {
+  for (let back = 1; back <= 3 && back <= end; back++) {
+    const byte = bytes[end - back] ?? 0;
+    if (byte < 0x80) return end;
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return length > back ? end - back : end;
+    }
+  }
+  return end;
+}
+
+/** How many leading bytes are the rest of a character that was cut off. */
+function boundaryAfter(bytes: Uint8Array): number {
+  let n = 0;
+  while (n < 3 && n < bytes.length && ((bytes[n] ?? 0) & 0xc0) === 0x80) n++;
+  return n;
+}

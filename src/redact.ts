@@ -1,0 +1,144 @@
+/**
+ * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, in
+ * URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
+ * same code.
+ */
+
+/** What stands in a secret's place. */
+export const REDACTED = "[redacted]";
+
+/** Shorter values are not secrets worth the false hits they would cause. */
+const MIN_SECRET_LENGTH = 8;
+
+const EMPTY = new Uint8Array(0);
+const MARK = new TextEncoder().encode(REDACTED);
+
+export class Redactor {
+  /** Encoded forms of all secrets, longest first, so that a secret that contains another wins. */
+  readonly #patterns: Uint8Array[];
+
+  /** @param secrets values to remove; those under 8 characters are ignored */
+  constructor(secrets: Iterable<string>) {
+    const forms = new Set<string>();
+    for (const secret of secrets) {
+      if (secret.length < MIN_SECRET_LENGTH) continue;
+      forms
+        .add(secret)
+        .add(encodeURIComponent(secret))
+        .add(base64(secret))
+        .add(base64(secret).replace(/=+$/, ""));
+    }
+    this.#patterns = [...forms]
+      .map((form) => new TextEncoder().encode(form))
+      .sort((a, b) => b.length - a.length);
+  }
+
+  text(value: string): string {
+    if (this.#patterns.length === 0) return value;
+    return new TextDecoder().decode(this.bytes(new TextEncoder().encode(value)));
+  }
+
+  /** A copy of a JSON-like value with every string redacted, keys included. */
+  json(value: unknown): unknown {
+    if (this.#patterns.length === 0) return value;
+    if (typeof value === "string") return this.text(value);
+    if (Array.isArray(value)) return value.map((item) => this.json(item));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.json(item)]));
+  }
+
+  bytes(value: Uint8Array): Uint8Array {
+    return this.#scan(value, true).out;
+  }
+
+  /** A redactor for one stream: secrets cut by chunk boundaries are found too. */
+  stream(): StreamRedactor {
+    let held: Uint8Array = EMPTY;
+    const step = (chunk: Uint8Array, last: boolean): Uint8Array => {
+      if (this.#patterns.length === 0) return chunk;
+      const { out, rest } = this.#scan(held.length === 0 ? chunk : concat([held, chunk]), last);
+      held = rest;
+      return out;
+    };
+    return { push: (chunk) => step(chunk, false), end: () => step(EMPTY, true) };
+  }
+
+  /** Replaces every secret; unless `last`, a tail that could be the beginning of one stays in `rest`. */
+  #scan(data: Uint8Array, last: boolean): { out: Uint8Array; rest: Uint8Array } {
+    const hold = last ? data.length : this.#holdFrom(data);
+    const parts: Uint8Array[] = [];
+    let at = 0;
+    for (;;) {
+      const hit = this.#find(data, at);
+      if (hit === null || hit.start >= hold) break;
+      parts.push(data.subarray(at, hit.start), MARK);
+      at = hit.end;
+    }
+    const end = Math.max(at, hold);
+    if (at === 0 && end === data.length) return { out: data, rest: EMPTY };
+    parts.push(data.subarray(at, end));
+    return { out: concat(parts), rest: data.slice(end) };
+  }
+
+  #find(data: Uint8Array, from: number): { start: number; end: number } | null {
+    let best: { start: number; end: number } | null = null;
+    for (const pattern of this.#patterns) {
+      const start = indexOf(data, pattern, from);
+      if (start !== -1 && (best === null || start < best.start))
+        best = { start, end: start + pattern.length };
+    }
+    return best;
+  }
+
+  /** Index of the longest tail that is a proper prefix of a secret; the data's length when there is none. */
+  #holdFrom(data: Uint8Array): number {
+    let hold = data.length;
+    for (const pattern of this.#patterns) {
+      const longest = Math.min(pattern.length - 1, data.length);
+      for (let length = longest; length > data.length - hold; length--) {
+        if (startsWith(data, data.length - length, pattern, length)) {
+          hold = data.length - length;
+          break;
+        }
+      }
+    }
+    return hold;
+  }
+}
+
+export interface StreamRedactor {
+  push(chunk: Uint8Array): Uint8Array;
+  /** What was still held back. */
+  end(): Uint8Array;
+}
+
+function startsWith(data: Uint8Array, at: number, pattern: Uint8Array, length: number): boolean {
+  for (let i = 0; i < length; i++) if (data[at + i] !== pattern[i]) return false;
+  return true;
+}
+
+function indexOf(data: Uint8Array, pattern: Uint8Array, from: number): number {
+  const first = pattern[0];
+  if (first === undefined) return -1;
+  for (let at = data.indexOf(first, from); at !== -1; at = data.indexOf(first, at + 1)) {
+    if (at + pattern.length > data.length) return -1;
+    if (startsWith(data, at, pattern, pattern.length)) return at;
+  }
+  return -1;
+}
+
+function concat(parts: Uint8Array[]): Uint8Array {
+  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+function base64(text: string): string {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}

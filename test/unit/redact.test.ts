@@ -1,0 +1,51 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { REDACTED, Redactor } from "../../src/redact.ts";
+
+const SECRET = "sk-canary-1234567890/+=";
+const redactor = new Redactor([SECRET, "sk-canary", "short"]);
+
+describe("redaction", () => {
+  it("removes a secret plain, URL-encoded and in Base64", () => {
+    for (const form of [SECRET, encodeURIComponent(SECRET), btoa(SECRET)]) {
+      expect(redactor.text(`a ${form} b`)).toBe(`a ${REDACTED} b`);
+    }
+  });
+
+  it("prefers the longer secret and leaves short values alone", () => {
+    expect(redactor.text(`${SECRET} sk-canary short`)).toBe(`${REDACTED} ${REDACTED} short`);
+  });
+
+  it("reaches every string of a JSON value, keys too", () => {
+    expect(redactor.json({ [SECRET]: [1, null, { deep: `x${SECRET}` }] })).toEqual({
+      [REDACTED]: [1, null, { deep: `x${REDACTED}` }],
+    });
+  });
+
+  it("S82: finds secrets across any chunk boundaries and loses nothing else", () => {
+    const text = fc.array(fc.oneof(fc.constant(SECRET), fc.string({ unit: "grapheme", maxLength: 8 })));
+    const cuts = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 50 });
+    fc.assert(
+      fc.property(text, cuts, (parts, sizes) => {
+        const bytes = new TextEncoder().encode(parts.join(""));
+        const stream = redactor.stream();
+        const out: number[] = [];
+        for (let at = 0, i = 0; at < bytes.length; i++) {
+          const size = sizes[i % sizes.length] ?? 1;
+          out.push(...stream.push(bytes.subarray(at, at + size)));
+          at += size;
+        }
+        out.push(...stream.end());
+        expect(new TextDecoder().decode(Uint8Array.from(out))).toBe(redactor.text(parts.join("")));
+      }),
+    );
+  });
+
+  it("holds back only what could begin a secret", () => {
+    const stream = redactor.stream();
+    const push = (text: string): string =>
+      new TextDecoder().decode(stream.push(new TextEncoder().encode(text)));
+    expect(push("hello sk-ca")).toBe("hello ");
+    expect(push("ts are nice")).toBe("sk-cats are nice");
+  });
+});
