@@ -141,7 +141,10 @@ function join(chunks: Uint8Array[]): Uint8Array {
 
 function decode(bytes: Uint8Array): { text: string; replaced: boolean } {
   try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), replaced: false };
+    return {
+      text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
+      replaced: false,
+    };
   } catch {
     return { text: new TextDecoder().decode(bytes), replaced: true };
   }

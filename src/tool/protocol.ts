@@ -192,8 +192,11 @@ const ticketPayload = z.object({
 /** A ticket is good for this long after it is signed. */
 export const TICKET_TTL_S = 60;
 
+/** A Web Crypto key, by the name-free type that Workers' and Node's declarations share. */
+export type TicketKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 /** Imports the runner secret (any string of 32 or more characters) as an HMAC key. */
-export function importTicketKey(secret: string): Promise<CryptoKey> {
+export function importTicketKey(secret: string): Promise<TicketKey> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   return crypto.subtle.importKey("raw", new TextEncoder().encode(secret), algorithm, false, [
     "sign",
@@ -203,7 +206,7 @@ export function importTicketKey(secret: string): Promise<CryptoKey> {
 
 /** Signs a short-lived ticket: `base64url(payload).base64url(HMAC-SHA256(payload))`. */
 export async function signTicket(
-  key: CryptoKey,
+  key: TicketKey,
   subject: TicketSubject,
   spec: string,
   nowMs: number,
@@ -220,7 +223,7 @@ export async function signTicket(
 
 /** Whether the ticket is genuine, unexpired and for this subject and spec. Constant-time in the MAC. */
 export async function verifyTicket(
-  key: CryptoKey,
+  key: TicketKey,
   ticket: string,
   subject: TicketSubject,
   spec: string,

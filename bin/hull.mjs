@@ -1,0 +1,55 @@
+#!/usr/bin/env node
+// Runs scripts/hull.ts on Node 24 or later, whatever Node started this file: the `node` package brings its own binary.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const NEEDED = 24;
+const script = fileURLToPath(new URL("../scripts/hull.ts", import.meta.url));
+
+if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
+  await import(new URL("../scripts/hull.ts", import.meta.url).href);
+} else {
+  const binary = findBinary();
+  if (binary === null) {
+    process.stderr.write(
+      `hull: this is Node ${process.versions.node}, and the Node ${NEEDED} that Hull brings along is not installed.\n` +
+        `  Run: npm ci   (in ${dirname(dirname(script))})\n`,
+    );
+    process.exit(1);
+  }
+  run(binary);
+}
+
+/** @returns {string | null} */
+function findBinary() {
+  try {
+    const folder = dirname(createRequire(import.meta.url).resolve("node/package.json"));
+    const binary = join(folder, "bin", process.platform === "win32" ? "node.exe" : "node");
+    return existsSync(binary) ? binary : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} binary */
+function run(binary) {
+  const child = spawn(binary, [script, ...process.argv.slice(2)], { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      // Ctrl-C in a terminal reaches the child by itself; a second one would skip its orderly end.
+      if (signal === "SIGINT" && process.stdin.isTTY) return;
+      child.kill(signal);
+    });
+  }
+  child.on("error", (error) => {
+    process.stderr.write(`hull: ${binary} cannot be started: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    process.exit(signal === null ? (code ?? 1) : 128 + constants.signals[signal]);
+  });
+}

@@ -1,0 +1,169 @@
+/** Skills' files by digest (serving.md §6.1): verified, unpacked once, read-only; the least recently used go first. */
+import { createHash, randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { log, reasonOf } from "./log.ts";
+import { Refused } from "./refusal.ts";
+import { removeTree } from "./scratch.ts";
+import { BadTar, unpackTar } from "./untar.ts";
+
+/** Largest tar taken. */
+const MAX_TAR_BYTES = 512 * 1024 * 1024;
+
+interface Bundle {
+  dir: string;
+  bytes: number;
+  /** Executions that use it now; such a bundle is never removed. */
+  users: number;
+}
+
+export class Bundles {
+  readonly #root: string;
+  readonly #limit: number;
+  /** Least recently used first. */
+  readonly #bundles = new Map<string, Bundle>();
+  readonly #arriving = new Map<string, Promise<void>>();
+  #bytes = 0;
+
+  /** `limit`: bytes of disk that unpacked bundles may take. */
+  constructor(root: string, limit: number) {
+    this.#root = root;
+    this.#limit = limit;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#bundles.size;
+  }
+
+  /** Finds the bundles of an earlier runner; `<digest>.size` is written last, so what lacks it is unfinished. */
+  async prepare(): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 });
+    const names = await readdir(this.#root);
+    const found: { digest: string; bytes: number; used: number }[] = [];
+    for (const name of names) {
+      const digest = /^([0-9a-f]{64})\.size$/.exec(name)?.[1];
+      if (digest === undefined || !names.includes(digest)) continue;
+      const path = join(this.#root, name);
+      found.push({ digest, bytes: Number(await readFile(path, "utf8")), used: (await stat(path)).mtimeMs });
+    }
+    const kept = new Set(found.flatMap(({ digest }) => [digest, `${digest}.size`]));
+    for (const name of names) if (!kept.has(name)) await removeTree(join(this.#root, name));
+    for (const { digest, bytes } of found.sort((a, b) => a.used - b.used)) this.#add(digest, bytes);
+  }
+
+  /** The unpacked folder of a bundle, kept until `release`; null when it is not here. */
+  use(digest: string): string | null {
+    const bundle = this.#bundles.get(digest);
+    if (bundle === undefined) return null;
+    bundle.users += 1;
+    this.#bundles.delete(digest);
+    this.#bundles.set(digest, bundle);
+    return bundle.dir;
+  }
+
+  release(digest: string): void {
+    const bundle = this.#bundles.get(digest);
+    if (bundle !== undefined) bundle.users -= 1;
+  }
+
+  /**
+   * Takes a bundle's tar. One that is here, or on its way in another request, is not taken twice.
+   * @throws Refused 422 `bundle_invalid`
+   */
+  async receive(digest: string, tar: Readable): Promise<void> {
+    if (this.#bundles.has(digest)) {
+      tar.resume();
+      return;
+    }
+    const arriving = this.#arriving.get(digest);
+    if (arriving !== undefined) {
+      tar.resume();
+      return arriving;
+    }
+    const arrival = this.#take(digest, tar).finally(() => this.#arriving.delete(digest));
+    this.#arriving.set(digest, arrival);
+    return arrival;
+  }
+
+  async #take(digest: string, tar: Readable): Promise<void> {
+    const work = join(this.#root, `.${randomBytes(8).toString("hex")}`);
+    const tarPath = join(work, "tar");
+    const unpacked = join(work, "files");
+    await mkdir(unpacked, { recursive: true });
+    try {
+      const hash = createHash("sha256");
+      let size = 0;
+      const check = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+        for await (const chunk of source) {
+          size += chunk.length;
+          if (size > MAX_TAR_BYTES)
+            throw new Refused("bundle_invalid", `The tar is over ${MAX_TAR_BYTES} bytes.`);
+          hash.update(chunk);
+          yield chunk;
+        }
+      };
+      await pipeline(tar, check, createWriteStream(tarPath, { flags: "wx", mode: 0o600 }));
+      if (hash.digest("hex") !== digest)
+        throw new Refused("bundle_invalid", "The tar does not have this digest.");
+      const { bytes, folders } = await unpackTar(tarPath, unpacked);
+      for (const folder of folders) await chmod(join(unpacked, folder), 0o555);
+      await rename(unpacked, join(this.#root, digest));
+      await chmod(join(this.#root, digest), 0o555);
+      await writeFile(join(this.#root, `${digest}.size`), String(bytes));
+      this.#add(digest, bytes);
+      log("info", "bundle_unpacked", { digest, bytes });
+    } catch (error) {
+      if (error instanceof BadTar)
+        throw new Refused("bundle_invalid", `The tar is refused: ${error.message}.`);
+      throw error;
+    } finally {
+      await removeTree(work);
+    }
+    this.#shrink(digest);
+  }
+
+  #add(digest: string, bytes: number): void {
+    this.#bundles.set(digest, { dir: join(this.#root, digest), bytes, users: 0 });
+    this.#bytes += bytes;
+  }
+
+  /** Removes unused bundles while there are too many bytes; `spare` just came and is about to be used. */
+  #shrink(spare: string): void {
+    for (const [digest, bundle] of this.#bundles) {
+      if (this.#bytes <= this.#limit) return;
+      if (bundle.users > 0 || digest === spare) continue;
+      this.#bundles.delete(digest);
+      this.#bytes -= bundle.bytes;
+      void this.#remove(digest, bundle.dir);
+    }
+  }
+
+  async #remove(digest: string, dir: string): Promise<void> {
+    // Renamed first, so that the same digest can come again while the old files are still going.
+    const doomed = join(this.#root, `.${randomBytes(8).toString("hex")}`);
+    try {
+      await rm(join(this.#root, `${digest}.size`), { force: true });
+      await rename(dir, doomed);
+      await removeTree(doomed);
+    } catch (error) {
+      log("error", "bundle_not_removed", { digest, reason: reasonOf(error) });
+    }
+  }
+
+  /** Notes the order of use for the next runner. */
+  async close(): Promise<void> {
+    const now = Date.now() / 1000;
+    let age = this.#bundles.size;
+    for (const digest of this.#bundles.keys()) {
+      await utimes(join(this.#root, `${digest}.size`), now, now - age).catch(() => {});
+      age -= 1;
+    }
+  }
+}

@@ -1,0 +1,113 @@
+/** Which file a command starts (serving.md §6.2). */
+import { execFile } from "node:child_process";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { isAbsolute, join, resolve, sep } from "node:path";
+import type { Environment } from "./environment.ts";
+
+export interface Command {
+  /** Absolute path. */
+  file: string;
+  /** What the process sees as its own name. */
+  argv0: string;
+}
+
+/** How long a shim may take to say which interpreter it stands for. */
+const PROBE_MS = 10_000;
+
+export class Commands {
+  readonly #environment: Environment;
+  readonly #onPath = new Map<string, Promise<Command | null> | Command>();
+
+  /** `environment`: what processes inherit; its `PATH` is the one searched. */
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  /**
+   * `null`: there is no such command. A name with `/` or a leading `.` is a path in the bundle and must stay in it;
+   * an absolute path is taken as it is; any other name is looked up in the bundle's root, then on `PATH`. Answers
+   * directly when it can, so that the hot path has no detour.
+   */
+  resolve(argv0: string, bundleDir: string): Command | null | Promise<Command | null> {
+    if (isAbsolute(argv0)) return isFile(argv0) ? { file: argv0, argv0 } : null;
+    if (argv0.includes("/") || argv0.startsWith(".")) {
+      const file = resolve(bundleDir, argv0);
+      return file.startsWith(bundleDir + sep) && isFile(file) ? { file, argv0 } : null;
+    }
+    if (argv0 === "") return null;
+    const local = join(bundleDir, argv0);
+    if (isExecutable(local)) return { file: local, argv0 };
+    const known = this.#onPath.get(argv0);
+    if (known !== undefined) return known;
+    const found = this.#search(argv0);
+    if (found === null) return null;
+    this.#onPath.set(argv0, found);
+    if (found instanceof Promise) {
+      void found.then((command) => {
+        if (command === null) this.#onPath.delete(argv0);
+        else this.#onPath.set(argv0, command);
+      });
+    }
+    return found;
+  }
+
+  /** Drops what is remembered about a name whose file turned out to be gone. */
+  forget(argv0: string): void {
+    this.#onPath.delete(argv0);
+  }
+
+  #search(name: string): Command | Promise<Command> | null {
+    for (const dir of (this.#environment.PATH ?? "/usr/local/bin:/usr/bin:/bin").split(":")) {
+      if (!isAbsolute(dir)) continue;
+      const file = join(dir, name);
+      if (!isExecutable(file)) continue;
+      if (/^python[0-9.]*$/.test(name) && isScript(file)) return this.#pythonBehind(file, name);
+      return { file, argv0: name };
+    }
+    return null;
+  }
+
+  /**
+   * The interpreter that a version manager's shim starts: asked once, because the shim itself is a shell program that
+   * costs about 40 ms at every start. Like the shim, it then runs under its full path.
+   */
+  #pythonBehind(shim: string, name: string): Promise<Command> {
+    return new Promise((done) => {
+      const args = ["-c", "import sys; print(sys.executable)"];
+      execFile(shim, args, { env: this.#environment, timeout: PROBE_MS, cwd: "/" }, (error, stdout) => {
+        const file = stdout.trim();
+        const found = error === null && isAbsolute(file) && isExecutable(file);
+        done(found ? { file, argv0: file } : { file: shim, argv0: name });
+      });
+    });
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  if (!isFile(path)) return false;
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isScript(path: string): boolean {
+  const head = Buffer.alloc(2);
+  const fd = openSync(path, "r");
+  try {
+    readSync(fd, head);
+  } finally {
+    closeSync(fd);
+  }
+  return head.toString("latin1") === "#!";
+}

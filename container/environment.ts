@@ -1,0 +1,79 @@
+/** The exact environment of a process (serving.md §3.1, §6.2). */
+import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import { Refused } from "./refusal.ts";
+import type { Scratch } from "./scratch.ts";
+
+/** Taken over from the runner's own environment, when set; every `LC_*` too. Nothing else is. */
+const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ"];
+
+/** Keys of model providers never reach a process, whatever a manifest opts in. */
+const PROVIDER_KEYS = new Set([
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "XAI_API_KEY",
+  "GOOGLE_API_KEY",
+  "DEEPSEEK_API_KEY",
+  "GEMINI_API_KEY",
+  "OPENROUTER_API_KEY",
+  "HF_TOKEN",
+  "HUGGINGFACE_API_KEY",
+  "WORKERS_AI_API_KEY",
+]);
+
+export type Environment = Record<string, string>;
+
+/** The part that is the same for every process: read once at start-up. */
+export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
+  const names = [...INHERITED, ...Object.keys(source).filter((name) => name.startsWith("LC_"))];
+  const environment: Environment = {};
+  for (const name of names) {
+    const value = source[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}
+
+/**
+ * Refuses names that no process may get from the outside: provider keys and Hull's own.
+ * @throws Refused 400, naming the variable and never its value
+ */
+export function checkOptedIn(environment: Record<string, string>): void {
+  for (const name of Object.keys(environment)) {
+    if (PROVIDER_KEYS.has(name) || name.startsWith("HULL_") || name.startsWith("HUSK_")) {
+      throw new Refused("bad_request", `The variable ${name} may not be passed to a process.`);
+    }
+  }
+}
+
+/** `inputFile`: absolute path of the first uploaded file of `input.mode: file`, else null. */
+export function processEnvironment(
+  inherited: Environment,
+  spec: ExecutionSpec,
+  cwd: string,
+  scratch: Scratch,
+  inputFile: string | null,
+): Environment {
+  const environment: Environment = { ...inherited, ...spec.env };
+  environment.PWD = cwd;
+  environment.TMPDIR = environment.TMP = environment.TEMP = scratch.dir;
+  const both = (name: string, value: string | null | undefined): void => {
+    if (value === null || value === undefined) return;
+    environment[`HULL_${name}`] = value;
+    environment[`HUSK_${name}`] = value;
+  };
+  both("INPUT_FILE", inputFile);
+  both("INPUT_MIME", spec.input.mime);
+  both("INPUT_FILENAME", spec.input.filename === undefined ? null : plainName(spec.input.filename));
+  both("OUTPUT_FILE", scratch.outputFile);
+  both("OUTPUT_DIR", scratch.outputDir);
+  environment.HULL_INPUT_DIR = scratch.inputDir;
+  environment.HULL_EXECUTION_ID = spec.id;
+  environment.HULL_SKILL = spec.skill;
+  return environment;
+}
+
+/** A client's file name without separators and control characters: safe as one path segment and in the environment. */
+export function plainName(name: string): string {
+  const plain = name.replace(/[/\\\u0000-\u001f\u007f]/g, "_");
+  return plain === "" || plain === "." || plain === ".." ? "_" : plain;
+}

@@ -1,0 +1,280 @@
+/** The life of one execution: queued, receiving its input, running, ended. */
+import type { ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import {
+  type EndedStatus,
+  type ExecutionSpec,
+  FRAME,
+  type FrameType,
+  MAX_FRAME_BYTES,
+  type StatusFrame,
+} from "../src/tool/protocol.ts";
+import { attach } from "./attachment.ts";
+import type { Bundles } from "./bundles.ts";
+import type { Commands } from "./commands.ts";
+import { type Environment, processEnvironment } from "./environment.ts";
+import { FrameLog } from "./frame-log.ts";
+import type { Journal } from "./journal.ts";
+import { log, reasonOf } from "./log.ts";
+import { sendOutputs } from "./outputs.ts";
+import type { Pipes } from "./pipes.ts";
+import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome, type StopReason } from "./process.ts";
+import type { Slot } from "./queue.ts";
+import type { Refused } from "./refusal.ts";
+import type { Scratch, ScratchRoot } from "./scratch.ts";
+import { StderrTail } from "./stderr-tail.ts";
+import type { Sweep } from "./sweep.ts";
+
+/** An execution whose reader is lost without a cancel is ended after this long, unless somebody comes back. */
+const REATTACH_MS = 10_000;
+
+/** What executions share. */
+export interface Workshop {
+  bundles: Bundles;
+  commands: Commands;
+  inherited: Environment;
+  journal: Journal;
+  pipes: Pipes;
+  scratch: ScratchRoot;
+  sweep: Sweep;
+}
+
+export interface Input {
+  /** First uploaded file, for `input.mode: file`. */
+  file: string | null;
+  stdin: Readable | null;
+}
+
+type Ending = Pick<EndedStatus, "cause" | "exit_code" | "signal" | "reason">;
+
+export class Execution {
+  readonly spec: ExecutionSpec;
+  readonly specDigest: string;
+  /** Resolves with admission; rejects with the queue's refusal. */
+  readonly admitted: Promise<void>;
+  /** Made with admission; the input files go into it. */
+  scratch: Scratch | null = null;
+  /** Gives the place in the queue up, while there is one. */
+  abandon: ((reason: Refused) => void) | null = null;
+  readonly #shop: Workshop;
+  readonly #bundleDir: string;
+  readonly #onEnded: (cause: EndedStatus["cause"], durationMs: number) => void;
+  readonly #log: FrameLog;
+  readonly #stderr: StderrTail;
+  readonly #admission = Promise.withResolvers<void>();
+  #slot: Slot | null = null;
+  #process: GroupProcess | null = null;
+  #stopReason: StopReason | null = null;
+  #ended = false;
+  #startedAt = 0;
+  #stdoutBytes = 0;
+  #readers = 0;
+  #orphaned: NodeJS.Timeout | undefined;
+  #receiving: NodeJS.Timeout | undefined;
+
+  /** `bundleDir` must be in use already; the execution releases it. */
+  constructor(
+    spec: ExecutionSpec,
+    specDigest: string,
+    bundleDir: string,
+    shop: Workshop,
+    onEnded: (cause: EndedStatus["cause"], durationMs: number) => void,
+  ) {
+    this.spec = spec;
+    this.specDigest = specDigest;
+    this.admitted = this.#admission.promise;
+    this.admitted.catch(() => {});
+    this.#bundleDir = bundleDir;
+    this.#shop = shop;
+    this.#onEnded = onEnded;
+    this.#log = new FrameLog(shop.journal.framesPath());
+    this.#log.onDrained = () => this.#process?.resumeOutput();
+    this.#log.onFailure = (error) => {
+      log("error", "journal_write_failed", { id: spec.id, reason: reasonOf(error) });
+      this.stop("lost");
+    };
+    this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Takes the slot. The input may take as long to arrive as the process may run. */
+  admit(slot: Slot): void {
+    this.#slot = slot;
+    this.abandon = null;
+    this.scratch = this.#shop.scratch.create();
+    this.#receiving = setTimeout(() => this.stop("cancelled"), this.spec.timeout_ms);
+    this.#status({ kind: "started", queue_ms: slot.queueMs });
+    this.#admission.resolve();
+  }
+
+  /** Ends before it began: nothing is kept. */
+  refuse(reason: unknown): void {
+    this.#ended = true;
+    this.#shop.bundles.release(this.spec.digest);
+    this.#log.release();
+    this.#admission.reject(reason);
+  }
+
+  /** Sends the frames from number `seq` on to a response, and the coming ones as they come. */
+  async attach(response: ServerResponse, seq: number): Promise<void> {
+    this.#readers += 1;
+    clearTimeout(this.#orphaned);
+    const offset = seq === 0 ? 0 : await this.#log.offsetOf(seq);
+    attach(this.#log, response, offset, (early) => {
+      this.#readers -= 1;
+      if (!early || this.#readers > 0 || this.#ended || this.spec.detach) return;
+      this.#orphaned = setTimeout(() => this.stop("cancelled"), REATTACH_MS);
+    });
+  }
+
+  /** Starts the process. Every failure becomes the outcome. */
+  async start(input: Input): Promise<void> {
+    const { commands, pipes } = this.#shop;
+    const name = this.spec.argv[0] ?? "";
+    const found = commands.resolve(name, this.#bundleDir);
+    const command = found instanceof Promise ? await found : found;
+    while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
+    clearTimeout(this.#receiving);
+    if (this.#ended || this.scratch === null) return;
+    this.#startedAt = performance.now();
+    if (command === null) {
+      commands.forget(name);
+      void this.#end({ cause: "command_not_found", exit_code: null, signal: null });
+      return;
+    }
+    this.#shop.journal.started(this.spec.id, this.specDigest);
+    this.#process = new GroupProcess(
+      {
+        executionId: this.spec.id,
+        ...command,
+        args: this.spec.argv.slice(1),
+        cwd: this.#bundleDir,
+        environment: processEnvironment(
+          this.#shop.inherited,
+          this.spec,
+          this.#bundleDir,
+          this.scratch,
+          input.file,
+        ),
+        stdin: input.stdin !== null,
+        timeoutMs: this.spec.timeout_ms,
+        graceMs: this.spec.grace_ms,
+        onStdout: (chunk) => this.#stdout(chunk),
+        onStderr: (chunk) => this.#stderr.push(chunk),
+        onEnd: (outcome) => this.#processEnded(outcome),
+      },
+      pipes,
+    );
+    const { stdin } = this.#process;
+    if (input.stdin === null || stdin === null) return;
+    // A process that closes its stdin early does not stop the body from being read to its end.
+    const source = input.stdin;
+    stdin.once("close", () => source.resume());
+    // When the client breaks off, the process must not take the shortened input for the whole: no end is passed on.
+    source.once("error", () => this.stop("cancelled"));
+    source.pipe(stdin);
+  }
+
+  /** Ends it for this reason, whatever it is doing. `graceMs` overrides the spec's. */
+  stop(reason: StopReason, graceMs?: number): void {
+    if (this.#ended) return;
+    if (this.#process !== null) this.#process.stop(reason, graceMs);
+    else if (this.#slot !== null) void this.#end({ cause: reason, exit_code: null, signal: null });
+  }
+
+  /** SIGKILL, without waiting; for the sudden end of the runner. */
+  killNow(): void {
+    this.#process?.killNow();
+  }
+
+  #append(type: FrameType, bytes: Uint8Array): boolean {
+    let ready = true;
+    for (let at = 0; at < bytes.length; at += MAX_FRAME_BYTES) {
+      ready = this.#log.append(type, bytes.subarray(at, at + MAX_FRAME_BYTES));
+    }
+    if (!ready) this.#process?.pauseOutput();
+    return ready;
+  }
+
+  #status(status: StatusFrame): void {
+    this.#append(FRAME.status, Buffer.from(JSON.stringify(status)));
+  }
+
+  #stdout(chunk: Uint8Array): void {
+    const room = this.spec.limits.max_output_bytes - this.#stdoutBytes;
+    this.#stdoutBytes += chunk.length;
+    if (room > 0) this.#append(FRAME.stdout, chunk.length > room ? chunk.subarray(0, room) : chunk);
+    if (chunk.length > room) {
+      this.#stopReason = "output_too_large";
+      this.#process?.stop("output_too_large");
+    }
+  }
+
+  #processEnded({ exitCode, signal, stopped, startError }: ProcessOutcome): void {
+    const exit = { exit_code: exitCode, signal };
+    const reason = this.#stopReason ?? stopped;
+    if (startError === "ENOENT" || startError === "ENOTDIR") {
+      this.#shop.commands.forget(this.spec.argv[0] ?? "");
+      void this.#end({ cause: "command_not_found", ...exit });
+    } else if (startError !== null) void this.#end({ cause: "spawn_failed", reason: startError, ...exit });
+    else if (reason !== null) void this.#end({ cause: reason, ...exit });
+    else if (signal !== null) void this.#end({ cause: "signal", ...exit });
+    else if (exitCode === 0 && this.spec.output === "file")
+      void this.#endWithFiles({ cause: "exit", ...exit });
+    else void this.#end({ cause: "exit", ...exit });
+  }
+
+  async #endWithFiles(ending: Ending): Promise<void> {
+    let result = ending;
+    try {
+      if (this.scratch !== null) {
+        const limit = this.spec.limits.max_output_bytes;
+        const fits = await sendOutputs(this.scratch, limit, (type, payload) =>
+          this.#appendFile(type, payload),
+        );
+        if (!fits) result = { ...ending, cause: "output_too_large" };
+      }
+    } catch (error) {
+      log("error", "outputs_unreadable", { id: this.spec.id, reason: reasonOf(error) });
+      result = { ...ending, cause: "lost" };
+    }
+    await this.#end(result);
+  }
+
+  #appendFile(type: FrameType, payload: Uint8Array): Promise<void> | undefined {
+    return this.#log.append(type, payload) ? undefined : this.#log.settled();
+  }
+
+  /** Sends the last frame and gives everything back. */
+  async #end(ending: Ending): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#receiving);
+    clearTimeout(this.#orphaned);
+    const { bundles, journal, sweep } = this.#shop;
+    const duration = this.#startedAt === 0 ? 0 : performance.now() - this.#startedAt;
+    const stderr = this.#stderr.finish();
+    this.#status({
+      kind: "ended",
+      ...ending,
+      duration_ms: Math.round(duration * 10) / 10,
+      stdout_bytes: Math.min(this.#stdoutBytes, this.spec.limits.max_output_bytes),
+      stderr_bytes: stderr.bytes,
+      stderr_truncated: stderr.truncated,
+    });
+    this.#log.finish();
+    if (this.#process === null) this.#slot?.release();
+    else {
+      this.#process.whenGone(() => this.#slot?.release());
+      if (this.#process.pid !== null) sweep.add(this.spec.id);
+    }
+    if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
+    bundles.release(this.spec.digest);
+    await this.#log.settled();
+    journal.ended(this.spec.id, this.specDigest, this.#log);
+    this.#onEnded(ending.cause, duration);
+  }
+}

@@ -1,0 +1,135 @@
+/** All executions by id, and the requests that were cancelled. */
+import type { ServerResponse } from "node:http";
+import type { EndedStatus, ExecutionSpec } from "../src/tool/protocol.ts";
+import { attach } from "./attachment.ts";
+import { Execution, type Workshop } from "./execution.ts";
+import { log } from "./log.ts";
+import { Refused } from "./refusal.ts";
+
+/** A cancelled request is remembered this long, and this many of them. */
+const CANCELLED_MS = 600_000;
+const CANCELLED_MOST = 100_000;
+
+export class Executions {
+  /** Ended ones by cause, for the metrics. */
+  readonly endings = new Map<EndedStatus["cause"], number>();
+  readonly #shop: Workshop;
+  readonly #live = new Map<string, Execution>();
+  /** Request ids with the time of their cancelling, oldest first. */
+  readonly #cancelled = new Map<string, number>();
+  #onIdle: (() => void) | null = null;
+
+  constructor(shop: Workshop) {
+    this.#shop = shop;
+  }
+
+  /**
+   * Registers a new execution.
+   * @throws Refused 424 `bundle_missing`
+   */
+  create(spec: ExecutionSpec, specDigest: string): Execution {
+    const dir = this.#shop.bundles.use(spec.digest);
+    if (dir === null) throw new Refused("bundle_missing", "The files of this skill are not here yet.");
+    const execution = new Execution(spec, specDigest, dir, this.#shop, (cause, durationMs) => {
+      this.#remove(execution);
+      this.endings.set(cause, (this.endings.get(cause) ?? 0) + 1);
+      const { id, request_id, skill } = spec;
+      log("info", "execution_ended", { id, request_id, skill, cause, duration_ms: Math.round(durationMs) });
+    });
+    this.#live.set(spec.id, execution);
+    return execution;
+  }
+
+  /** Ends an execution that was never admitted. */
+  refuse(execution: Execution, reason: unknown): void {
+    this.#remove(execution);
+    execution.refuse(reason);
+  }
+
+  /** The digest of the spec an id is known by; undefined for an unknown id. */
+  specDigestOf(id: string): string | undefined {
+    return this.#live.get(id)?.specDigest ?? this.#shop.journal.find(id)?.spec;
+  }
+
+  /**
+   * Attaches a response to a known execution, live or in the journal.
+   * @throws Refused 404 `execution_not_found`, 502 `execution_lost`, or the queue's refusal
+   */
+  async attach(id: string, response: ServerResponse, seq: number): Promise<void> {
+    const live = this.#live.get(id);
+    if (live !== undefined) {
+      await live.admitted;
+      return live.attach(response, seq);
+    }
+    if (this.#shop.journal.find(id)?.state === "lost") {
+      throw new Refused(
+        "execution_lost",
+        "The runner ended before this execution did. It was not run again.",
+      );
+    }
+    const frames = await this.#shop.journal.replay(id);
+    if (frames === null) throw new Refused("execution_not_found", "There is no such execution.");
+    try {
+      attach(frames, response, await frames.offsetOf(seq), () => {});
+    } finally {
+      frames.release();
+    }
+  }
+
+  /**
+   * Cancels one execution; one that has ended stays as it is.
+   * @throws Refused 404 `execution_not_found`
+   */
+  cancel(id: string): void {
+    const execution = this.#live.get(id);
+    if (execution !== undefined) this.#stop(execution);
+    else if (this.#shop.journal.find(id) === undefined) {
+      throw new Refused("execution_not_found", "There is no such execution.");
+    }
+  }
+
+  /** Cancels every execution of a request, and those that still come. */
+  cancelRequest(requestId: string): void {
+    const now = Date.now();
+    for (const [id, at] of this.#cancelled) {
+      if (now - at < CANCELLED_MS && this.#cancelled.size < CANCELLED_MOST) break;
+      this.#cancelled.delete(id);
+    }
+    this.#cancelled.set(requestId, now);
+    for (const execution of this.#live.values()) {
+      if (execution.spec.request_id === requestId) this.#stop(execution);
+    }
+  }
+
+  isCancelled(requestId: string): boolean {
+    return this.#cancelled.has(requestId);
+  }
+
+  /** Ends all that run. */
+  stopAll(graceMs: number): void {
+    for (const execution of this.#live.values()) execution.stop("cancelled", graceMs);
+  }
+
+  /** SIGKILL to all, at once. */
+  killAll(): void {
+    for (const execution of this.#live.values()) execution.killNow();
+  }
+
+  /** Resolves when none is left. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+      if (this.#live.size === 0) resolve();
+    });
+  }
+
+  #stop(execution: Execution): void {
+    execution.abandon?.(new Refused("client_closed_request", "The request was cancelled."));
+    execution.stop("cancelled");
+  }
+
+  #remove(execution: Execution): void {
+    if (this.#live.get(execution.spec.id) === execution) this.#live.delete(execution.spec.id);
+    if (this.#live.size === 0) this.#onIdle?.();
+  }
+}

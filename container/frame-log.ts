@@ -1,0 +1,227 @@
+/**
+ * The frames of one execution in order, as they go over the wire. Short logs stay in memory; longer ones go to a file
+ * of which only the newest part is kept in memory. So neither a slow reader nor none at all costs memory, and a reader
+ * that comes back gets every frame.
+ */
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
+
+/** Longest log that has no file of its own. */
+export const INLINE_BYTES = 64 * 1024;
+/** Kept in memory beside the file, for readers that keep up. */
+const TAIL_BYTES = 512 * 1024;
+/** Waiting for the disk: above the first the source should pause, below the second it may go on. */
+const BACKLOG_HIGH = 4 * 1024 * 1024;
+const BACKLOG_LOW = 1024 * 1024;
+/** One read from or write to the file. */
+const BLOCK_BYTES = 256 * 1024;
+
+interface Chunk {
+  at: number;
+  bytes: Uint8Array;
+}
+
+export class FrameLog {
+  /** Where the frames go when they are many; null for a log that is in memory for good. */
+  readonly path: string | null;
+  /** Bytes appended. */
+  size = 0;
+  /** Called when the backlog has shrunk after `append` answered false. */
+  onDrained: () => void = () => {};
+  /** Called once when the disk refuses the frames. */
+  onFailure: (error: unknown) => void = () => {};
+  #complete = false;
+  #chunks: Chunk[] = [];
+  #written = 0;
+  #file: FileHandle | null = null;
+  #writing: Promise<void> | null = null;
+  #failed = false;
+  #paused = false;
+  #users = 1;
+  #notifying = false;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(path: string | null) {
+    this.path = path;
+  }
+
+  /** A complete log from its bytes. */
+  static fromBytes(bytes: Uint8Array): FrameLog {
+    const log = new FrameLog(null);
+    log.#push(bytes);
+    log.#complete = true;
+    return log;
+  }
+
+  /** A complete log from its file. */
+  static async fromFile(path: string): Promise<FrameLog> {
+    const log = new FrameLog(path);
+    log.#file = await open(path, "r");
+    log.size = log.#written = (await log.#file.stat()).size;
+    log.#complete = true;
+    return log;
+  }
+
+  /** No frame comes after those that are there. */
+  get complete(): boolean {
+    return this.#complete;
+  }
+
+  get spilled(): boolean {
+    return this.path !== null && this.size > INLINE_BYTES;
+  }
+
+  /** Appends one frame. `false`: the disk is behind; pause the source until `onDrained`. */
+  append(type: FrameType, payload: Uint8Array): boolean {
+    this.#push(encodeFrame(type, payload));
+    if (!this.#notifying) {
+      this.#notifying = true;
+      setImmediate(() => this.#notify());
+    }
+    if (!this.spilled || this.#failed) return true;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = null;
+    });
+    this.#paused ||= this.size - this.#written > BACKLOG_HIGH;
+    return !this.#paused;
+  }
+
+  /** Marks the log as complete and tells the readers at once. */
+  finish(): void {
+    this.#complete = true;
+    this.#notify();
+  }
+
+  /** `listener` runs after appends (several at once) and after `finish`. Answers how to stop. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What comes at `offset`, up to a block: null when there is nothing yet, a promise when it is only in the file. */
+  read(offset: number): Uint8Array | Promise<Uint8Array> | null {
+    if (offset >= this.size) return null;
+    const first = this.#chunks[0];
+    if (first === undefined || offset < first.at) return this.#readFile(offset);
+    const parts = this.#memory(offset);
+    const only = parts.length === 1 ? parts[0] : undefined;
+    return only ?? Buffer.concat(parts);
+  }
+
+  /** Offset of the frame number `seq`, counted from 0; the end of the log when it has fewer. */
+  async offsetOf(seq: number): Promise<number> {
+    let offset = 0;
+    for (let count = 0; count < seq && offset < this.size; count += 1) {
+      const block = await this.read(offset);
+      if (block === null) break;
+      // Walks the frames whose headers are inside this block before reading the next one.
+      const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
+      let at = 5 + view.getUint32(1);
+      while (count + 1 < seq && at + 5 <= block.length) {
+        at += 5 + view.getUint32(at + 1);
+        count += 1;
+      }
+      offset += at;
+    }
+    return Math.min(offset, this.size);
+  }
+
+  /** Resolves when everything appended so far is in the file, or the disk has refused it. */
+  async settled(): Promise<void> {
+    while (this.#writing !== null) await this.#writing;
+  }
+
+  /** All bytes of a log without a file. */
+  bytes(): Uint8Array {
+    return this.size === 0 ? new Uint8Array(0) : Buffer.concat(this.#memory(0, this.size));
+  }
+
+  retain(): void {
+    this.#users += 1;
+  }
+
+  /** The last user's release closes the file. */
+  release(): void {
+    this.#users -= 1;
+    if (this.#users === 0) void this.#file?.close().catch(() => {});
+  }
+
+  /** Removes the file, if there is one. */
+  async discard(): Promise<void> {
+    await this.settled();
+    if (this.path !== null && this.#written > 0) await unlink(this.path).catch(() => {});
+  }
+
+  #push(bytes: Uint8Array): void {
+    this.#chunks.push({ at: this.size, bytes });
+    this.size += bytes.length;
+  }
+
+  #notify(): void {
+    this.#notifying = false;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #memory(offset: number, limit = BLOCK_BYTES): Uint8Array[] {
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (let index = this.#indexOf(offset); index < this.#chunks.length && length < limit; index += 1) {
+      const chunk = this.#chunks[index];
+      if (chunk === undefined) break;
+      const part = chunk.at < offset ? chunk.bytes.subarray(offset - chunk.at) : chunk.bytes;
+      parts.push(part);
+      length += part.length;
+    }
+    return parts;
+  }
+
+  /** Index of the chunk that holds `offset`, which must be in memory. */
+  #indexOf(offset: number): number {
+    let low = 0;
+    let high = this.#chunks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#chunks[middle]?.at ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  async #readFile(offset: number): Promise<Uint8Array> {
+    if (this.#file === null) throw new RangeError(`nothing at ${offset}`);
+    const buffer = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, this.#written - offset));
+    const { bytesRead } = await this.#file.read(buffer, 0, buffer.length, offset);
+    if (bytesRead === 0) throw new RangeError(`the file ends before ${offset}`);
+    return buffer.subarray(0, bytesRead);
+  }
+
+  async #write(): Promise<void> {
+    if (this.path === null) return;
+    try {
+      this.#file ??= await open(this.path, "w+", 0o600);
+      while (this.#written < this.size) {
+        const { bytesWritten } = await this.#file.writev(this.#memory(this.#written), this.#written);
+        this.#written += bytesWritten;
+        this.#forget();
+        if (this.#paused && this.size - this.#written < BACKLOG_LOW) {
+          this.#paused = false;
+          this.onDrained();
+        }
+      }
+    } catch (error) {
+      this.#failed = true;
+      this.onFailure(error);
+    }
+  }
+
+  /** Drops from memory what is in the file and not near the end. */
+  #forget(): void {
+    const limit = Math.min(this.#written, this.size - TAIL_BYTES);
+    let count = 0;
+    for (const chunk of this.#chunks) {
+      if (chunk.at + chunk.bytes.length > limit) break;
+      count += 1;
+    }
+    if (count > 0) this.#chunks.splice(0, count);
+  }
+}

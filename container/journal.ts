@@ -1,0 +1,306 @@
+/**
+ * What happened, on local disk (serving.md §6.3): that an execution began, and later all its frames. It answers a
+ * caller that comes back, and after a restart it keeps an execution from being run a second time.
+ *
+ * `<dir>/<n>.log` are segments of records, each a line of JSON, an `end` record followed by `bytes` bytes of frames.
+ * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written. A record is one
+ * write and no fsync: the journal guards against the death of the runner, not of the machine.
+ */
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import * as z from "zod";
+import { FrameLog } from "./frame-log.ts";
+import { log, reasonOf } from "./log.ts";
+
+const SEGMENT_BYTES = 8 * 1024 * 1024;
+/** Ended executions are written together after this long, off the path of their answers. */
+const FLUSH_MS = 20;
+/** What an entry counts for beside its frames, so that the index in memory is bounded too. */
+const ENTRY_BYTES = 4096;
+const EXPIRY_INTERVAL_MS = 10_000;
+
+const record = z.discriminatedUnion("event", [
+  z.object({ event: z.literal("start"), id: z.string(), spec: z.string() }),
+  z.object({
+    event: z.literal("end"),
+    id: z.string(),
+    spec: z.string(),
+    at: z.number(),
+    bytes: z.int(),
+    file: z.string().nullable(),
+  }),
+]);
+type JournalRecord = z.infer<typeof record>;
+
+interface Ended {
+  state: "ended";
+  /** SHA-256 of the spec JSON. */
+  spec: string;
+  at: number;
+  cost: number;
+  segment: number;
+  /** Where the frames are: still in memory, in the segment, or in their own file. */
+  frames: FrameLog | { offset: number; bytes: number } | string;
+}
+interface Unfinished {
+  state: "running" | "lost";
+  spec: string;
+  at: number;
+  cost: number;
+  segment: number;
+}
+type Entry = Ended | Unfinished;
+
+export interface JournalLimits {
+  bytes: number;
+  ms: number;
+}
+
+export class Journal {
+  readonly #dir: string;
+  readonly #limits: JournalLimits;
+  readonly #entries = new Map<string, Entry>();
+  /** Entries per segment; one without entries is deleted. */
+  readonly #live = new Map<number, number>();
+  #bytes = 0;
+  #segment = 0;
+  #segmentSize = 0;
+  #fd = -1;
+  #pending: { id: string; entry: Ended; frames: FrameLog }[] = [];
+  #flushTimer: NodeJS.Timeout | undefined;
+  readonly #expiry: NodeJS.Timeout;
+
+  private constructor(dir: string, limits: JournalLimits) {
+    this.#dir = dir;
+    this.#limits = limits;
+    this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
+  }
+
+  /** Opens the journal in `dir` and reads what an earlier runner wrote; what that one did not finish is lost. */
+  static async open(dir: string, limits: JournalLimits): Promise<Journal> {
+    await mkdir(join(dir, "frames"), { recursive: true, mode: 0o700 });
+    const journal = new Journal(dir, limits);
+    const numbers = (await readdir(dir))
+      .map((name) => Number(/^(\d+)\.log$/.exec(name)?.[1] ?? Number.NaN))
+      .filter((number) => Number.isInteger(number))
+      .sort((a, b) => a - b);
+    for (const number of numbers) await journal.#load(number);
+    await journal.#removeStrays(numbers);
+    journal.#openSegment((numbers.at(-1) ?? 0) + 1);
+    journal.#expire();
+    return journal;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What is known about an id: the digest of its spec, and whether it runs, has ended or was lost. */
+  find(id: string): { state: Entry["state"]; spec: string } | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Ids that an earlier runner began and did not finish. */
+  lost(): string[] {
+    return [...this.#entries].filter(([, entry]) => entry.state === "lost").map(([id]) => id);
+  }
+
+  /** Path for the frames of a new execution, should they be many. */
+  framesPath(): string {
+    return join(this.#dir, "frames", randomBytes(12).toString("hex"));
+  }
+
+  /** Notes that an execution begins; written before this returns, so that it is never begun again. */
+  started(id: string, spec: string): void {
+    this.#append({ event: "start", id, spec }, null);
+    this.#put(id, { state: "running", spec, at: Date.now(), cost: ENTRY_BYTES, segment: this.#segment });
+  }
+
+  /** Notes that an execution ended with these frames (complete and settled). Written soon, or by `flush`. */
+  ended(id: string, spec: string, frames: FrameLog): void {
+    const cost = ENTRY_BYTES + frames.size;
+    const segment = this.#entries.get(id)?.segment ?? this.#segment;
+    const entry: Ended = { state: "ended", spec, at: Date.now(), cost, segment, frames };
+    this.#put(id, entry);
+    this.#pending.push({ id, entry, frames });
+    this.#flushTimer ??= setTimeout(() => this.flush(), FLUSH_MS);
+  }
+
+  /** The frames of an ended execution; the caller releases them. */
+  async replay(id: string): Promise<FrameLog | null> {
+    const entry = this.#entries.get(id);
+    if (entry?.state !== "ended") return null;
+    if (entry.frames instanceof FrameLog) {
+      entry.frames.retain();
+      return entry.frames;
+    }
+    if (typeof entry.frames === "string") return FrameLog.fromFile(join(this.#dir, "frames", entry.frames));
+    const file = await open(this.#segmentPath(entry.segment), "r");
+    try {
+      const bytes = Buffer.alloc(entry.frames.bytes);
+      await file.read(bytes, 0, bytes.length, entry.frames.offset);
+      return FrameLog.fromBytes(bytes);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Writes what waits to be written. */
+  flush(): void {
+    clearTimeout(this.#flushTimer);
+    this.#flushTimer = undefined;
+    for (const { id, entry, frames } of this.#pending.splice(0)) {
+      const file = frames.spilled && frames.path !== null ? basename(frames.path) : null;
+      const bytes = file === null ? frames.bytes() : null;
+      const written: JournalRecord = {
+        event: "end",
+        id,
+        spec: entry.spec,
+        at: entry.at,
+        bytes: bytes?.length ?? 0,
+        file,
+      };
+      const offset = this.#append(written, bytes);
+      frames.release();
+      if (this.#entries.get(id) !== entry) continue;
+      this.#move(entry, this.#segment);
+      entry.frames = file ?? { offset, bytes: bytes?.length ?? 0 };
+    }
+    if (this.#segmentSize > SEGMENT_BYTES) this.#openSegment(this.#segment + 1);
+  }
+
+  close(): void {
+    this.flush();
+    clearInterval(this.#expiry);
+    closeSync(this.#fd);
+  }
+
+  /** Appends a record; answers where its frame bytes begin. */
+  #append(value: JournalRecord, frames: Uint8Array | null): number {
+    const line = Buffer.from(`${JSON.stringify(value)}\n`);
+    const offset = this.#segmentSize + line.length;
+    const bytes = frames === null ? line : Buffer.concat([line, frames]);
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    this.#segmentSize += bytes.length;
+    return offset;
+  }
+
+  /** Puts an entry at the end of the order of expiry. */
+  #put(id: string, entry: Entry): void {
+    this.#live.set(entry.segment, (this.#live.get(entry.segment) ?? 0) + 1);
+    const old = this.#entries.get(id);
+    if (old !== undefined) this.#drop(id, old);
+    this.#entries.set(id, entry);
+    this.#bytes += entry.cost;
+    if (this.#bytes > this.#limits.bytes) this.#expire();
+  }
+
+  #move(entry: Entry, segment: number): void {
+    if (entry.segment === segment) return;
+    const old = entry.segment;
+    this.#live.set(segment, (this.#live.get(segment) ?? 0) + 1);
+    entry.segment = segment;
+    this.#leave(old);
+  }
+
+  #drop(id: string, entry: Entry): void {
+    this.#entries.delete(id);
+    this.#bytes -= entry.cost;
+    this.#leave(entry.segment);
+  }
+
+  #leave(segment: number): void {
+    const left = (this.#live.get(segment) ?? 1) - 1;
+    this.#live.set(segment, left);
+    if (left > 0 || segment === this.#segment) return;
+    this.#live.delete(segment);
+    void unlink(this.#segmentPath(segment)).catch(() => {});
+  }
+
+  /** Lets go of what is too old, and of the oldest while there is too much. Running executions stay. */
+  #expire(): void {
+    const oldest = Date.now() - this.#limits.ms;
+    for (const [id, entry] of this.#entries) {
+      if (entry.state === "running") continue;
+      if (entry.at > oldest && this.#bytes <= this.#limits.bytes) break;
+      this.#drop(id, entry);
+      if (entry.state !== "ended") continue;
+      if (entry.frames instanceof FrameLog) void entry.frames.discard();
+      else if (typeof entry.frames === "string") {
+        void unlink(join(this.#dir, "frames", entry.frames)).catch(() => {});
+      }
+    }
+  }
+
+  #segmentPath(number: number): string {
+    return join(this.#dir, `${number}.log`);
+  }
+
+  #openSegment(number: number): void {
+    if (this.#fd >= 0) closeSync(this.#fd);
+    const previous = this.#segment;
+    this.#fd = openSync(this.#segmentPath(number), "a", 0o600);
+    this.#segment = number;
+    this.#segmentSize = 0;
+    if (previous > 0 && (this.#live.get(previous) ?? 0) === 0) {
+      this.#live.delete(previous);
+      void unlink(this.#segmentPath(previous)).catch(() => {});
+    }
+  }
+
+  async #load(number: number): Promise<void> {
+    const path = this.#segmentPath(number);
+    const [bytes, { mtimeMs }] = [await readFile(path), await stat(path)];
+    for (let at = 0; at < bytes.length; ) {
+      const newline = bytes.indexOf(10, at);
+      const parsed = newline < 0 ? null : parseRecord(bytes.toString("utf8", at, newline));
+      const end = newline + 1 + (parsed?.event === "end" ? parsed.bytes : 0);
+      if (parsed === null || end > bytes.length) {
+        log("warn", "journal_cut", { segment: number, offset: at });
+        return;
+      }
+      const common = { spec: parsed.spec, segment: number };
+      if (parsed.event === "start") {
+        this.#put(parsed.id, { ...common, state: "lost", at: mtimeMs, cost: ENTRY_BYTES });
+      } else {
+        const cost = ENTRY_BYTES + parsed.bytes;
+        const frames = parsed.file ?? { offset: newline + 1, bytes: parsed.bytes };
+        this.#put(parsed.id, { ...common, state: "ended", at: parsed.at, cost, frames });
+      }
+      at = end;
+    }
+  }
+
+  /** Removes frame files that no entry names and segments that hold none, and counts the files that stay. */
+  async #removeStrays(segments: number[]): Promise<void> {
+    const named = new Map<string, Ended>();
+    for (const entry of this.#entries.values()) {
+      if (entry.state === "ended" && typeof entry.frames === "string") named.set(entry.frames, entry);
+    }
+    for (const name of await readdir(join(this.#dir, "frames"))) {
+      const path = join(this.#dir, "frames", name);
+      const entry = named.get(name);
+      if (entry === undefined) {
+        await unlink(path);
+        continue;
+      }
+      const { size } = await stat(path);
+      entry.cost += size;
+      this.#bytes += size;
+    }
+    for (const number of segments) {
+      if ((this.#live.get(number) ?? 0) === 0) await unlink(this.#segmentPath(number)).catch(() => {});
+    }
+  }
+}
+
+function parseRecord(line: string): JournalRecord | null {
+  try {
+    return record.parse(JSON.parse(line));
+  } catch (error) {
+    log("warn", "journal_record_unreadable", { reason: reasonOf(error) });
+    return null;
+  }
+}

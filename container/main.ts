@@ -1,0 +1,129 @@
+/**
+ * The runner: where scripts and tools run as processes (serving.md §6).
+ *
+ *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
+ *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--journal-bytes N] [--journal-ms N]
+ *     [--exit-with-parent]
+ *
+ * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
+ */
+import { readFileSync } from "node:fs";
+import { mkdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
+import { Bundles } from "./bundles.ts";
+import { Commands } from "./commands.ts";
+import { inheritedEnvironment } from "./environment.ts";
+import { Executions } from "./executions.ts";
+import { Journal } from "./journal.ts";
+import { flushLog, log, reasonOf } from "./log.ts";
+import { parseOptions, type RunnerOptions, UsageError } from "./options.ts";
+import { Pipes } from "./pipes.ts";
+import { AdmissionQueue } from "./queue.ts";
+import { Refused } from "./refusal.ts";
+import { ScratchRoot } from "./scratch.ts";
+import { makeServer } from "./server.ts";
+import { killProcessesOf, Sweep } from "./sweep.ts";
+
+// Starting a process copies the page tables of the runner, so that a small runner starts processes faster; it holds
+// little that is young for long.
+setFlagsFromString("--max-semi-space-size=1");
+
+/** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
+const PARENT_GONE_GRACE_MS = 500;
+
+async function run(options: RunnerOptions): Promise<void> {
+  const auth = new Auth(options.secretFile === null);
+  if (options.secretFile !== null) {
+    const secret = readFileSync(options.secretFile, "utf8").trim();
+    if (secret.length < MIN_SECRET_CHARS) {
+      throw new UsageError(
+        `the secret in ${options.secretFile} has fewer than ${MIN_SECRET_CHARS} characters`,
+      );
+    }
+    await auth.setSecret(secret);
+  }
+
+  await mkdir(options.stateDir, { recursive: true, mode: 0o700 });
+  const state = await realpath(options.stateDir);
+  const limits = { bytes: options.journalBytes, ms: options.journalMs };
+  const journal = await Journal.open(join(state, "journal"), limits);
+  const leftover = killProcessesOf(new Set(journal.lost()));
+  if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
+  const scratch = new ScratchRoot(join(state, "scratch"));
+  const pipes = new Pipes(join(state, "pipes"));
+  const bundles = new Bundles(join(state, "bundles"), options.bundleBytes);
+  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare()]);
+
+  const inherited = inheritedEnvironment(process.env);
+  const commands = new Commands(inherited);
+  // Finds the interpreter behind a shim before the first execution waits for it.
+  void commands.resolve("python3", state);
+  const sweep = new Sweep();
+  const executions = new Executions({ bundles, commands, inherited, journal, pipes, scratch, sweep });
+  const queue = new AdmissionQueue(options);
+  let draining = false;
+  const server = makeServer({ auth, executions, queue, bundles, journal, draining: () => draining });
+
+  /** Lets running work end for `waitMs`, then ends it; writes everything down and leaves. */
+  const drain = async (waitMs: number, graceMs: number): Promise<void> => {
+    draining = true;
+    log("info", "draining", { running: queue.running, wait_ms: waitMs });
+    queue.close(new Refused("runner_draining", "The runner is shutting down and takes no new work.", 2));
+    const stop = setTimeout(() => executions.stopAll(graceMs), waitMs);
+    await executions.idle();
+    clearTimeout(stop);
+    // Every answer that has begun is sent to its end; idle connections are closed.
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    const last = new Promise<void>((resolve) => setTimeout(resolve, graceMs + 1000).unref());
+    await Promise.race([closed, last]);
+    sweep.finish();
+    journal.close();
+    await Promise.all([scratch.close(), pipes.close(), bundles.close()]);
+    log("info", "stopped");
+    flushLog();
+    process.exit(0);
+  };
+  const leave = (waitMs: number, graceMs: number): void => {
+    if (draining) executions.stopAll(graceMs);
+    else void drain(waitMs, graceMs).catch(crash);
+  };
+  const crash = (error: unknown): void => {
+    log("error", "crashed", {
+      reason: error instanceof Error ? (error.stack ?? error.message) : reasonOf(error),
+    });
+    executions.killAll();
+    flushLog();
+    process.exit(1);
+  };
+  process.on("uncaughtException", crash);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => leave(options.drainMs, options.graceMs));
+  }
+  if (options.exitWithParent) {
+    process.stdin.resume();
+    process.stdin.once("close", () => leave(0, Math.min(options.graceMs, PARENT_GONE_GRACE_MS)));
+  }
+
+  server.listen(options.port, options.host, () => {
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : options.port;
+    process.stdout.write(`${JSON.stringify({ event: "listening", port })}\n`);
+  });
+  server.once("error", (error) => {
+    log("error", "not_listening", { reason: reasonOf(error) });
+    flushLog();
+    process.exit(1);
+  });
+}
+
+try {
+  await run(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  const usage = error instanceof UsageError;
+  log("error", "not_started", { reason: usage ? error.message : reasonOf(error) });
+  flushLog();
+  process.exitCode = usage ? 2 : 1;
+}

@@ -1,0 +1,84 @@
+/** The files an execution left as its output (serving.md §3.1). */
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { FRAME, type FrameType, MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
+import type { Scratch } from "./scratch.ts";
+
+interface OutputFile {
+  filename: string;
+  size: number;
+  handle: FileHandle;
+}
+
+const MAX_FILES = 1000;
+
+/**
+ * Hands every output file to `send` as frames, name-sorted: the non-empty regular files at the top of `OUTPUT_DIR`;
+ * without any, `OUTPUT_FILE`. Symlinks are not followed. `send` answers a promise when the caller must wait.
+ * Answers `false`, with nothing sent, when all files together have more than `limit` bytes.
+ */
+export async function sendOutputs(
+  scratch: Scratch,
+  limit: number,
+  send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
+): Promise<boolean> {
+  const names = (await readdir(scratch.outputDir)).sort((a, b) =>
+    Buffer.compare(Buffer.from(a), Buffer.from(b)),
+  );
+  const files: OutputFile[] = [];
+  try {
+    for (const name of names) {
+      const file = await openOutput(join(scratch.outputDir, name));
+      if (file !== null) files.push(file);
+      if (files.length > MAX_FILES) return false;
+    }
+    if (files.length === 0) {
+      const file = await openOutput(scratch.outputFile);
+      if (file !== null) files.push(file);
+    }
+    if (files.reduce((total, { size }) => total + size, 0) > limit) return false;
+    for (const file of files) await sendFile(file, send);
+    return true;
+  } finally {
+    for (const { handle } of files) await handle.close();
+  }
+}
+
+/** Opens a regular, non-empty file; null for anything else. */
+async function openOutput(path: string): Promise<OutputFile | null> {
+  let handle: FileHandle;
+  try {
+    // O_NONBLOCK: a FIFO opens at once instead of waiting for a writer, and is then turned away below.
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  const stats = await handle.stat();
+  if (stats.isFile() && stats.size > 0) return { filename: basename(path), size: stats.size, handle };
+  await handle.close();
+  return null;
+}
+
+/** Reads the file twice, for its digest and for its bytes: the header with the digest comes first. */
+async function sendFile(
+  { filename, size, handle }: OutputFile,
+  send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
+): Promise<void> {
+  const hash = createHash("sha256");
+  for await (const part of readParts(handle, size)) hash.update(part);
+  const header = { filename, size, sha256: hash.digest("hex") };
+  await send(FRAME.file, Buffer.from(JSON.stringify(header)));
+  for await (const part of readParts(handle, size)) await send(FRAME.fileBytes, part);
+}
+
+async function* readParts(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(Math.min(MAX_FRAME_BYTES, size));
+  for (let at = 0; at < size; ) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, size - at), at);
+    if (bytesRead === 0) throw new RangeError("an output file shrank while it was read");
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}

@@ -1,0 +1,189 @@
+/** Who runs now, who waits, who is turned away (serving.md §6.3). First come, first served. */
+import { Refused } from "./refusal.ts";
+
+export interface QueueOptions {
+  concurrency: number;
+  /** Waiting places. */
+  queue: number;
+  queueTimeoutMs: number;
+}
+
+/** Waiting places of one skill that is at its own limit. */
+const SKILL_QUEUE = 16;
+
+export interface Slot {
+  queueMs: number;
+  /** Frees the slot; further calls do nothing. */
+  release(): void;
+}
+
+export interface Waiting {
+  /** Rejects with `Refused` when the wait is over without a slot. */
+  slot: Promise<Slot>;
+  /** Gives the place up: nobody wants the slot any more. */
+  abandon(reason: Refused): void;
+}
+
+interface Waiter {
+  skill: string;
+  limit: number | undefined;
+  since: number;
+  grant(slot: Slot): void;
+  refuse(reason: Refused): void;
+}
+
+/** Weight of the newest duration in the moving average behind `Retry-After`. */
+const NEWEST = 0.1;
+
+export class AdmissionQueue {
+  readonly #options: QueueOptions;
+  /** Waiting for a free slot, in order. */
+  readonly #line: Waiter[] = [];
+  /** Waiting for their own skill's limit, in order, before they may join the line. */
+  readonly #bySkill = new Map<string, Waiter[]>();
+  /** Per skill: running, plus waiting in the line. */
+  readonly #load = new Map<string, number>();
+  #running = 0;
+  #averageMs = 1000;
+  #closed: Refused | null = null;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    let count = this.#line.length;
+    for (const waiters of this.#bySkill.values()) count += waiters.length;
+    return count;
+  }
+
+  /**
+   * A slot now, or a place in the queue. `limit`: most simultaneous runs of this skill.
+   * @throws Refused 503 `runner_busy`, 429 `concurrency_limited`, or what the queue was closed with
+   */
+  enter(skill: string, limit: number | undefined): Slot | Waiting {
+    if (this.#closed !== null) throw this.#closed;
+    const atLimit = limit !== undefined && (this.#load.get(skill) ?? 0) >= limit;
+    if (!atLimit && this.#line.length === 0 && this.#running < this.#options.concurrency) {
+      this.#count(skill, 1);
+      return this.#occupy(skill, performance.now());
+    }
+    if (atLimit) {
+      const waiters = this.#bySkill.get(skill) ?? [];
+      if (waiters.length >= SKILL_QUEUE) throw this.#skillBusy(skill);
+      this.#bySkill.set(skill, waiters);
+      return this.#wait(skill, limit, waiters);
+    }
+    if (this.#line.length >= this.#options.queue) throw this.#busy();
+    this.#count(skill, 1);
+    return this.#wait(skill, limit, this.#line);
+  }
+
+  /** Turns away everybody who waits and everybody who comes. */
+  close(reason: Refused): void {
+    this.#closed = reason;
+    for (const waiter of [...this.#line, ...[...this.#bySkill.values()].flat()]) waiter.refuse(reason);
+  }
+
+  #wait(skill: string, limit: number | undefined, queue: Waiter[]): Waiting {
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>();
+    const timer = setTimeout(() => {
+      waiter.refuse(this.#line.includes(waiter) ? this.#busy() : this.#skillBusy(skill));
+    }, this.#options.queueTimeoutMs);
+    const waiter: Waiter = {
+      skill,
+      limit,
+      since: performance.now(),
+      grant: (slot) => {
+        clearTimeout(timer);
+        resolve(slot);
+      },
+      refuse: (reason) => {
+        clearTimeout(timer);
+        if (this.#leave(waiter)) reject(reason);
+      },
+    };
+    queue.push(waiter);
+    return { slot: promise, abandon: (reason) => waiter.refuse(reason) };
+  }
+
+  #leave(waiter: Waiter): boolean {
+    const inLine = this.#line.indexOf(waiter);
+    if (inLine >= 0) {
+      this.#line.splice(inLine, 1);
+      this.#count(waiter.skill, -1);
+      this.#advance(waiter.skill);
+      return true;
+    }
+    const waiters = this.#bySkill.get(waiter.skill) ?? [];
+    const place = waiters.indexOf(waiter);
+    if (place < 0) return false;
+    waiters.splice(place, 1);
+    if (waiters.length === 0) this.#bySkill.delete(waiter.skill);
+    return true;
+  }
+
+  #occupy(skill: string, since: number): Slot {
+    this.#running += 1;
+    const started = performance.now();
+    let held = true;
+    return {
+      queueMs: Math.round(started - since),
+      release: () => {
+        if (!held) return;
+        held = false;
+        this.#averageMs += NEWEST * (performance.now() - started - this.#averageMs);
+        this.#running -= 1;
+        this.#count(skill, -1);
+        this.#advance(skill);
+      },
+    };
+  }
+
+  /** Lets waiters of a skill join the line where its limit permits, then fills free slots from the line. */
+  #advance(skill: string): void {
+    const waiters = this.#bySkill.get(skill);
+    let first = waiters?.[0];
+    while (waiters !== undefined && first !== undefined) {
+      if (first.limit !== undefined && (this.#load.get(skill) ?? 0) >= first.limit) break;
+      waiters.shift();
+      this.#count(skill, 1);
+      this.#line.push(first);
+      first = waiters[0];
+    }
+    if (waiters?.length === 0) this.#bySkill.delete(skill);
+    while (this.#running < this.#options.concurrency) {
+      const next = this.#line.shift();
+      if (next === undefined) return;
+      next.grant(this.#occupy(next.skill, next.since));
+    }
+  }
+
+  #count(skill: string, change: number): void {
+    const count = (this.#load.get(skill) ?? 0) + change;
+    if (count === 0) this.#load.delete(skill);
+    else this.#load.set(skill, count);
+  }
+
+  #retryAfterS(): number {
+    const rounds = (this.waiting + 1) / this.#options.concurrency;
+    return Math.min(30, Math.max(1, Math.ceil((rounds * this.#averageMs) / 1000)));
+  }
+
+  #busy(): Refused {
+    return new Refused(
+      "runner_busy",
+      "All places of the runner and of its queue are taken.",
+      this.#retryAfterS(),
+    );
+  }
+
+  #skillBusy(skill: string): Refused {
+    const detail = `"${skill}" runs as often as it may, and its queue is full or too slow.`;
+    return new Refused("concurrency_limited", detail, this.#retryAfterS());
+  }
+}

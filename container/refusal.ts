@@ -1,0 +1,71 @@
+/** What the runner says no with: a status, a `refusal` body (protocol.ts) and, where waiting helps, `Retry-After`. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Refusal } from "../src/tool/protocol.ts";
+
+const STATUS: Record<Refusal["code"], number> = {
+  bad_request: 400,
+  unauthenticated: 401,
+  not_found: 404,
+  execution_not_found: 404,
+  execution_conflict: 409,
+  execution_lost: 502,
+  bundle_missing: 424,
+  bundle_invalid: 422,
+  runner_busy: 503,
+  runner_draining: 503,
+  concurrency_limited: 429,
+  client_closed_request: 499,
+  internal: 500,
+};
+
+export class Refused extends Error {
+  override name = "Refused";
+  readonly refusal: Refusal;
+  readonly status: number;
+
+  constructor(code: Refusal["code"], detail: string, retryAfterS?: number) {
+    super(detail);
+    this.refusal =
+      retryAfterS === undefined ? { code, detail } : { code, detail, retry_after_s: retryAfterS };
+    this.status = STATUS[code];
+  }
+}
+
+/** An unread request body up to this size is read to its end, so that the connection stays usable. */
+const DRAIN_BYTES = 64 * 1024;
+/** A longer one is thrown away for at most this long; closing at once could destroy the answer on its way. */
+const LINGER_MS = 2000;
+
+/** Sends a whole answer, also to a request whose body is not read yet. `body` is JSON text or "". */
+export function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Record<string, string> = {},
+): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const short =
+    request.complete || Number(request.headers["content-length"] ?? DRAIN_BYTES + 1) <= DRAIN_BYTES;
+  response.writeHead(status, {
+    ...(body === "" ? {} : { "content-type": "application/json" }),
+    "content-length": String(Buffer.byteLength(body)),
+    ...(short ? {} : { connection: "close" }),
+    ...headers,
+  });
+  response.end(body);
+  if (request.complete) return;
+  request.unpipe();
+  request.resume();
+  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS).unref();
+  request.once("close", () => clearTimeout(timer));
+}
+
+export function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused): void {
+  const retry = refused.refusal.retry_after_s;
+  const headers: Record<string, string> = retry === undefined ? {} : { "retry-after": String(retry) };
+  answer(request, response, refused.status, JSON.stringify(refused.refusal), headers);
+}

@@ -1,0 +1,121 @@
+/** An execution's own writable folder: input files, output files, temporary files. Gone when the execution is. */
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { chmod, lstat, mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { log, reasonOf } from "./log.ts";
+
+export interface Scratch {
+  /** `TMPDIR` */
+  dir: string;
+  inputDir: string;
+  outputDir: string;
+  outputFile: string;
+}
+
+/**
+ * Folders that an execution left untouched serve again: on common file systems making and removing three folders costs
+ * half of what starting a small process does. They rest first, until every process of that execution is surely gone.
+ */
+const REST_MS = 1000;
+const MAX_READY = 128;
+
+export class ScratchRoot {
+  readonly #root: string;
+  readonly #removals = new Set<Promise<void>>();
+  #ready: Scratch[] = [];
+  #resting: { scratch: Scratch; since: number }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Makes the root and clears what an earlier runner left. */
+  async prepare(): Promise<void> {
+    await removeTree(this.#root);
+    await mkdir(this.#root, { recursive: true, mode: 0o700 });
+  }
+
+  /** An empty folder for one execution. */
+  create(): Scratch {
+    const ready = this.#ready.pop();
+    if (ready !== undefined) return ready;
+    const dir = join(this.#root, randomBytes(8).toString("hex"));
+    const scratch = {
+      dir,
+      inputDir: join(dir, "in"),
+      outputDir: join(dir, "out"),
+      outputFile: join(dir, "output"),
+    };
+    mkdirSync(dir, { mode: 0o700 });
+    mkdirSync(scratch.inputDir, { mode: 0o700 });
+    mkdirSync(scratch.outputDir, { mode: 0o700 });
+    return scratch;
+  }
+
+  /** Takes a folder back when its execution has ended. What was left in it is removed right away. */
+  release(scratch: Scratch): void {
+    if (isUntouched(scratch)) {
+      this.#resting.push({ scratch, since: performance.now() });
+      this.#timer ??= setTimeout(() => this.#wake(), REST_MS).unref();
+    } else this.#remove(scratch);
+  }
+
+  /** Removes everything, and resolves when that is done. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await Promise.all(this.#removals);
+    await removeTree(this.#root);
+  }
+
+  #wake(): void {
+    const rested = performance.now() - REST_MS;
+    const count = this.#resting.filter(({ since }) => since <= rested).length;
+    for (const { scratch } of this.#resting.splice(0, count)) {
+      // Looked at again: a process that outlived its execution may have written meanwhile.
+      if (this.#ready.length < MAX_READY && isUntouched(scratch)) this.#ready.push(scratch);
+      else this.#remove(scratch);
+    }
+    this.#timer =
+      this.#resting.length === 0 ? undefined : setTimeout(() => this.#wake(), REST_MS / 4).unref();
+  }
+
+  #remove(scratch: Scratch): void {
+    const removal = removeTree(scratch.dir)
+      .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+  }
+}
+
+/** Nothing in it, and still open to its owner only. */
+function isUntouched({ dir, inputDir, outputDir }: Scratch): boolean {
+  try {
+    const closed = [dir, inputDir, outputDir].every((path) => (lstatSync(path).mode & 0o7777) === 0o700);
+    return (
+      closed &&
+      readdirSync(dir).length === 2 &&
+      [inputDir, outputDir].every((p) => readdirSync(p).length === 0)
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Removes a tree, also one whose folders were made unwritable. Symlinks are removed, never followed. */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 2 });
+  } catch {
+    await makeRemovable(path);
+    await rm(path, { recursive: true, force: true, maxRetries: 2 });
+  }
+}
+
+async function makeRemovable(path: string): Promise<void> {
+  const stats = await lstat(path);
+  if (!stats.isDirectory()) return;
+  await chmod(path, 0o700);
+  for (const name of await readdir(path)) await makeRemovable(join(path, name));
+}

@@ -1,0 +1,149 @@
+/** The runner's routes (serving.md §6.1). */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { TicketSubject } from "../src/tool/protocol.ts";
+import { MIN_SECRET_CHARS } from "./auth.ts";
+import type { Bundles } from "./bundles.ts";
+import type { Journal } from "./journal.ts";
+import { log, reasonOf } from "./log.ts";
+import { BodyCut } from "./multipart-body.ts";
+import { answer, Refused, refuse } from "./refusal.ts";
+import { type Desk, submit } from "./submit.ts";
+
+const MAX_SECRET_BYTES = 4096;
+const ID = /^[A-Za-z0-9._-]{1,128}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
+
+export interface ServerParts extends Desk {
+  bundles: Bundles;
+  journal: Journal;
+  /** Whether the runner is on its way out. */
+  draining(): boolean;
+}
+
+/** Makes the HTTP server; it does not listen yet. */
+export function makeServer(parts: ServerParts): Server {
+  const server = createServer({ noDelay: true, requestTimeout: 0 }, (request, response) => {
+    // A client that breaks off is noticed where the body or the answer is handled.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    route(parts, request, response).catch((error: unknown) => fail(request, response, error));
+  });
+  // Longer than a caller's pool keeps connections, so that the runner is not the one to close them.
+  server.keepAliveTimeout = 75_000;
+  return server;
+}
+
+function fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  if (error instanceof Refused) {
+    refuse(request, response, error);
+    return;
+  }
+  if (!(error instanceof BodyCut)) {
+    log("error", "request_failed", {
+      method: request.method ?? "",
+      path: request.url ?? "",
+      reason: reasonOf(error),
+    });
+  }
+  refuse(request, response, new Refused("internal", "The runner could not do this; its log says why."));
+}
+
+async function route(parts: ServerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { auth, executions, bundles } = parts;
+  const url = new URL(request.url ?? "/", "http://runner");
+  const [, version, collection, id, more] = url.pathname.split("/");
+  const at = `${request.method} ${version}/${collection ?? ""}`;
+  const named = async (pattern: RegExp, subject: (id: string) => TicketSubject): Promise<string> => {
+    if (id === undefined || !pattern.test(id) || more !== undefined) throw unknownRoute();
+    await auth.permit(request, subject(id));
+    return id;
+  };
+  if (at === "POST v1/executions" && id === undefined) return submit(parts, request, response);
+  if (at === "GET v1/executions") {
+    const from = Number(url.searchParams.get("from") ?? 0);
+    const execution = await named(ID, (name) => `execution:${name}`);
+    if (!Number.isSafeInteger(from) || from < 0) throw new Refused("bad_request", "`from` is not a number.");
+    return executions.attach(execution, response, from);
+  }
+  if (at === "DELETE v1/executions") {
+    executions.cancel(await named(ID, (name) => `execution:${name}`));
+    return answer(request, response, 204, "");
+  }
+  if (at === "DELETE v1/requests") {
+    executions.cancelRequest(await named(ID, (name) => `request:${name}`));
+    return answer(request, response, 204, "");
+  }
+  if (at === "PUT v1/bundles") {
+    await bundles.receive(await named(DIGEST, (name) => `bundle:${name}`), request);
+    return answer(request, response, 204, "");
+  }
+  if (at === "PUT v1/secret" && auth.deliverable && id === undefined)
+    return takeSecret(parts, request, response);
+  if (collection === undefined && (request.method === "GET" || request.method === "HEAD")) {
+    return health(parts, version ?? "", request, response);
+  }
+  throw unknownRoute();
+}
+
+function unknownRoute(): Refused {
+  return new Refused("not_found", "There is nothing here.");
+}
+
+async function takeSecret(
+  parts: ServerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > MAX_SECRET_BYTES) throw new Refused("bad_request", "The secret is too long.");
+    chunks.push(chunk);
+  }
+  const secret = Buffer.concat(chunks).toString("utf8");
+  if (secret.length < MIN_SECRET_CHARS) throw new Refused("bad_request", "The secret is too short.");
+  if (!(await parts.auth.setSecret(secret))) {
+    throw new Refused("execution_conflict", "The runner has another secret already.");
+  }
+  answer(request, response, 204, "");
+}
+
+function health(parts: ServerParts, path: string, request: IncomingMessage, response: ServerResponse): void {
+  if (path === "healthz") {
+    answer(request, response, 200, '{"status":"ok"}');
+  } else if (path === "readyz") {
+    if (parts.draining()) throw new Refused("runner_draining", "The runner is shutting down.");
+    if (!parts.auth.ready) throw new Refused("unauthenticated", "The runner has no secret yet.");
+    answer(request, response, 200, '{"status":"ready"}');
+  } else if (path === "metrics") {
+    answer(request, response, 200, metrics(parts), { "content-type": "text/plain; version=0.0.4" });
+  } else {
+    throw unknownRoute();
+  }
+}
+
+/** Prometheus text. */
+function metrics({ queue, executions, bundles, journal }: ServerParts): string {
+  const gauges: [string, string, number][] = [
+    ["hull_runner_running", "Executions that hold a slot", queue.running],
+    ["hull_runner_waiting", "Executions in the queue", queue.waiting],
+    ["hull_runner_bundles", "Unpacked bundles", bundles.count],
+    ["hull_runner_bundle_bytes", "Bytes of unpacked bundles", bundles.bytes],
+    ["hull_runner_journal_bytes", "Bytes the journal counts", journal.bytes],
+    ["hull_runner_resident_bytes", "Memory of the runner", process.memoryUsage.rss()],
+  ];
+  const lines = gauges.flatMap(([name, help, value]) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} gauge`,
+    `${name} ${value}`,
+  ]);
+  lines.push(
+    "# HELP hull_runner_executions_total Ended executions",
+    "# TYPE hull_runner_executions_total counter",
+  );
+  for (const [cause, count] of executions.endings) {
+    lines.push(`hull_runner_executions_total{cause="${cause}"} ${count}`);
+  }
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,39 @@
+/** What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end (serving.md §6.2). */
+
+const HEAD_BYTES = 64 * 1024;
+const TAIL_BYTES = 64 * 1024;
+
+export class StderrTail {
+  readonly #send: (bytes: Uint8Array) => void;
+  #bytes = 0;
+  #tail: Uint8Array[] = [];
+  #tailBytes = 0;
+
+  constructor(send: (bytes: Uint8Array) => void) {
+    this.#send = send;
+  }
+
+  push(chunk: Uint8Array): void {
+    const room = Math.max(0, HEAD_BYTES - this.#bytes);
+    this.#bytes += chunk.length;
+    if (room > 0) this.#send(chunk.subarray(0, room));
+    if (chunk.length <= room) return;
+    this.#tail.push(chunk.subarray(room));
+    this.#tailBytes += chunk.length - room;
+    if (this.#tailBytes > 4 * TAIL_BYTES) this.#shorten();
+  }
+
+  /** Sends the tail. `bytes`: all that the process wrote. */
+  finish(): { bytes: number; truncated: boolean } {
+    const truncated = this.#bytes > HEAD_BYTES + TAIL_BYTES;
+    this.#shorten();
+    for (const chunk of this.#tail.splice(0)) this.#send(chunk);
+    return { bytes: this.#bytes, truncated };
+  }
+
+  #shorten(): void {
+    const tail = Buffer.concat(this.#tail).subarray(-TAIL_BYTES);
+    this.#tail = tail.length === 0 ? [] : [Buffer.from(tail)];
+    this.#tailBytes = tail.length;
+  }
+}

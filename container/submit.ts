@@ -1,0 +1,132 @@
+/** `POST /v1/executions` (serving.md §6.1): check, admit, receive the input, start. */
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
+import type { Auth } from "./auth.ts";
+import { checkOptedIn, plainName } from "./environment.ts";
+import type { Execution, Input } from "./execution.ts";
+import type { Executions } from "./executions.ts";
+import { log, reasonOf } from "./log.ts";
+import { MultipartBody } from "./multipart-body.ts";
+import type { AdmissionQueue } from "./queue.ts";
+import { Refused } from "./refusal.ts";
+
+export interface Desk {
+  auth: Auth;
+  executions: Executions;
+  queue: AdmissionQueue;
+}
+
+/**
+ * Runs one submission. The answer is the body of frames; an id that is known already gets the frames of its execution.
+ * @throws Refused before the answer has begun
+ */
+export async function submit(desk: Desk, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { auth, executions } = desk;
+  const body = new MultipartBody(request);
+  const specText = await body.spec;
+  const spec = parseSpec(specText);
+  await auth.permit(request, `execution:${spec.id}`, specText);
+  const specDigest = createHash("sha256").update(specText).digest("hex");
+
+  const known = executions.specDigestOf(spec.id);
+  if (known !== undefined) {
+    if (known !== specDigest) {
+      throw new Refused("execution_conflict", "This id belongs to an execution with another spec.");
+    }
+    body.discard();
+    return executions.attach(spec.id, response, 0);
+  }
+
+  checkOptedIn(spec.env);
+  if (executions.isCancelled(spec.request_id)) {
+    throw new Refused("client_closed_request", "The request was cancelled.");
+  }
+  const execution = executions.create(spec, specDigest);
+  try {
+    await admit(desk.queue, execution, response);
+  } catch (error) {
+    executions.refuse(execution, error);
+    throw error;
+  }
+  void execution.attach(response, 0);
+  try {
+    await execution.start(await receiveInput(body, execution));
+  } catch (error) {
+    log("warn", "input_not_received", { id: spec.id, reason: reasonOf(error) });
+    execution.stop("cancelled");
+    body.discard();
+  }
+}
+
+function parseSpec(text: string): ExecutionSpec {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Refused("bad_request", "The spec is not JSON.");
+  }
+  const parsed = executionSpec.safeParse(value);
+  if (parsed.success) return parsed.data;
+  // Paths only: a message could repeat a value of the environment.
+  const paths = parsed.error.issues.map((issue) => issue.path.join("."));
+  throw new Refused("bad_request", `The spec is not valid at: ${paths.join(", ")}.`);
+}
+
+/** Waits for a slot; a client that leaves gives its place up. */
+async function admit(queue: AdmissionQueue, execution: Execution, response: ServerResponse): Promise<void> {
+  const { spec } = execution;
+  const place = queue.enter(spec.skill, spec.limits.concurrency);
+  if ("release" in place) {
+    execution.admit(place);
+    return;
+  }
+  const leave = (): void => place.abandon(new Refused("client_closed_request", "The client left the queue."));
+  execution.abandon = place.abandon;
+  response.once("close", leave);
+  try {
+    execution.admit(await place.slot);
+  } finally {
+    response.off("close", leave);
+  }
+}
+
+/** Writes the files, and answers as soon as the process can start: at the part `stdin`, or at the end of the body. */
+async function receiveInput(body: MultipartBody, execution: Execution): Promise<Input> {
+  const { mode } = execution.spec.input;
+  const { scratch } = execution;
+  const input: Input = { file: null, stdin: null };
+  const taken = new Set<string>();
+  for (let part = await body.next(); part !== null; part = await body.next()) {
+    if (part.name === "stdin") {
+      if (mode !== "stdin") throw new Refused("bad_request", `A part "stdin" with input mode ${mode}.`);
+      input.stdin = part.stream;
+      return input;
+    }
+    if (scratch === null) break;
+    const path = join(scratch.inputDir, freeName(plainName(part.filename), taken));
+    await pipeline(part.stream, createWriteStream(path, { flags: "wx" }));
+    if (mode === "file") input.file ??= path;
+  }
+  return input;
+}
+
+/** A name not taken yet: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
+function freeName(name: string, taken: Set<string>): string {
+  const dot = name.lastIndexOf(".");
+  const extension = dot > 0 ? name.slice(dot).slice(0, 20) : "";
+  const stem = cutBytes(name.slice(0, name.length - (dot > 0 ? name.length - dot : 0)), 180);
+  let free = stem + extension;
+  for (let count = 2; taken.has(free); count += 1) free = `${stem}-${count}${extension}`;
+  taken.add(free);
+  return free;
+}
+
+function cutBytes(text: string, limit: number): string {
+  let cut = text;
+  while (Buffer.byteLength(cut) > limit) cut = cut.slice(0, -1);
+  return cut;
+}

@@ -1,0 +1,279 @@
+/** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  card,
+  claimAddress,
+  type Hash,
+  makeCatalog,
+  makeRecord,
+  type SourceFile,
+} from "../../src/skill/bundle.ts";
+import type { Card, Catalog, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
+import { RouteTable } from "../../src/skill/route.ts";
+import { mapLimited } from "./limited.ts";
+import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
+
+export interface BuiltSkill {
+  /** Absolute path of the source folder: the key of `previous` and of the cache. */
+  folder: string;
+  digest: string;
+  record: SkillRecord;
+  /** Canonical JSON of `record`. */
+  recordJson: string;
+  pack: Uint8Array<ArrayBuffer> | null;
+  /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
+  blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
+  card: Card;
+}
+
+/** A diagnostic and the absolute root that its `file` is relative to. */
+export interface RootedDiagnostic {
+  root: string;
+  diagnostic: Diagnostic;
+}
+
+export interface BuildOptions {
+  /** Links may lead anywhere inside it; its `.hullignore` counts. */
+  projectDir: string;
+  /** Skips skills whose files did not change since the last build with the same cache. */
+  cache?: BuildCache;
+  /** Broken skills are left out instead of preventing a catalog. */
+  keepGoing?: boolean;
+  /** As `keepGoing`, but a broken skill keeps its version from `previous`, with the card flag `stale`. */
+  keepLastGood?: boolean;
+  /** Skills of an earlier build by absolute folder. */
+  previous?: ReadonlyMap<string, BuiltSkill>;
+}
+
+export interface BuildResult {
+  /** In catalog order (slug). */
+  skills: BuiltSkill[];
+  /** `null` when an error prevents it. */
+  catalog: { catalog: Catalog; id: string; json: string } | null;
+  diagnostics: RootedDiagnostic[];
+}
+
+/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
+const MAX_SKILL_BYTES = 256 * 1024 * 1024;
+
+const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+/** What came of one folder, before the skills are compared with each other. */
+interface Outcome {
+  folder: SkillFolder;
+  skill: BuiltSkill | null;
+  positions: ParsedSkill["positions"];
+  diagnostics: Diagnostic[];
+}
+
+/** What a build remembers for the next one. */
+export class BuildCache {
+  readonly #outcomes = new Map<string, { fingerprint: string; outcome: Outcome }>();
+  /** How many skills the last build read anew. */
+  rebuilt = 0;
+
+  get(folder: SkillFolder, fingerprint: string): Outcome | undefined {
+    const entry = this.#outcomes.get(folder.path);
+    return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
+  }
+
+  set(fingerprint: string, outcome: Outcome): void {
+    this.rebuilt++;
+    this.#outcomes.set(outcome.folder.path, { fingerprint, outcome });
+  }
+
+  /** Forgets folders that are gone. */
+  keep(folders: ReadonlySet<string>): void {
+    for (const path of this.#outcomes.keys()) if (!folders.has(path)) this.#outcomes.delete(path);
+  }
+}
+
+/**
+ * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. All
+ * problems are reported together. Throws `RootMissing` when a root does not exist.
+ */
+export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
+  if (options.cache !== undefined) options.cache.rebuilt = 0;
+  const perRoot: Outcome[][] = [];
+  const diagnostics: RootedDiagnostic[] = [];
+  for (const root of roots) {
+    const grounds = await survey(root, options.projectDir);
+    const scan = await findSkills(grounds);
+    const outcomes = await mapLimited(scan.skills, (folder) => buildFolder(folder, grounds, options));
+    for (const { folder, diagnostic } of scan.refused) {
+      outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+    }
+    outcomes.push(...(await vanished(root, outcomes, options)));
+    diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
+    perRoot.push(outcomes);
+  }
+  const all = perRoot.flat();
+  options.cache?.keep(new Set(all.map((outcome) => outcome.folder.path)));
+  diagnostics.push(
+    ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
+  );
+  const served = chooseServed(perRoot, options, diagnostics);
+  const failed = diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
+  const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
+  const catalog = publishable
+    ? await makeCatalog(
+        served.map((skill) => skill.card),
+        nodeHash,
+      )
+    : null;
+  served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
+  return { skills: served, catalog, diagnostics };
+}
+
+/** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
+function chooseServed(
+  perRoot: Outcome[][],
+  options: BuildOptions,
+  diagnostics: RootedDiagnostic[],
+): BuiltSkill[] {
+  const table = new RouteTable();
+  const served: BuiltSkill[] = [];
+  const candidates = perRoot.map((outcomes) =>
+    outcomes.map((outcome) => ({ outcome, current: outcome.skill ?? lastGood(outcome, options) })),
+  );
+  const laterSlugs = candidates.map(
+    (_, i) =>
+      new Set(candidates.slice(i + 1).flatMap((list) => list.map(({ current }) => current?.card.slug))),
+  );
+  for (const [i, list] of candidates.entries()) {
+    for (const { outcome, current } of list) {
+      if (current === null || laterSlugs[i]?.has(current.card.slug)) continue;
+      const { folder, positions } = outcome;
+      const address = (manifest: Manifest) =>
+        claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
+      const conflict = address(current.record.manifest);
+      if (conflict === null) {
+        served.push(current);
+        continue;
+      }
+      diagnostics.push({ root: folder.root, diagnostic: conflict });
+      const fallback = current === outcome.skill ? lastGood(outcome, options) : null;
+      if (fallback !== null && address(fallback.record.manifest) === null) served.push(fallback);
+    }
+  }
+  return served;
+}
+
+function lastGood(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
+  const previous = options.keepLastGood === true ? options.previous?.get(outcome.folder.path) : undefined;
+  return previous === undefined ? null : { ...previous, card: { ...previous.card, stale: true } };
+}
+
+/** Skills of the previous build whose folder still stands but has lost its SKILL.md: broken, not gone. */
+async function vanished(root: string, found: Outcome[], options: BuildOptions): Promise<Outcome[]> {
+  if (options.keepLastGood !== true) return [];
+  const known = new Set(found.map((outcome) => outcome.folder.path));
+  const lost: Outcome[] = [];
+  for (const path of options.previous?.keys() ?? []) {
+    const name = path.slice(root.length + 1);
+    if (known.has(path) || path !== join(root, name) || name === "" || name.includes("/")) continue;
+    if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
+    const folder: SkillFolder = { root, path, name, file: `${name}/SKILL.md`, single: false };
+    const diagnostic: Diagnostic = {
+      level: "error",
+      code: "skill_file_missing",
+      skill: name,
+      file: folder.file,
+      message: `The folder ${name} has lost its SKILL.md; its last good version stays.`,
+      hint: "Restore the file, or remove the folder to take the skill down.",
+    };
+    lost.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+  }
+  return lost;
+}
+
+async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
+  const { files, diagnostics } = await listFiles(folder, grounds);
+  const fingerprint = fingerprintOf(files, diagnostics);
+  const cached = options.cache?.get(folder, fingerprint);
+  if (cached !== undefined) return cached;
+  const outcome = await readFolderFiles(folder, files, diagnostics);
+  options.cache?.set(fingerprint, outcome);
+  return outcome;
+}
+
+function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagnostic[]): string {
+  const lines = files.map(({ path, stats }) => [
+    path,
+    stats.size,
+    stats.mtimeMs,
+    stats.ctimeMs,
+    stats.ino,
+    stats.mode,
+  ]);
+  return JSON.stringify([lines, diagnostics]);
+}
+
+async function readFolderFiles(
+  folder: SkillFolder,
+  found: readonly FoundFile[],
+  diagnostics: Diagnostic[],
+): Promise<Outcome> {
+  const broken = (positions: Outcome["positions"]): Outcome => ({
+    folder,
+    skill: null,
+    positions,
+    diagnostics,
+  });
+  const total = found.reduce((sum, file) => sum + file.stats.size, 0);
+  if (total > MAX_SKILL_BYTES) {
+    diagnostics.push(
+      problem(
+        folder,
+        "skill_too_large",
+        `The folder holds ${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB) can be bundled.`,
+        "List what the skill does not need in .hullignore.",
+      ),
+    );
+    return broken(new Map());
+  }
+  const files: SourceFile[] = [];
+  for (const { path, absolute, stats } of found) {
+    const bytes = new Uint8Array(await readFile(absolute));
+    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+  }
+  const byPath = new Map(files.map((file) => [file.path, file.bytes]));
+  const text = decode(byPath.get("SKILL.md"));
+  if (text === null) {
+    diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
+    return broken(new Map());
+  }
+  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
+  diagnostics.push(...parsed.diagnostics);
+  if (parsed.manifest === null || diagnostics.some((d) => d.level === "error"))
+    return broken(parsed.positions);
+  const bundle = await makeRecord(parsed.manifest, parsed.body, files, nodeHash);
+  const serve = parsed.manifest.serve;
+  const bytes = serve === undefined ? undefined : byPath.get(serve);
+  const skill: BuiltSkill = {
+    folder: folder.path,
+    digest: bundle.digest,
+    record: bundle.record,
+    recordJson: bundle.json,
+    pack: bundle.pack,
+    blob: bytes === undefined ? null : { sha256: await nodeHash(bytes), bytes },
+    card: card(bundle.record, bundle.digest),
+  };
+  return { folder, skill, positions: parsed.positions, diagnostics };
+}
+
+function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
+  return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
+}
+
+function decode(bytes: Uint8Array | undefined): string | null {
+  if (bytes === undefined) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,14 @@
+/** Works through many small file operations without opening thousands of files at once. */
+
+const CONCURRENCY = 16;
+
+/** Maps in order, at most 16 items at a time; the first failure is thrown. */
+export async function mapLimited<T, R>(list: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const queue = list.entries();
+  const work = async () => {
+    for (const [i, item] of queue) results[i] = await map(item);
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  return results;
+}

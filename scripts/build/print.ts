@@ -1,0 +1,30 @@
+/** Diagnostics for people: one finding per paragraph, `file:line:column` first so that editors can open it. */
+import { join, relative } from "node:path";
+import { styleText } from "node:util";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import type { RootedDiagnostic } from "./build.ts";
+
+type Style = Parameters<typeof styleText>[0];
+const LEVEL_STYLE: Record<Diagnostic["level"], Style> = { error: "red", warning: "yellow", info: "cyan" };
+
+/** The text of some diagnostics; paths are shown relative to `cwd`. */
+export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string, colour: boolean): string {
+  const paint = (style: Style, text: string) =>
+    colour ? styleText(style, text, { validateStream: false }) : text;
+  return list
+    .map(({ root, diagnostic: d }) => {
+      const path = relative(cwd, join(root, d.file)) || ".";
+      const place = [path, d.line, d.column].filter((part) => part !== undefined).join(":");
+      const found = d.value === undefined ? "" : `\n  found: ${d.value}`;
+      const hint = d.hint === undefined ? "" : `\n  ${paint("green", "fix:")} ${d.hint}`;
+      const field = d.field === undefined ? "" : ` ${d.field}:`;
+      return `${paint("bold", place)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${d.message} [${d.code}]${found}${hint}\n`;
+    })
+    .join("");
+}
+
+/** Prints to stderr, in colour only on a terminal that wants it. */
+export function printDiagnostics(list: readonly RootedDiagnostic[]): void {
+  const colour = process.stderr.isTTY === true && process.env.NO_COLOR === undefined;
+  process.stderr.write(renderDiagnostics(list, process.cwd(), colour));
+}

@@ -1,0 +1,271 @@
+/** Finds skill folders and their files (serving.md §1). Nothing in the source tree is ever changed. */
+import type { Dirent, Stats } from "node:fs";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, join, relative, sep } from "node:path";
+import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { byteOrder } from "../../src/skill/path.ts";
+
+/** A root that does not exist. */
+export class RootMissing extends Error {
+  readonly root: string;
+
+  constructor(root: string) {
+    super(`There is no folder ${root}.`);
+    this.name = "RootMissing";
+    this.root = root;
+  }
+}
+
+export interface SkillFolder {
+  /** Absolute. */
+  root: string;
+  /** Absolute. */
+  path: string;
+  /** Folder name. */
+  name: string;
+  /** SKILL.md relative to the root. */
+  file: string;
+  /** The root itself is the skill. */
+  single: boolean;
+}
+
+export interface FoundFile {
+  /** Relative to the skill folder, `/` as separator. */
+  path: string;
+  absolute: string;
+  stats: Stats;
+}
+
+/** What all skills of a root have in common. */
+export interface Grounds {
+  /** Absolute. */
+  root: string;
+  /** Real paths that links may lead into. */
+  boundary: readonly string[];
+  /** The ignore files above the skill folders; `base` leads from each to the root. */
+  levels: readonly IgnoreLevel[];
+}
+
+export interface RootScan {
+  skills: SkillFolder[];
+  /** Folders whose link leaves the project, by absolute path. */
+  refused: { folder: SkillFolder; diagnostic: Diagnostic }[];
+  diagnostics: Diagnostic[];
+}
+
+/** Looks at a root and its project: where links may lead, and the `.hullignore` of both. */
+export async function survey(root: string, project: string): Promise<Grounds> {
+  const boundary = await Promise.all([project, root].map((path) => realpath(path).catch(() => path)));
+  const levels: IgnoreLevel[] = [];
+  for (const place of new Set([project, root])) {
+    const base = relative(place, root).split(sep).join("/");
+    if (!base.startsWith("..")) levels.push(await readIgnore(place, base));
+  }
+  return { root, boundary, levels };
+}
+
+/**
+ * The skills of a root: the root itself where it holds SKILL.md, else its immediate sub-folders that do, byte-sorted.
+ * Throws `RootMissing`.
+ */
+export async function findSkills({ root, boundary, levels }: Grounds): Promise<RootScan> {
+  const entries = await readFolder(root);
+  if (entries === null) throw new RootMissing(root);
+  const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
+  if (entries.some((entry) => entry.name === "SKILL.md")) {
+    scan.skills.push({ root, path: root, name: basename(root), file: "SKILL.md", single: true });
+    return scan;
+  }
+  entries.sort((a, b) => byteOrder(a.name, b.name));
+  for (const entry of entries) {
+    if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
+    if (isIgnored(entry.name, true, levels)) continue;
+    const path = join(root, entry.name);
+    const inside = await readFolder(path);
+    if (inside === null) continue;
+    const folder = { root, path, name: entry.name, file: `${entry.name}/SKILL.md`, single: false };
+    if (!inside.some((file) => file.name === "SKILL.md")) {
+      const variant = inside.find((file) => file.name.toLowerCase() === "skill.md");
+      if (variant !== undefined) scan.diagnostics.push(wrongCase(folder, variant.name));
+      continue;
+    }
+    const target = entry.isSymbolicLink() ? await outsideTarget(path, boundary) : null;
+    if (target === null) scan.skills.push(folder);
+    else scan.refused.push({ folder, diagnostic: linkOutside(folder, entry.name, target) });
+  }
+  if (scan.skills.length === 0 && scan.refused.length === 0) {
+    scan.diagnostics.push({
+      level: "warning",
+      code: "no_skills",
+      skill: "",
+      file: ".",
+      message: `The folder ${root} holds no skill: none of its sub-folders has a SKILL.md.`,
+      hint: "Make one with: hull new hello -l bash",
+    });
+  }
+  return scan;
+}
+
+/** All bundled files of a skill folder, with findings about links and special files. */
+export async function listFiles(
+  folder: SkillFolder,
+  grounds: Grounds,
+): Promise<{ files: FoundFile[]; diagnostics: Diagnostic[] }> {
+  const files: FoundFile[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const { boundary } = grounds;
+  const levels = await ignoreLevels(folder, grounds);
+
+  const visit = async (absolute: string, prefix: string, above: readonly string[]): Promise<void> => {
+    for (const entry of (await readFolder(absolute)) ?? []) {
+      const path = prefix + entry.name;
+      const full = join(absolute, entry.name);
+      // Most entries are decided by their name alone, without following anything.
+      if (isIgnored(path, entry.isDirectory(), levels)) continue;
+      const link = entry.isSymbolicLink();
+      const target = link ? await outsideTarget(full, boundary) : null;
+      if (target !== null) {
+        diagnostics.push(linkOutside(folder, withinRoot(folder, path), target));
+        continue;
+      }
+      const stats = await stat(full).catch(() => null);
+      if (stats === null) {
+        diagnostics.push(
+          finding(
+            folder,
+            path,
+            "error",
+            "link_broken",
+            `The link ${path} leads nowhere.`,
+            "Remove it, or list it in .hullignore.",
+          ),
+        );
+      } else if (stats.isDirectory()) {
+        if (link && isIgnored(path, true, levels)) continue;
+        const real = link ? await realpath(full) : full;
+        if (above.includes(real)) {
+          diagnostics.push(
+            finding(
+              folder,
+              path,
+              "error",
+              "link_loop",
+              `The link ${path} leads to a folder that contains it.`,
+              "Remove it, or list it in .hullignore.",
+            ),
+          );
+        } else {
+          await visit(full, `${path}/`, [...above, real]);
+        }
+      } else if (!stats.isFile()) {
+        diagnostics.push(
+          finding(
+            folder,
+            path,
+            "warning",
+            "special_file",
+            `${path} is not a regular file and is left out.`,
+            "List it in .hullignore.",
+          ),
+        );
+      } else if (/[\\\u0000-\u001f\u007f]/.test(entry.name)) {
+        diagnostics.push(
+          finding(
+            folder,
+            path,
+            "error",
+            "file_name",
+            `The file name ${JSON.stringify(path)} contains a backslash or control characters.`,
+            "Rename the file, or list it in .hullignore.",
+          ),
+        );
+      } else {
+        files.push({ path, absolute: full, stats });
+      }
+    }
+  };
+  await visit(folder.path, "", [await realpath(folder.path)]);
+  files.sort((a, b) => byteOrder(a.path, b.path));
+  if (folder.single) diagnostics.push(...nestedSkills(folder, files));
+  return { files, diagnostics };
+}
+
+function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
+  return files
+    .filter((file) => file.path.endsWith("/SKILL.md"))
+    .map((file) => {
+      const nested = file.path.slice(0, -"/SKILL.md".length);
+      return finding(
+        folder,
+        file.path,
+        "warning",
+        "nested_skill",
+        `The folder ${nested} has its own SKILL.md, but is not served: the root is itself a skill.`,
+        "Move SKILL.md of the root into a sub-folder to serve both.",
+      );
+    });
+}
+
+function finding(
+  folder: SkillFolder,
+  path: string,
+  level: Diagnostic["level"],
+  code: string,
+  message: string,
+  hint: string,
+): Diagnostic {
+  return { level, code, skill: folder.name, file: withinRoot(folder, path), message, hint };
+}
+
+function withinRoot(folder: SkillFolder, path: string): string {
+  return folder.single ? path : `${folder.name}/${path}`;
+}
+
+function linkOutside(folder: SkillFolder, file: string, target: string): Diagnostic {
+  return {
+    level: "error",
+    code: "link_outside",
+    skill: folder.name,
+    file,
+    message: `The link ${file} leads to ${target}, outside the project.`,
+    hint: "Copy what it leads to into the project, or list it in .hullignore.",
+  };
+}
+
+function wrongCase(folder: SkillFolder, found: string): Diagnostic {
+  return {
+    level: "warning",
+    code: "file_name_case",
+    skill: folder.name,
+    file: `${folder.name}/${found}`,
+    message: `The folder ${folder.name} is not a skill: its file is called ${found}, not SKILL.md.`,
+    hint: "Rename it to SKILL.md.",
+  };
+}
+
+/** Where a link leads when that is outside every folder of `boundary` (real paths), else `null`. */
+async function outsideTarget(link: string, boundary: readonly string[]): Promise<string | null> {
+  const target = await realpath(link).catch(() => null);
+  if (target === null) return null;
+  return boundary.some((base) => target === base || target.startsWith(base + sep)) ? null : target;
+}
+
+async function ignoreLevels(folder: SkillFolder, { levels }: Grounds): Promise<readonly IgnoreLevel[]> {
+  if (folder.single) return levels;
+  const below = levels.map(({ base, rules }) => ({
+    base: base === "" ? folder.name : `${base}/${folder.name}`,
+    rules,
+  }));
+  return [...below, await readIgnore(folder.path, "")];
+}
+
+async function readIgnore(place: string, base: string): Promise<IgnoreLevel> {
+  const text = await readFile(join(place, ".hullignore"), "utf8").catch(() => "");
+  return { base, rules: parseIgnore(text) };
+}
+
+/** The entries of a folder, or `null` when there is no such folder. */
+async function readFolder(path: string): Promise<Dirent[] | null> {
+  return readdir(path, { withFileTypes: true }).catch(() => null);
+}

@@ -1,0 +1,67 @@
+/** Writes a build to a folder: immutable objects by digest first, the pointer last (serving.md §1). */
+import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CatalogPointer } from "../../src/skill/manifest.ts";
+import type { BuildResult } from "./build.ts";
+import { mapLimited } from "./limited.ts";
+
+/** Name of the pointer file: what KV `catalog:current` is to the registry. */
+export const POINTER_FILE = "catalog.current.json";
+
+/**
+ * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>` and `catalog/<id>`, those missing only, then
+ * `diagnostics.json`, and last the pointer. Without a catalog only the diagnostics are written, so that an earlier
+ * pointer stays. Answers the pointer, `null` without a catalog.
+ */
+export async function writeBuild(
+  outDir: string,
+  result: BuildResult,
+  now: Date,
+): Promise<CatalogPointer | null> {
+  const { catalog } = result;
+  await mkdir(outDir, { recursive: true });
+  if (catalog !== null) {
+    for (const kind of ["skill", "pack", "blob", "catalog"])
+      await mkdir(join(outDir, kind), { recursive: true });
+    await mapLimited(result.skills, async (skill) => {
+      if (skill.pack !== null && skill.record.pack !== null) {
+        await writeMissing(join(outDir, "pack", skill.record.pack), skill.pack);
+      }
+      if (skill.blob !== null) await writeMissing(join(outDir, "blob", skill.blob.sha256), skill.blob.bytes);
+      await writeMissing(join(outDir, "skill", skill.digest), skill.recordJson);
+    });
+    await writeMissing(join(outDir, "catalog", catalog.id), catalog.json);
+  }
+  const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
+  await writeAtomic(join(outDir, "diagnostics.json"), `${JSON.stringify(diagnostics, null, 2)}\n`);
+  if (catalog === null) return null;
+  const path = join(outDir, POINTER_FILE);
+  const earlier = await readPointer(path);
+  if (earlier?.id === catalog.id) return earlier;
+  const pointer = { id: catalog.id, previous: earlier?.id ?? null, published_at: now.toISOString() };
+  await writeAtomic(path, `${JSON.stringify(pointer)}\n`);
+  return pointer;
+}
+
+async function readPointer(path: string): Promise<CatalogPointer | null> {
+  const text = await readFile(path, "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    const { id, previous = null, published_at }: Partial<CatalogPointer> = JSON.parse(text);
+    return id === undefined || published_at === undefined ? null : { id, previous, published_at };
+  } catch {
+    return null;
+  }
+}
+
+async function writeMissing(path: string, content: string | Uint8Array): Promise<void> {
+  const size = typeof content === "string" ? Buffer.byteLength(content) : content.length;
+  const existing = await stat(path).catch(() => null);
+  if (existing?.size !== size) await writeAtomic(path, content);
+}
+
+async function writeAtomic(path: string, content: string | Uint8Array): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, content);
+  await rename(temporary, path);
+}

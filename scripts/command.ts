@@ -1,0 +1,93 @@
+/** What a command of the `hull` command line is, how it fails, and how it reads its flags (serving.md §7). */
+import { parseArgs } from "node:util";
+import { nearest } from "../src/skill/match.ts";
+
+export interface Command {
+  name: string;
+  /** One line for the overview. */
+  summary: string;
+  /** Synopsis, options and examples, as shown by `--help`. */
+  usage: string;
+  /** Answers the exit code; failures may also be thrown as `CommandError`. */
+  run(argv: string[]): Promise<number>;
+}
+
+/** Exit codes, the same for every command. */
+export const EXIT = {
+  ok: 0,
+  /** Errors in skills, or a failed call. */
+  failed: 1,
+  usage: 2,
+  /** No such folder, skill or file. */
+  missing: 3,
+  /** Server or runner unreachable, port in use. */
+  unreachable: 4,
+  unauthorised: 5,
+  timed_out: 124,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A failure that the user can understand: what failed and where, what is accepted, what to do next. */
+export class CommandError extends Error {
+  readonly exit: ExitCode;
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(exit: ExitCode, code: string, message: string, hint?: string) {
+    super(message);
+    this.name = "CommandError";
+    this.exit = exit;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
+
+/**
+ * Parses a command's arguments: flags as declared for `node:util` `parseArgs`, at most `positionals` other words.
+ * Throws `CommandError` (exit 2) that names the offending word and the nearest flag.
+ */
+export function parseFlags<O extends FlagOptions>(argv: string[], options: O, positionals: number) {
+  const { tokens } = parseArgs({ args: argv, options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const declared = Object.hasOwn(options, token.name) ? options[token.name] : undefined;
+    if (declared === undefined) {
+      const names = Object.keys(options);
+      const [near] = nearest(token.name, names);
+      const known = names.map((name) => `--${name}`).join(", ") || "none";
+      throw new CommandError(
+        EXIT.usage,
+        "unknown_flag",
+        `Unknown flag ${token.rawName}.`,
+        near === undefined ? `Flags of this command: ${known}.` : `Did you mean --${near}?`,
+      );
+    }
+    if (declared.type === "string" && token.value === undefined) {
+      throw new CommandError(EXIT.usage, "flag_value", `The flag ${token.rawName} needs a value.`);
+    }
+    if (declared.type === "boolean" && token.value !== undefined) {
+      throw new CommandError(EXIT.usage, "flag_value", `The flag ${token.rawName} takes no value.`);
+    }
+  }
+  const words = tokens.filter((token) => token.kind === "positional");
+  const extra = words[positionals];
+  if (extra !== undefined) {
+    throw new CommandError(
+      EXIT.usage,
+      "unexpected_argument",
+      `Unexpected argument ${JSON.stringify(extra.value)}.`,
+    );
+  }
+  try {
+    return parseArgs({ args: argv, options, strict: true, allowPositionals: true });
+  } catch (error) {
+    throw new CommandError(
+      EXIT.usage,
+      "bad_arguments",
+      error instanceof Error ? error.message : String(error),
+    );
+  }
+}

@@ -1,0 +1,49 @@
+/** `hull build`: bundles, catalog and diagnostics into a folder. */
+import { join, relative, resolve } from "node:path";
+import { buildRoots } from "../build/build.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { writeBuild } from "../build/write.ts";
+import { type Command, EXIT, parseFlags } from "../command.ts";
+import { openProject } from "../project.ts";
+
+export const command: Command = {
+  name: "build",
+  summary: "Build the skills into bundles and a catalog",
+  usage: `
+Usage: hull build [dir] [--out DIR] [--keep-going] [--json]
+
+  --out DIR      where to write (default: .hull/build of the project)
+  --keep-going   leave broken skills out instead of refusing to make a catalog
+  --json         print {catalog, skills, diagnostics} instead of text
+
+Looks for skills in dir/skills, else in dir. Exit code 1 when any skill has an error.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      { out: { type: "string" }, "keep-going": { type: "boolean" }, json: { type: "boolean" } },
+      1,
+    );
+    const project = await openProject(positionals[0]);
+    const keepGoing = values["keep-going"] === true;
+    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    const out = values.out === undefined ? join(project.dir, ".hull", "build") : resolve(values.out);
+    await writeBuild(out, result, new Date());
+    const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
+    const errors = diagnostics.filter((d) => d.level === "error").length;
+    const id = result.catalog?.id ?? null;
+    if (values.json === true) {
+      const skills = id === null ? [] : result.skills.map((skill) => skill.card);
+      process.stdout.write(`${JSON.stringify({ catalog: id, skills, diagnostics }, null, 2)}\n`);
+    } else {
+      printDiagnostics(result.diagnostics);
+      const where = relative(process.cwd(), out) || ".";
+      process.stdout.write(
+        id === null
+          ? `No catalog: ${errors} error${errors === 1 ? "" : "s"}. --keep-going leaves broken skills out.\n`
+          : `Built ${result.skills.length} skill${result.skills.length === 1 ? "" : "s"} into ${where}, catalog ${id.slice(0, 12)}.\n`,
+      );
+    }
+    return errors > 0 ? EXIT.failed : EXIT.ok;
+  },
+};

@@ -1,0 +1,155 @@
+/** `hull dev`: runner, Worker and watch mode on this machine (serving.md §7). */
+import { join, relative, resolve } from "node:path";
+import { styleText } from "node:util";
+import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { curlFor } from "../dev/curl.ts";
+import { type LocalServer, startServer } from "../dev/server.ts";
+import { openProject } from "../project.ts";
+
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+
+export const command: Command = {
+  name: "dev",
+  summary: "Serve the skills on this machine, with watch mode",
+  usage: `
+Usage: hull dev [dir] [options]            (alias: hull serve)
+
+  -p, --port N     port (default: port of hull.toml, $HULL_PORT, else 3000; 0 = any free one)
+  -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
+  --skills DIR     folder of skills; repeatable, later ones override earlier ones
+  --state DIR      where state is kept (default: .hull/state of the project)
+  --no-watch       do not rebuild when files change
+  --direct         workerd without wrangler's proxy: faster, without wrangler's tools
+  --public         serve without keys on an address that others can reach
+  --verbose        show everything that the Worker and the runner print
+
+Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        port: { type: "string", short: "p" },
+        host: { type: "string", short: "H" },
+        skills: { type: "string", multiple: true },
+        state: { type: "string" },
+        "no-watch": { type: "boolean" },
+        direct: { type: "boolean" },
+        public: { type: "boolean" },
+        verbose: { type: "boolean" },
+      },
+      1,
+    );
+    const project = await openProject(positionals[0], values.skills ?? []);
+    const host = values.host ?? project.config.host;
+    checkHost(host, values.public === true);
+    const server = await startServer({
+      project,
+      host,
+      port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
+      stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
+      direct: values.direct === true,
+      watch: values["no-watch"] !== true,
+      onBuild: reportBuild,
+      onLine: (line, from) => printLine(line, from, values.verbose === true),
+    });
+    printBanner(server, project.roots, values["no-watch"] !== true);
+    return untilStopped(server);
+  },
+};
+
+/** An address that others can reach is served only with keys, or when that is asked for. */
+function checkHost(host: string, isPublic: boolean): void {
+  if (LOOPBACK.has(host) || isPublic || (process.env.HULL_ADMIN_KEY ?? "") !== "") return;
+  throw new CommandError(
+    EXIT.usage,
+    "host_needs_keys",
+    `${host} can be reached from other machines, and no API key is configured.`,
+    "Set HULL_ADMIN_KEY, or pass --public to serve without keys.",
+  );
+}
+
+function portOf(text: string | undefined, fallback: number): number {
+  if (text === undefined || text === "") return fallback;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65535) return port;
+  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
+}
+
+function reportBuild(result: BuildResult, first: boolean): void {
+  printDiagnostics(result.diagnostics);
+  if (first) return;
+  const stale = result.skills.filter((skill) => skill.card.stale).map((skill) => skill.card.slug);
+  const kept = stale.length > 0 ? `; last good version kept of ${stale.join(", ")}` : "";
+  process.stdout.write(`Reloaded: ${result.skills.length} skills${kept}\n`);
+}
+
+function printBanner({ url, skills }: LocalServer, roots: readonly string[], watching: boolean): void {
+  const shown = url.replace("127.0.0.1", "localhost");
+  const width = Math.max(...skills.map(({ card }) => card.slug.length), 8);
+  const rows = skills
+    .slice(0, 30)
+    .map(({ card }) => `  ${card.slug.padEnd(width)}  ${card.mode.padEnd(11)}  ${card.description}`);
+  const more = skills.length > 30 ? [`  … and ${skills.length - 30} more: GET ${shown}/skills`] : [];
+  const example = exampleOf(skills);
+  const lines = [
+    "",
+    `Hull serves ${skills.length} skills on ${styleText("bold", shown)}`,
+    "",
+    ...rows,
+    ...more,
+    "",
+    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.record.manifest, shown)}`, ""]),
+    watching
+      ? `Watching ${roots.map((root) => relative(process.cwd(), root) || ".").join(", ")}. Stop with Ctrl-C.`
+      : "Stop with Ctrl-C.",
+    "",
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** A skill that answers without a key and without a file. */
+function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
+  const easy = skills.filter(
+    ({ record }) => record.manifest.mode === "script" && record.manifest.input !== "file",
+  );
+  return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
+}
+
+/** Request lines of the Worker in short; the rest only where it reports a problem, or with --verbose. */
+function printLine(line: string, from: string, verbose: boolean): void {
+  const entry = parseEntry(line);
+  if (entry?.event === "request") {
+    const { method, path, status, duration_ms, code, request_id } = entry;
+    const why = code === undefined ? "" : ` ${code}`;
+    process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
+    if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
+    if (entry.stack !== undefined) process.stderr.write(`  ${entry.stack}\n`);
+    return;
+  }
+  const notable =
+    from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || entry?.event === "model_attempt_failed";
+  if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
+}
+
+function parseEntry(line: string): Record<string, unknown> | null {
+  if (!line.startsWith("{")) return null;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+/** Waits for a signal, stops everything, and answers the exit code. */
+async function untilStopped(server: LocalServer): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  process.once("SIGINT", () => resolve(EXIT.interrupted));
+  process.once("SIGTERM", () => resolve(EXIT.ok));
+  process.once("SIGHUP", () => resolve(EXIT.ok));
+  const code = await promise;
+  await server.stop();
+  return code;
+}

@@ -1,0 +1,56 @@
+/** `hull init`: a project that can be served at once. */
+import { relative, resolve } from "node:path";
+import { type Command, EXIT, parseFlags } from "../command.ts";
+import { CONFIG_FILE } from "../config.ts";
+import { starterSkill, type TemplateFile } from "../templates.ts";
+import { writeNewFiles } from "../write-files.ts";
+
+const CONFIG = `# Settings of this Hull project. Every key may be left out.
+skills = "skills"
+port = 3000
+`;
+
+const GITIGNORE = `.hull/
+.wrangler/
+.env
+.env.*
+.dev.vars
+node_modules/
+__pycache__/
+`;
+
+export const command: Command = {
+  name: "init",
+  summary: "Make a project with starter skills",
+  usage: `
+Usage: hull init [dir]
+
+Writes hull.toml, .gitignore and two skills. Files that exist are left as they are.
+`,
+  async run(argv) {
+    const { positionals } = parseFlags(argv, {}, 1);
+    const dir = resolve(positionals[0] ?? ".");
+    const files: TemplateFile[] = [
+      { path: CONFIG_FILE, text: CONFIG },
+      { path: ".gitignore", text: GITIGNORE },
+      ...inFolder("skills/hello", starterSkill("Hello", "bash")),
+      ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
+    ];
+    const { written, kept } = await writeNewFiles(dir, files);
+    const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
+    const enter = relative(process.cwd(), dir);
+    const steps = [
+      ...(enter === ""
+        ? []
+        : [`cd ${/^[\w./-]+$/.test(enter) ? enter : `'${enter.replaceAll("'", "'\\''")}'`}`]),
+      "hull dev",
+      "curl -X POST localhost:3000/skills/hello --data you",
+    ];
+    process.stdout.write(`${lines.join("\n")}\n\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}\n`);
+    return EXIT.ok;
+  },
+};
+
+function inFolder(folder: string, files: TemplateFile[]): TemplateFile[] {
+  return files.map((file) => ({ ...file, path: `${folder}/${file.path}` }));
+}

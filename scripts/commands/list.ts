@@ -1,0 +1,48 @@
+/** `hull list`: the skills of a project and what is wrong with them. */
+import { buildRoots } from "../build/build.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { type Command, EXIT, parseFlags } from "../command.ts";
+import { openProject } from "../project.ts";
+
+export const command: Command = {
+  name: "list",
+  summary: "List the skills with their routes",
+  usage: `
+Usage: hull list [dir] [--json]
+
+  --json   print {skills, diagnostics}, skills as the cards that GET /skills shows
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, { json: { type: "boolean" } }, 1);
+    const project = await openProject(positionals[0]);
+    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing: true });
+    const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
+    const cards = result.skills.map((skill) => skill.card);
+    if (values.json === true) {
+      process.stdout.write(`${JSON.stringify({ skills: cards, diagnostics }, null, 2)}\n`);
+    } else {
+      const rows = cards.map((c) => [c.slug, c.mode, `${c.method} ${c.route}`, firstLine(c.description)]);
+      process.stdout.write(table([["SKILL", "MODE", "ROUTE", "DESCRIPTION"], ...rows]));
+      printDiagnostics(result.diagnostics);
+    }
+    return diagnostics.some((d) => d.level === "error") ? EXIT.failed : EXIT.ok;
+  },
+};
+
+function firstLine(text: string): string {
+  const [line = ""] = text.split("\n");
+  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
+}
+
+function table(rows: string[][]): string {
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join("  ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}

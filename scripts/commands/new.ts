@@ -1,0 +1,71 @@
+/** `hull new`: one starter skill. */
+import { stat } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { slugify } from "../../src/skill/slug.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { LANGUAGES, starterSkill } from "../templates.ts";
+import { writeNewFiles } from "../write-files.ts";
+
+export const command: Command = {
+  name: "new",
+  summary: "Make a starter skill",
+  usage: `
+Usage: hull new <name> [-l bash|python|ts|llm|proxy] [-d dir]
+
+  -l, --language   kind of skill (default: bash)
+  -d, --dir        folder of skills to put it into (default: skills)
+
+Example: hull new "Weather report" -l python
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        language: { type: "string", short: "l", default: "bash" },
+        dir: { type: "string", short: "d", default: "skills" },
+      },
+      1,
+    );
+    const name = positionals[0]?.trim() ?? "";
+    if (name === "")
+      throw new CommandError(EXIT.usage, "name_missing", "A new skill needs a name.", "hull new <name>");
+    const language = LANGUAGES.find((l) => l === values.language);
+    if (language === undefined) {
+      throw new CommandError(
+        EXIT.usage,
+        "unknown_language",
+        `There is no starter for ${JSON.stringify(values.language)}.`,
+        `Choose one of: ${LANGUAGES.join(", ")}.`,
+      );
+    }
+    const root = resolve(values.dir);
+    const folder = slugify(name) === "" ? await freeName(root) : slugify(name);
+    const dir = join(root, folder);
+    if (await exists(dir)) {
+      throw new CommandError(
+        EXIT.failed,
+        "exists",
+        `${dir} exists already.`,
+        "Choose another name, or remove the folder.",
+      );
+    }
+    const { written } = await writeNewFiles(dir, starterSkill(name, language));
+    const shown = relative(process.cwd(), dir) || ".";
+    process.stdout.write(
+      `${written.map((path) => `${join(shown, path)}\n`).join("")}Serve it with: hull dev\n`,
+    );
+    return EXIT.ok;
+  },
+};
+
+/** For a name without ASCII letters or digits, whose slug is that of its folder. */
+async function freeName(root: string): Promise<string> {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? "skill" : `skill-${n}`;
+    if (!(await exists(join(root, name)))) return name;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}

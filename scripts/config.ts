@@ -1,0 +1,102 @@
+/** `hull.toml`: the one configuration file of a project (serving.md §7). */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import * as z from "zod";
+import { nearest } from "../src/skill/match.ts";
+import { CommandError, EXIT } from "./command.ts";
+
+export const CONFIG_FILE = "hull.toml";
+
+const texts = z.array(z.string().min(1));
+const count = z.int().min(1).max(2147483647);
+
+/** `"120/60s"`: so many requests in so many seconds, per key. */
+const rateLimit = z
+  .string()
+  .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}s$/, 'must look like "120/60s": requests, a slash, seconds')
+  .transform((text) => {
+    const [requests = "", window = ""] = text.split("/");
+    return { requests: Number(requests), window_s: Number(window.slice(0, -1)) };
+  });
+
+const runner = z.strictObject({
+  /** A runner that is already there; `null`: `hull dev` starts one. */
+  url: z
+    .url({ protocol: /^https?$/ })
+    .nullable()
+    .default(null),
+  /** Simultaneous runs; `null`: twice the cores, at least 4. */
+  concurrency: count.nullable().default(null),
+  queue: z.int().min(0).max(1_000_000).default(256),
+  queue_timeout_ms: count.default(10_000),
+  grace_ms: z.int().min(0).max(600_000).default(2000),
+  drain_ms: z.int().min(0).max(900_000).default(30_000),
+});
+
+const config = z.strictObject({
+  /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
+  skills: z
+    .union([
+      z
+        .string()
+        .min(1)
+        .transform((path) => [path]),
+      texts.min(1),
+    ])
+    .nullable()
+    .default(null),
+  name: z.string().min(1).nullable().default(null),
+  port: z.int().min(0).max(65535).default(3000),
+  host: z.string().min(1).default("127.0.0.1"),
+  cors_origins: texts.default([]),
+  allowed_hosts: texts.default([]),
+  allowed_origins: texts.default([]),
+  /** `null`: keys when deployed, none on loopback. */
+  auth: z.enum(["keys", "none"]).nullable().default(null),
+  max_body_bytes: count.default(52_428_800),
+  max_output_bytes: count.default(104_857_600),
+  rate_limit: rateLimit.nullable().default(null),
+  runner: runner.prefault({}),
+});
+
+export type HullConfig = z.infer<typeof config>;
+
+/**
+ * Reads `hull.toml` of a folder; defaults where there is none. Throws `CommandError` (exit 2) that names the line of a
+ * syntax error, or the key, with the nearest known one where it is unknown.
+ */
+export async function loadConfig(dir: string): Promise<HullConfig> {
+  const path = join(dir, CONFIG_FILE);
+  const text = await readFile(path, "utf8").catch(() => "");
+  const parsed = config.safeParse(parseToml(text, path));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const key = issue?.path.join(".") ?? "";
+  if (issue?.code === "unrecognized_keys") {
+    const [unknown = ""] = issue.keys;
+    const known = Object.keys(key === "runner" ? runner.shape : config.shape);
+    const [near] = nearest(unknown, known);
+    throw new CommandError(
+      EXIT.usage,
+      "unknown_key",
+      `${path}: the key ${key === "" ? unknown : `${key}.${unknown}`} is unknown.`,
+      near === undefined ? `Known keys: ${known.join(", ")}.` : `Did you mean ${near}?`,
+    );
+  }
+  throw new CommandError(
+    EXIT.usage,
+    "bad_config",
+    `${path}: ${key}: ${issue?.message ?? "is not accepted"}.`,
+  );
+}
+
+function parseToml(text: string, path: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [message = ""] = error.message.split("\n");
+    throw new CommandError(EXIT.usage, "bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
+  }
+}

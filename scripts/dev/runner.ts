@@ -1,0 +1,77 @@
+/** The local runner of `hull dev`: started with a fresh secret, watched, and stopped (design.md §1). */
+import { randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { HullConfig } from "../config.ts";
+import { Supervised } from "./supervised.ts";
+import { runnerEnvironment } from "./variables.ts";
+
+/** A developer who stops the server does not wait for work in progress as long as a deployment does, in ms. */
+const DEV_DRAIN_MS = 2000;
+/** How long the runner may take to listen, in ms. */
+const START_MS = 20_000;
+
+export interface LocalRunner {
+  url: string;
+  secret: string;
+  pid: () => number | undefined;
+  stop: () => Promise<void>;
+}
+
+export interface LocalRunnerOptions {
+  repoDir: string;
+  stateDir: string;
+  config: HullConfig["runner"];
+  onLine: (line: string) => void;
+}
+
+/** Starts the runner on a free port of loopback; a crash restarts it on the same port. */
+export async function startRunner(options: LocalRunnerOptions): Promise<LocalRunner> {
+  const { config, repoDir } = options;
+  const stateDir = join(options.stateDir, "runner");
+  await mkdir(stateDir, { recursive: true });
+  const secret = randomBytes(32).toString("base64url");
+  const secretFile = join(options.stateDir, "runner.secret");
+  await writeFile(secretFile, secret, { mode: 0o600 });
+  let port = 0;
+  const listening = Promise.withResolvers<number>();
+  const flags = (): string[] => [
+    ...["--port", String(port), "--host", "127.0.0.1", "--state", stateDir, "--secret-file", secretFile],
+    ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
+    ...["--grace-ms", String(config.grace_ms)],
+    ...["--drain-ms", String(Math.min(config.drain_ms, DEV_DRAIN_MS))],
+    ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
+    "--exit-with-parent",
+  ];
+  const process_ = new Supervised({
+    name: "runner",
+    command: process.execPath,
+    args: () => [join(repoDir, "container", "main.ts"), ...flags()],
+    env: runnerEnvironment(process.env),
+    cwd: repoDir,
+    onLine: (line, stream) => {
+      const known = stream === "stdout" ? listeningPort(line) : null;
+      if (known === null) return options.onLine(line);
+      port = known;
+      listening.resolve(known);
+    },
+    onCrash: (code, signal) =>
+      options.onLine(`runner ended (${signal ?? `exit code ${code}`}); starting it again`),
+  });
+  process_.start();
+  const timer = setTimeout(() => listening.reject(new Error("the runner did not start")), START_MS);
+  try {
+    const url = `http://127.0.0.1:${await listening.promise}`;
+    return { url, secret, pid: () => process_.pid, stop: () => process_.stop() };
+  } catch (error) {
+    await process_.stop();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listeningPort(line: string): number | null {
+  const match = /^\{"event":"listening","port":(\d+)\}$/.exec(line.trim());
+  return match === null ? null : Number(match[1]);
+}

@@ -1,0 +1,161 @@
+/** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { loadEnvironment } from "../dotenv.ts";
+import type { Project } from "../project.ts";
+import { RegistryClient } from "../publish/registry-client.ts";
+import { startRunner } from "./runner.ts";
+import { workerVariables } from "./variables.ts";
+import { watchRoots } from "./watch.ts";
+import { startWorker } from "./worker.ts";
+
+/** Where Hull itself is installed. */
+export const REPO_DIR = join(import.meta.dirname, "..", "..");
+
+export interface ServerOptions {
+  project: Project;
+  host: string;
+  /** 0: any free port. */
+  port: number;
+  stateDir: string;
+  direct: boolean;
+  watch: boolean;
+  /** Told of every build that is served, the first one included. */
+  onBuild: (result: BuildResult, first: boolean) => void;
+  onLine: (line: string, from: "worker" | "runner" | "hull") => void;
+}
+
+export interface LocalServer {
+  url: string;
+  skills: readonly BuiltSkill[];
+  runnerPid: () => number | undefined;
+  stop: () => Promise<void>;
+}
+
+/** Builds, starts everything and publishes. What was started is stopped again when a later step fails. */
+export async function startServer(options: ServerOptions): Promise<LocalServer> {
+  const { project, stateDir, host } = options;
+  const port = await freePort(host, options.port);
+  const builder = new Builder(project);
+  const first = await builder.build();
+  const files = await loadEnvironment(project.dir, {});
+  const stops: (() => Promise<void> | void)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of stops.splice(0).reverse()) await end();
+  };
+  try {
+    const runner = await startRunner({
+      repoDir: REPO_DIR,
+      stateDir,
+      config: project.config.runner,
+      onLine: (line) => options.onLine(line, "runner"),
+    });
+    stops.push(runner.stop);
+    const variables = workerVariables(
+      files,
+      process.env,
+      first.skills.map((skill) => skill.record.manifest),
+    );
+    variables
+      .set("HULL_ENV", "local")
+      .set("HULL_CONFIG", servingConfig(project))
+      .set("HULL_RUNNER_URL", project.config.runner.url ?? runner.url)
+      .set("HULL_RUNNER_SECRET", variables.get("HULL_RUNNER_SECRET") ?? runner.secret);
+    const worker = await startWorker({
+      repoDir: REPO_DIR,
+      stateDir,
+      host,
+      port,
+      direct: options.direct,
+      variables,
+      onLine: (line) => options.onLine(line, "worker"),
+    });
+    stops.push(worker.stop);
+    const registry = new RegistryClient(worker.url, variables.get("HULL_ADMIN_KEY"));
+    await registry.publish(first);
+    options.onBuild(first, true);
+    if (options.watch) {
+      stops.push(
+        watchRoots(project.roots, async () => {
+          try {
+            const result = await builder.build();
+            if (!builder.changed) return;
+            await registry.publish(result);
+            options.onBuild(result, false);
+          } catch (error) {
+            options.onLine(error instanceof Error ? error.message : String(error), "hull");
+          }
+        }),
+      );
+    }
+    return { url: worker.url, skills: first.skills, runnerPid: runner.pid, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Builds again and again; what breaks keeps its last good version. */
+class Builder {
+  readonly #project: Project;
+  readonly #cache = new BuildCache();
+  #lastGood = new Map<string, BuiltSkill>();
+  #lastSeen = "";
+  /** Whether the last build differs from the one before, in what is served or in what is wrong. */
+  changed = true;
+
+  constructor(project: Project) {
+    this.#project = project;
+  }
+
+  async build(): Promise<BuildResult> {
+    const result = await buildRoots(this.#project.roots, {
+      projectDir: this.#project.dir,
+      cache: this.#cache,
+      previous: this.#lastGood,
+      keepLastGood: true,
+    });
+    this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
+    const seen = JSON.stringify([result.catalog?.id, result.diagnostics]);
+    this.changed = seen !== this.#lastSeen;
+    this.#lastSeen = seen;
+    return result;
+  }
+}
+
+/** The part of hull.toml that the Worker reads. */
+function servingConfig({ config, dir }: Project): string {
+  const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
+    config;
+  return JSON.stringify({
+    name: name ?? (dir.split("/").at(-1) || "hull"),
+    cors_origins,
+    allowed_hosts,
+    allowed_origins,
+    ...(config.auth === null ? {} : { auth: config.auth }),
+    max_body_bytes,
+    max_output_bytes,
+    grace_ms: runner.grace_ms,
+  });
+}
+
+/** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
+async function freePort(host: string, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer();
+  probe.once("error", (error: NodeJS.ErrnoException) => {
+    const inUse = error.code === "EADDRINUSE";
+    const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
+    reject(
+      new CommandError(EXIT.unreachable, "port_in_use", what, "Choose another one: hull dev --port 3001"),
+    );
+  });
+  probe.listen(port, host, () => {
+    const address = probe.address();
+    const free = typeof address === "object" && address !== null ? address.port : port;
+    probe.close(() => resolve(free));
+  });
+  return promise;
+}

@@ -1,0 +1,75 @@
+/** A child process that `hull dev` keeps running: lines of its output, restarts after a crash, an orderly end. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface SupervisedOptions {
+  /** For messages. */
+  name: string;
+  command: string;
+  /** Asked for before each start, since a restart may need other flags. */
+  args: () => string[];
+  env: NodeJS.ProcessEnv;
+  cwd: string;
+  onLine: (line: string, stream: "stdout" | "stderr") => void;
+  /** Told before each restart. */
+  onCrash: (code: number | null, signal: NodeJS.Signals | null) => void;
+}
+
+const FIRST_WAIT_MS = 200;
+const LONGEST_WAIT_MS = 5000;
+/** A process that ran this long before it died starts again without the built-up wait. */
+const STABLE_MS = 30_000;
+const KILL_AFTER_MS = 8000;
+
+export class Supervised {
+  readonly #options: SupervisedOptions;
+  #child: ChildProcess | null = null;
+  #stopping = false;
+  #wait = FIRST_WAIT_MS;
+
+  constructor(options: SupervisedOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  start(): void {
+    const { command, args, env, cwd, onLine } = this.#options;
+    const startedAt = Date.now();
+    // The child's stdin is the tether: it closes when this process dies.
+    const child = spawn(command, args(), { env, cwd, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    this.#child = child;
+    for (const stream of ["stdout", "stderr"] as const) {
+      createInterface({ input: child[stream] }).on("line", (line) => onLine(line, stream));
+    }
+    child.stdin.on("error", () => {});
+    child.on("error", (error) => onLine(`${this.#options.name}: ${error.message}`, "stderr"));
+    child.on("exit", (code, signal) => {
+      if (this.#stopping) return;
+      if (Date.now() - startedAt > STABLE_MS) this.#wait = FIRST_WAIT_MS;
+      this.#options.onCrash(code, signal);
+      setTimeout(() => {
+        if (!this.#stopping) this.start();
+      }, this.#wait);
+      this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
+    });
+  }
+
+  /** Ends the process: SIGTERM, and SIGKILL to its group when that takes too long. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const child = this.#child;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await Promise.race([exited, sleep(KILL_AFTER_MS, undefined, { ref: false })]);
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // The group is gone already.
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/** Checks the house rules (docs/architecture.md): who may import whom, file sizes, and what source may not contain. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface Violation {
+  file: string;
+  line: number;
+  message: string;
+}
+
+const MAX_LINES = 400;
+const CHECKED = ["src", "container", "scripts", "test"];
+
+/**
+ * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
+ */
+const VOCABULARY = ["errors", "secrets", "redact", "env"];
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  errors: [],
+  secrets: [],
+  redact: ["secrets"],
+  env: ["errors", "secrets", "redact"],
+  skill: VOCABULARY,
+  registry: [...VOCABULARY, "skill"],
+  engine: [...VOCABULARY, "skill"],
+  model: [...VOCABULARY, "skill", "src/engine/messages.ts"],
+  tool: [...VOCABULARY, "skill", "src/engine/messages.ts"],
+  session: [...VOCABULARY, "skill", "registry", "engine", "model", "tool"],
+  console: [...VOCABULARY],
+  http: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "session", "console"],
+  worker: ["http", "session", "errors", "env"],
+  scripts: ["errors", "secrets", "skill", "registry", "src/tool/protocol.ts"],
+  container: ["src/tool/protocol.ts"],
+};
+
+interface Import {
+  specifier: string;
+  line: number;
+}
+
+/** All violations in a checkout, sorted by file and line. */
+export function checkHouse(root: string): Violation[] {
+  const files = CHECKED.flatMap((dir) => (existsSync(join(root, dir)) ? sourceFiles(join(root, dir)) : []));
+  const sources = new Map(files.map((file) => [relative(root, file), readFileSync(file, "utf8")]));
+  const imports = new Map(Array.from(sources, ([file, text]) => [file, importsOf(text)]));
+  const violations: Violation[] = [];
+  for (const [file, text] of sources) {
+    violations.push(...checkText(file, text));
+    for (const { specifier, line } of imports.get(file) ?? []) {
+      const message = checkImport(file, specifier, sources);
+      if (message !== null) violations.push({ file, line, message });
+    }
+  }
+  violations.push(...findCycles(imports));
+  return violations.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+}
+
+function sourceFiles(dir: string): string[] {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourceFiles(join(dir, entry.name));
+    return /\.(?:ts|mjs)$/.test(entry.name) ? [join(dir, entry.name)] : [];
+  });
+}
+
+/** The part of the house a file belongs to: its folder under src, the name of a file directly in src, or its top folder. */
+function partOf(file: string): string {
+  const [top = "", second = ""] = file.split("/");
+  return top === "src" ? second.replace(/\.ts$/, "") : top;
+}
+
+function checkImport(file: string, specifier: string, sources: ReadonlyMap<string, string>): string | null {
+  const part = partOf(file);
+  if (!specifier.startsWith(".")) return checkPackage(file, part, specifier);
+  const target = join(dirname(file), specifier);
+  if (!/\.(?:ts|mjs|json)$/.test(target)) return `import ${specifier} without its extension`;
+  if (isBarrel(sources.get(target) ?? "")) return `import of the barrel file ${target}`;
+  if (part === "test" || partOf(target) === part) return null;
+  if (file.startsWith("src/") && !target.startsWith("src/")) return `src may not import ${target}`;
+  if (!target.startsWith("src/") && part !== "container") return null;
+  const allowed = MAY_IMPORT[part];
+  if (allowed === undefined) return `${part} has no place in the import rules of scripts/house.ts`;
+  return allowed.includes(partOf(target)) || allowed.includes(target)
+    ? null
+    : `${part} may not import ${target}`;
+}
+
+function checkPackage(file: string, part: string, specifier: string): string | null {
+  if (!file.startsWith("src/")) return null;
+  if (/^node:(?:fs|child_process)/.test(specifier)) return `${specifier} does not exist at the edge`;
+  const pure = part === "engine" || part === "skill";
+  if (pure && /^(?:cloudflare:|node:|hono)/.test(specifier))
+    return `${part} is pure and may not import ${specifier}`;
+  if (specifier === "yaml" && file !== "src/skill/frontmatter.ts")
+    return "yaml is evaluated by frontmatter.ts only";
+  return null;
+}
+
+function isBarrel(text: string): boolean {
+  const code = stripComments(text).trim();
+  return (
+    code !== "" &&
+    code.replace(/export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^;]*\sfrom\s+["'][^"']+["'];?/g, "").trim() === ""
+  );
+}
+
+const FORBIDDEN_EVERYWHERE: [RegExp, string][] = [
+  [/@ts-(?:ignore|nocheck|expect-error)|biome-ignore/, "a checker is silenced"],
+  [/\b(?:TO[D]O|FIX[M]E)\b/, "unfinished work belongs into an issue"],
+];
+const FORBIDDEN_CODE: [RegExp, string][] = [
+  [
+    /\bas (?:any|never|unknown as)\b|[:<,|(]\s*any\b(?=\s*[[\]>,;)=|{]|$)/,
+    "any, or a cast that silences the compiler",
+  ],
+];
+const FORBIDDEN_IN_SRC: [RegExp, string][] = [
+  [/\bthrow new Error\(/, "bare Error; use the vocabulary of errors.ts or a named class"],
+];
+const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
+  [
+    /(?<![.\w])fetch\(|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.randomUUID\b/,
+    "the engine is pure",
+  ],
+];
+
+function checkText(file: string, text: string): Violation[] {
+  const violations: Violation[] = [];
+  const lines = text.split("\n");
+  const count = text.endsWith("\n") ? lines.length - 1 : lines.length;
+  if (count > MAX_LINES)
+    violations.push({ file, line: count, message: `${count} lines; at most ${MAX_LINES}` });
+  const code = [
+    ...FORBIDDEN_CODE,
+    ...(file.startsWith("src/") ? FORBIDDEN_IN_SRC : []),
+    ...(file.startsWith("src/engine/") ? FORBIDDEN_IN_ENGINE : []),
+  ];
+  const find = (source: string[], rules: [RegExp, string][]) => {
+    for (const [i, line] of source.entries()) {
+      for (const [pattern, message] of rules) {
+        if (pattern.test(line)) violations.push({ file, line: i + 1, message });
+      }
+    }
+  };
+  // These rules name what they forbid, so this file is the one that they do not apply to.
+  if (file !== "scripts/house.ts" && file !== "test/unit/scripts/house.test.ts") {
+    find(lines, FORBIDDEN_EVERYWHERE);
+    find(stripStrings(stripComments(text)).split("\n"), code);
+  }
+  return violations;
+}
+
+function importsOf(text: string): Import[] {
+  const found: Import[] = [];
+  const code = stripComments(text);
+  for (const match of code.matchAll(/(?:^|[;\s])(?:from|import)\s*\(?\s*["']([^"']+)["']/g)) {
+    const line = code.slice(0, match.index + match[0].length).split("\n").length;
+    if (match[1] !== undefined) found.push({ specifier: match[1], line });
+  }
+  return found;
+}
+
+/** Comments become blanks, so that lines stay where they are. Strings are respected. */
+function stripComments(text: string): string {
+  return text.replace(
+    /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
+    (part) => (part.startsWith("/") ? part.replace(/[^\n]/g, " ") : part),
+  );
+}
+
+/** Ordinary strings become empty; template literals stay, since they contain code. */
+function stripStrings(text: string): string {
+  return text.replace(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, '""');
+}
+
+/** One violation per import inside src that closes a circle. */
+function findCycles(imports: ReadonlyMap<string, Import[]>): Violation[] {
+  const violations: Violation[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    done.add(file);
+    for (const { specifier, line } of imports.get(file) ?? []) {
+      if (!specifier.startsWith(".")) continue;
+      const target = join(dirname(file), specifier);
+      const start = [...path, file].indexOf(target);
+      if (start >= 0) {
+        const circle = [...path.slice(start), file, target].join(" → ");
+        violations.push({ file, line, message: `import circle: ${circle}` });
+      } else if (!done.has(target) && imports.has(target)) {
+        visit(target, [...path, file]);
+      }
+    }
+  };
+  for (const file of imports.keys()) if (file.startsWith("src/") && !done.has(file)) visit(file, []);
+  return violations;
+}
+
+if (import.meta.main) {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const violations = checkHouse(root);
+  for (const { file, line, message } of violations) process.stderr.write(`${file}:${line} ${message}\n`);
+  process.exitCode = violations.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,115 @@
+/** Publishes a build to a running Hull over HTTP (serving.md §1): what is missing first, the catalog pointer last. */
+import { createHash } from "node:crypto";
+import { packTar, type TarFile } from "../../src/skill/tar.ts";
+import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import { CommandError, EXIT } from "../command.ts";
+
+/** One upload holds about this many bytes, so that the Worker never has much of it in memory. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+interface RegistryObject {
+  /** `<kind>/<sha256>`. */
+  name: string;
+  bytes: Uint8Array;
+}
+
+export class RegistryClient {
+  readonly #url: string;
+  readonly #key: string | undefined;
+  /** Names of objects that the registry is known to have; `null` until it was asked. */
+  #known: Set<string> | null = null;
+
+  /** @param key an API key with the scope `publish`; not needed in local dev */
+  constructor(url: string, key: string | undefined) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  /** Publishes a build's catalog; answers how many objects had to be sent. */
+  async publish(result: BuildResult): Promise<number> {
+    const { catalog, skills } = result;
+    if (catalog === null) return 0;
+    const known = await this.#knownObjects();
+    const missing = objectsOf(skills).filter(({ name }) => !known.has(name));
+    const catalogObject = { name: `catalog/${catalog.id}`, bytes: new TextEncoder().encode(catalog.json) };
+    if (!known.has(catalogObject.name)) missing.push(catalogObject);
+    for (const batch of batches(missing)) await this.#upload(batch);
+    for (const { name } of missing) known.add(name);
+    await this.#send("POST", "/_hull/catalog", JSON.stringify({ id: catalog.id }), "application/json");
+    return missing.length;
+  }
+
+  async #knownObjects(): Promise<Set<string>> {
+    if (this.#known !== null) return this.#known;
+    const known = new Set<string>();
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
+      const page: { data: string[]; next_cursor: string | null } = JSON.parse(
+        await this.#send("GET", `/_hull/bundles${query}`),
+      );
+      for (const key of page.data) known.add(key.replace(":", "/"));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    this.#known = known;
+    return known;
+  }
+
+  async #upload(batch: readonly RegistryObject[]): Promise<void> {
+    const files = batch.map(({ name, bytes }): TarFile => ({ path: name, mode: 0o644, bytes }));
+    const tar = packTar(files);
+    const digest = createHash("sha256").update(tar).digest("hex");
+    await this.#send("PUT", `/_hull/bundles/${digest}`, tar, "application/x-tar");
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    body?: string | Uint8Array<ArrayBuffer>,
+    type?: string,
+  ): Promise<string> {
+    const headers: Record<string, string> = type === undefined ? {} : { "content-type": type };
+    if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
+    const init = { method, headers, ...(body === undefined ? {} : { body }) };
+    const response = await fetch(new URL(path, this.#url), init).catch((error: unknown) => {
+      throw new CommandError(
+        EXIT.unreachable,
+        "server_unreachable",
+        `${this.#url} cannot be reached: ${error}.`,
+      );
+    });
+    const text = await response.text();
+    if (response.ok) return text;
+    const exit = response.status === 401 || response.status === 403 ? EXIT.unauthorised : EXIT.failed;
+    throw new CommandError(
+      exit,
+      "publish_failed",
+      `${method} ${path} was refused (${response.status}): ${text}`,
+    );
+  }
+}
+
+function objectsOf(skills: readonly BuiltSkill[]): RegistryObject[] {
+  const objects = new Map<string, Uint8Array>();
+  for (const { digest, record, recordJson, pack, blob } of skills) {
+    objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
+    if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
+    if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
+  }
+  return [...objects].map(([name, bytes]) => ({ name, bytes }));
+}
+
+function* batches(objects: readonly RegistryObject[]): Generator<RegistryObject[]> {
+  let batch: RegistryObject[] = [];
+  let size = 0;
+  for (const object of objects) {
+    if (batch.length > 0 && size + object.bytes.length > BATCH_BYTES) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(object);
+    size += object.bytes.length;
+  }
+  if (batch.length > 0) yield batch;
+}

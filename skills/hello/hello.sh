@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+set -euo pipefail
+
+name=$(cat)
+printf 'Hello, %s!\n' "${name:-world}"

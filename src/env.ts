@@ -1,0 +1,116 @@
+/**
+ * Bindings and settings, parsed once per isolate: the only reader of variables and secrets (design.md §3).
+ */
+import * as z from "zod";
+import { Internal } from "./errors.ts";
+import { Redactor } from "./redact.ts";
+import { PROVIDER_KEY_VARIABLES } from "./secrets.ts";
+
+/** What the Worker asks of a container's Durable Object beside passing requests on. */
+export interface RunnerRpc extends Rpc.DurableObjectBranded {
+  /** The secret that tickets for this container are signed with; made once, kept in the object's storage. */
+  runnerSecret(): Promise<string>;
+}
+
+/** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
+export interface Bindings {
+  SKILLS: KVNamespace;
+  DB: D1Database;
+  FILES: R2Bucket;
+  SESSIONS: DurableObjectNamespace;
+  EXECUTIONS: DurableObjectNamespace;
+  LEDGER: DurableObjectNamespace;
+  RUNNER: DurableObjectNamespace<RunnerRpc>;
+  LOADER: WorkerLoader;
+  SHIELD: RateLimit;
+  AI?: Ai;
+}
+
+const flag = z
+  .enum(["0", "1", "false", "true", ""])
+  .default("0")
+  .transform((v) => v === "1" || v === "true");
+
+/** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
+const servingConfig = z.strictObject({
+  name: z.string().default("hull"),
+  cors_origins: z.array(z.string()).default([]),
+  allowed_hosts: z.array(z.string()).default([]),
+  allowed_origins: z.array(z.string()).default([]),
+  auth: z.enum(["keys", "none"]).default("keys"),
+  max_body_bytes: z.int().positive().default(52_428_800),
+  max_output_bytes: z.int().positive().default(104_857_600),
+  grace_ms: z.int().nonnegative().default(2000),
+});
+
+const variables = z.object({
+  /** `local`: started by `hull dev` on loopback. */
+  HULL_ENV: z.enum(["local", "deployed"]).default("deployed"),
+  HULL_CONFIG: z.string().default("{}"),
+  HULL_ADMIN_KEY: z.string().min(16).optional(),
+  /** Serve without keys although deployed. */
+  HULL_PUBLIC: flag,
+  /** Pins the catalog that this deployment serves. */
+  HULL_CATALOG: z.string().optional(),
+  /** Loopback runner; absent: the container binding. */
+  HULL_RUNNER_URL: z.url().optional(),
+  HULL_RUNNER_SECRET: z.string().min(32).optional(),
+});
+
+export type ServingConfig = z.infer<typeof servingConfig>;
+
+export interface Settings extends ServingConfig {
+  local: boolean;
+  public: boolean;
+  adminKey: string | null;
+  pinnedCatalog: string | null;
+  runner: { url: string | null; secret: string | null };
+  redactor: Redactor;
+}
+
+const cache = new WeakMap<object, Settings>();
+
+/** The parsed settings of this isolate. */
+export function settings(env: Bindings): Settings {
+  const known = cache.get(env);
+  if (known !== undefined) return known;
+  const vars = variables.safeParse(env);
+  if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
+  const config = servingConfig.safeParse(parseJson(vars.data.HULL_CONFIG));
+  if (!config.success) throw new Internal({ cause: `HULL_CONFIG: ${z.prettifyError(config.error)}` });
+  const v = vars.data;
+  const read = variable(env);
+  const secrets = [
+    ...PROVIDER_KEY_VARIABLES,
+    "HULL_ADMIN_KEY",
+    "HULL_RUNNER_SECRET",
+    "HULL_SECRET_KEY",
+  ].flatMap((name) => read(name) ?? []);
+  const parsed: Settings = {
+    ...config.data,
+    local: v.HULL_ENV === "local",
+    public: v.HULL_PUBLIC || config.data.auth === "none",
+    adminKey: v.HULL_ADMIN_KEY ?? null,
+    pinnedCatalog: v.HULL_CATALOG ?? null,
+    runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
+    redactor: new Redactor(secrets),
+  };
+  cache.set(env, parsed);
+  return parsed;
+}
+
+/** Reads one variable or secret by name; an empty value counts as unset. */
+export function variable(env: Bindings): (name: string) => string | undefined {
+  return (name) => {
+    const value: unknown = Reflect.get(env, name);
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Internal({ cause: "HULL_CONFIG is not JSON" });
+  }
+}

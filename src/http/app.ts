@@ -1,0 +1,61 @@
+/** The HTTP surface: what is served where, and what every response carries (serving.md §5). */
+import { Hono } from "hono";
+import { Internal, toHullError } from "../errors.ts";
+import { discardBody } from "./body.ts";
+import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
+import { getFile } from "./files.ts";
+import { checkHost } from "./guard.ts";
+import { healthz, readyz } from "./health.ts";
+import { home } from "./home.ts";
+import { routePath } from "./path.ts";
+import { logError, logRequest, problemResponse } from "./problem.ts";
+import { listObjects, publishCatalog, putBundle } from "./publish.ts";
+import { mount } from "./routes.ts";
+import { listSkills } from "./skills/cards.ts";
+import { cardRoute, skillRoute } from "./skills/routes.ts";
+
+/** The whole surface as one Hono app. */
+export function createApp(): App {
+  const app: App = new Hono<AppTypes>({ getPath: (request) => routePath(request.url) });
+  app.use(async (c, next) => {
+    const context = new RequestContext(c.req.raw, c.env, (work) => c.executionCtx.waitUntil(work));
+    c.set("context", context);
+    await next();
+    complete(c, context);
+  });
+  app.use(async (c, next) => {
+    checkHost(c.get("context"));
+    await next();
+  });
+  mount(app, "/healthz", { scope: "open", methods: { GET: healthz } });
+  mount(app, "/readyz", { scope: "open", methods: { GET: readyz } });
+  mount(app, "/", { scope: "invoke", methods: { GET: home } });
+  mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
+  mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
+  mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
+  mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
+  mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
+  mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
+  app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
+  app.onError((error, c) => failure(error, c));
+  return app;
+}
+
+function failure(thrown: Error, c: AppContext): Response {
+  const error = toHullError(thrown);
+  const context = c.get("context");
+  if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
+  logError(error, context);
+  context.background(discardBody(context.request));
+  return problemResponse(error, context);
+}
+
+/** The headers of every response (serving.md §5.3), and the log line once the answer is complete. */
+function complete(c: AppContext, context: RequestContext): void {
+  const { headers, status } = c.res;
+  headers.set("x-request-id", context.requestId);
+  headers.set("x-content-type-options", "nosniff");
+  headers.set("server-timing", context.serverTiming());
+  headers.set("x-hull-duration-ms", String(context.durationMs));
+  context.background(context.finished.then(() => logRequest(context, status)));
+}

@@ -1,0 +1,29 @@
+/** `GET /healthz` and `GET /readyz` (serving.md §5.1): never authenticated, never queued. */
+import { toHullError } from "../errors.ts";
+import { currentCatalog } from "../registry/published.ts";
+import type { RequestContext } from "./context.ts";
+import { runnerReady } from "./runner.ts";
+
+/** Alive: answers as long as the Worker runs. */
+export async function healthz(context: RequestContext): Promise<Response> {
+  const catalog = await currentCatalog(context.env, context.background).catch(() => null);
+  return Response.json({ status: "ok", skills: catalog?.cards.length ?? 0, catalog: catalog?.id ?? null });
+}
+
+/** Ready: catalog and runner are usable. */
+export async function readyz(context: RequestContext): Promise<Response> {
+  const [catalog, runner] = await Promise.allSettled([
+    currentCatalog(context.env, context.background),
+    runnerReady(context),
+  ]);
+  const state = (part: PromiseSettledResult<unknown>): string =>
+    part.status === "fulfilled" ? "ok" : toHullError(part.reason).code;
+  const parts = { catalog: state(catalog), runner: state(runner) };
+  const ready = catalog.status === "fulfilled" && runner.status === "fulfilled";
+  const body = {
+    status: ready ? "ok" : "unavailable",
+    ...parts,
+    skills: catalog.status === "fulfilled" ? catalog.value.cards.length : 0,
+  };
+  return Response.json(body, { status: ready ? 200 : 503, headers: ready ? {} : { "retry-after": "2" } });
+}

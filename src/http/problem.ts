@@ -1,0 +1,45 @@
+/** From an error to a response (serving.md §5.5), and from a request to its log line. */
+import { type HullError, toProblem } from "../errors.ts";
+import type { RequestContext } from "./context.ts";
+
+/** The problem document of an error. What its members hold has passed the redactor. */
+export function problemResponse(error: HullError, context: RequestContext): Response {
+  const { data } = error;
+  const headers = new Headers({ "content-type": "application/problem+json" });
+  if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
+  if (data.status === 401) headers.set("www-authenticate", "Bearer");
+  const allowed = data.members.allowed;
+  if (data.status === 405 && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
+  if (data.status === 416) headers.set("content-range", `bytes */${data.members.size}`);
+  return new Response(JSON.stringify(problemOf(error, context)), { status: data.status, headers });
+}
+
+/** The redacted problem document; local dev adds what the provider said. */
+export function problemOf(error: HullError, context: RequestContext): unknown {
+  const problem = toProblem(error.data, context.requestId);
+  const said = error.operator.provider_message;
+  if (context.settings.local && typeof said === "string") problem.provider_message = said.slice(0, 500);
+  return context.settings.redactor.json(problem);
+}
+
+/** Notes an error in the request's log line, operator details included. */
+export function logError(error: HullError, context: RequestContext): void {
+  context.log.code = error.code;
+  if (Object.keys(error.operator).length > 0) context.log.error = error.operator;
+}
+
+/** Writes the one log line of a request. */
+export function logRequest(context: RequestContext, status: number): void {
+  const { request, requestId, log, settings, timings, durationMs } = context;
+  const line = {
+    event: "request",
+    request_id: requestId,
+    method: request.method,
+    path: new URL(request.url).pathname,
+    status,
+    duration_ms: durationMs,
+    ...timings,
+    ...log,
+  };
+  console.log(JSON.stringify(settings.redactor.json(line)));
+}

@@ -1,0 +1,59 @@
+/**
+ * Receiving what a build made (serving.md §1, §5.1): objects first, each verified against its digest, the catalog
+ * pointer last.
+ */
+import * as z from "zod";
+import { BundleInvalid } from "../errors/request.ts";
+import { readPointer } from "../registry/published.ts";
+import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
+import { TarError, TarReader } from "../skill/tar.ts";
+import { bodyChunks, readJson } from "./body.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
+const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
+
+/** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only what is missing. */
+export async function listObjects(context: RequestContext): Promise<Response> {
+  const cursor = new URL(context.request.url).searchParams.get("cursor");
+  return Response.json(await objectKeys(context.env, cursor));
+}
+
+/**
+ * `PUT /_hull/bundles/:digest`: a tar whose entries are named `<kind>/<sha256>`; its own SHA-256 is in the path, each
+ * entry's in its name. Both are verified.
+ */
+export async function putBundle(context: RequestContext, params: Record<string, string>): Promise<Response> {
+  const { env, request } = context;
+  const whole = new crypto.DigestStream("SHA-256");
+  const digester = whole.getWriter();
+  const reader = new TarReader({ max_bytes: MAX_UPLOAD_BYTES, max_files: 20_000 });
+  const stored: string[] = [];
+  try {
+    for await (const chunk of bodyChunks(request, MAX_UPLOAD_BYTES)) {
+      await digester.write(chunk);
+      const files = reader.push(chunk);
+      stored.push(...(await Promise.all(files.map((file) => storeObject(env, file.path, file.bytes)))));
+    }
+    reader.end();
+  } catch (error) {
+    await digester.abort();
+    whole.digest.catch(() => {});
+    if (error instanceof TarError) throw new BundleInvalid({ reason: error.reason });
+    throw error;
+  }
+  await digester.close();
+  const digest = [...new Uint8Array(await whole.digest)].map((b) => b.toString(16).padStart(2, "0")).join("");
+  if (digest !== params.digest) throw new BundleInvalid({ reason: `its SHA-256 is ${digest}` });
+  return Response.json({ digest, stored }, { status: 201 });
+}
+
+const catalogRequest = z.strictObject({ id: z.string().regex(/^[0-9a-f]{64}$/) });
+
+/** `POST /_hull/catalog {id}`: serves the catalog with this id, which must have been stored before. */
+export async function publishCatalog(context: RequestContext): Promise<Response> {
+  const { id } = await readJson(context.request, catalogRequest);
+  const before = await readPointer(context.env);
+  const pointer = await movePointer(context.env, id, before, new Date());
+  return Response.json(pointer, { status: before?.id === id ? 200 : 201 });
+}

@@ -1,0 +1,57 @@
+/** One way to mount a route: guards in the order of serving.md §5.1, then the method's handler. */
+import { MethodNotAllowed } from "../errors/request.ts";
+import type { App, AppContext, RequestContext } from "./context.ts";
+import { checkKey, checkOrigin, type Scope } from "./guard.ts";
+
+export type Handler = (
+  context: RequestContext,
+  params: Record<string, string>,
+) => Promise<Response> | Response;
+
+/** A path's methods. `open`: no key, no origin rule (health checks). */
+export interface Route {
+  scope: Scope | "open";
+  methods: { [method in "GET" | "POST" | "PUT" | "DELETE"]?: Handler };
+}
+
+export function mount(app: App, path: string, route: Route): void {
+  app.all(path, async (c: AppContext) => {
+    const context = c.get("context");
+    const allowed = allowedMethods(Object.keys(route.methods));
+    const { method } = context.request;
+    if (method === "OPTIONS") return optionsResponse(allowed);
+    if (route.scope !== "open") await guard(context, route.scope);
+    const handler = handlerOf(route, method);
+    if (handler === undefined) throw new MethodNotAllowed({ method, allowed });
+    return handler(context, c.req.param());
+  });
+}
+
+/** Origin first, then the key (serving.md §5.1 "Order of checks"). */
+export async function guard(context: RequestContext, scope: Scope): Promise<void> {
+  if (context.settings.adminKey === null) checkOrigin(context);
+  await checkKey(context, scope);
+}
+
+/** HEAD goes wherever GET does. */
+export function allowedMethods(methods: string[]): string[] {
+  return [...methods.flatMap((m) => (m === "GET" ? ["GET", "HEAD"] : [m])), "OPTIONS"];
+}
+
+export function optionsResponse(allowed: string[]): Response {
+  return new Response(null, { status: 204, headers: { allow: allowed.join(", ") } });
+}
+
+function handlerOf(route: Route, method: string): Handler | undefined {
+  switch (method) {
+    case "HEAD":
+      return route.methods.GET;
+    case "GET":
+    case "POST":
+    case "PUT":
+    case "DELETE":
+      return route.methods[method];
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,69 @@
+/** How this deployment reaches its runner: over loopback in dev, through the container's Durable Object otherwise. */
+import { RunnerUnavailable } from "../errors/run.ts";
+import { readPack } from "../registry/published.ts";
+import { importTicketKey } from "../tool/protocol.ts";
+import type { Runner, RunOptions } from "../tool/runner-client.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Container instances that executions are spread over; wrangler.toml's `max_instances`. */
+const INSTANCES = 4;
+
+/** How long the runner may take to say that it is ready, in ms. */
+const READY_TIMEOUT_MS = 2000;
+
+/** Ticket keys of this isolate, by runner. */
+const keys = new Map<string, Promise<CryptoKey>>();
+
+function ticketKey(runner: string, secret: () => Promise<string>): Promise<CryptoKey> {
+  const known = keys.get(runner);
+  if (known !== undefined) return known;
+  const key = secret().then(importTicketKey);
+  keys.set(runner, key);
+  key.catch(() => keys.delete(runner));
+  return key;
+}
+
+/** The runner for an execution. One execution always meets the same instance, whose journal knows it. */
+export async function runnerEndpoint(context: RequestContext, executionId: string): Promise<Runner> {
+  const { url, secret } = context.settings.runner;
+  if (url !== null) {
+    if (secret === null) throw new RunnerUnavailable({ cause: "HULL_RUNNER_SECRET is not set" });
+    const key = await ticketKey(secret, async () => secret);
+    return { key, fetch: (path, init) => fetch(new URL(path, url), init) };
+  }
+  const { RUNNER } = context.env;
+  const name = `runner-${instanceOf(executionId)}`;
+  const stub = RUNNER.get(RUNNER.idFromName(name));
+  const key = await ticketKey(name, () => stub.runnerSecret()).catch((error: unknown) => {
+    throw new RunnerUnavailable({ cause: `RunnerObject: ${String(error)}` });
+  });
+  return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
+}
+
+export function runOptions(context: RequestContext, signal: AbortSignal): RunOptions {
+  return {
+    pack: (digest) => readPack(context.env, digest),
+    signal,
+    now: Date.now,
+    background: context.background,
+  };
+}
+
+function instanceOf(executionId: string): number {
+  let hash = 0;
+  for (const character of executionId) hash = (hash * 31 + character.charCodeAt(0)) >>> 0;
+  return hash % INSTANCES;
+}
+
+/** Asks the runner whether it takes work. @throws RunnerUnavailable */
+export async function runnerReady(context: RequestContext): Promise<void> {
+  const runner = await runnerEndpoint(context, "readyz");
+  const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
+  const response = await runner
+    .fetch("/readyz", { method: "GET", headers: {}, signal })
+    .catch((error: unknown) => {
+      throw new RunnerUnavailable({ cause: String(error) });
+    });
+  await response.body?.cancel();
+  if (!response.ok) throw new RunnerUnavailable({ cause: `the runner answered ${response.status}` });
+}

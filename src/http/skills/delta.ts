@@ -1,0 +1,85 @@
+/**
+ * Bytes to text events (serving.md §5.4): characters are never split, bytes that are no UTF-8 travel as Base64, and
+ * the redactor sees secrets across chunk boundaries.
+ */
+import type { Redactor, StreamRedactor } from "../../redact.ts";
+import type { RunEvent } from "../sse.ts";
+
+export class DeltaText {
+  readonly #event: "delta" | "stderr";
+  readonly #emit: (event: RunEvent) => Promise<void>;
+  readonly #members: Record<string, unknown>;
+  readonly #redactor: StreamRedactor;
+  #held: Uint8Array = new Uint8Array(0);
+
+  /** @param members further members of each event, e.g. the round */
+  constructor(
+    event: "delta" | "stderr",
+    redactor: Redactor,
+    emit: (event: RunEvent) => Promise<void>,
+    members: Record<string, unknown> = {},
+  ) {
+    this.#event = event;
+    this.#redactor = redactor.stream();
+    this.#emit = emit;
+    this.#members = members;
+  }
+
+  async push(chunk: Uint8Array): Promise<void> {
+    await this.#send(this.#redactor.push(chunk), false);
+  }
+
+  async pushText(text: string): Promise<void> {
+    await this.push(new TextEncoder().encode(text));
+  }
+
+  /** Sends what was held back. */
+  async end(): Promise<void> {
+    await this.#send(this.#redactor.end(), true);
+  }
+
+  async #send(chunk: Uint8Array, last: boolean): Promise<void> {
+    const data = this.#held.length === 0 ? chunk : concat(this.#held, chunk);
+    const cut = last ? data.length : data.length - incompleteTail(data);
+    this.#held = data.slice(cut);
+    const ready = data.subarray(0, cut);
+    if (ready.length === 0) return;
+    await this.#emit({ event: this.#event, data: { ...payload(ready), ...this.#members } });
+  }
+}
+
+function payload(bytes: Uint8Array): Record<string, unknown> {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { b64: toBase64(bytes) };
+  }
+}
+
+/** How many bytes at the end begin a character that is not complete yet. */
+function incompleteTail(data: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= data.length; back++) {
+    const byte = data[data.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+/** Standard Base64. */
+export function toBase64(bytes: Uint8Array): string {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length; at += 0x8000) {
+    parts.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
+  }
+  return btoa(parts.join(""));
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const out = new Uint8Array(a.length + b.length);
+  out.set(a);
+  out.set(b, a.length);
+  return out;
+}

@@ -1,0 +1,57 @@
+/** A run's input as the user message of an llm skill (serving.md §3.4). */
+import type { Part } from "../../engine/messages.ts";
+import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
+import type { Manifest } from "../../skill/manifest.ts";
+import { decodeUtf8 } from "../body.ts";
+import { toBase64 } from "./delta.ts";
+import type { InputFile, RunInput } from "./input.ts";
+import { isJson, isText } from "./media-type.ts";
+import { SPOOL_BYTES } from "./spool.ts";
+
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const ACCEPTED = ["text/*", "application/json", ...IMAGES];
+/** What a skill that takes no input is asked. */
+const NEUTRAL_LINE = "Begin.";
+
+/** A file in memory, since both the model and the tools get it. */
+export interface HeldFile {
+  filename: string;
+  mime: string;
+  body: Uint8Array;
+}
+
+/** The files of a request, read whole. Nothing of another type than a model can take passes. */
+export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
+  for (const { mime } of files) {
+    if (!isText(mime) && !isJson(mime) && !IMAGES.includes(mime)) {
+      throw new UnsupportedMediaType({ type: mime, accepted: ACCEPTED });
+    }
+  }
+  const held: HeldFile[] = [];
+  let total = 0;
+  for (const { filename, mime, body } of files) {
+    const bytes = body instanceof Uint8Array ? body : new Uint8Array(await new Response(body).arrayBuffer());
+    total += bytes.length;
+    if (total > SPOOL_BYTES) throw new BodyTooLarge({ limit: SPOOL_BYTES });
+    held.push({ filename: filename ?? "", mime, body: bytes });
+  }
+  return held;
+}
+
+/** The user message: text first, then each file as text or image. */
+export function userParts(manifest: Manifest, input: RunInput, files: readonly HeldFile[]): Part[] {
+  if (manifest.input === "none") return [{ type: "text", text: NEUTRAL_LINE }];
+  const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
+  const parts: Part[] = text.trim() === "" ? [] : [{ type: "text", text }];
+  for (const file of files) {
+    if (IMAGES.includes(file.mime)) {
+      parts.push({ type: "image", media_type: file.mime, data: toBase64(file.body) });
+    } else {
+      const name = file.filename === "" ? "" : ` name=${JSON.stringify(file.filename)}`;
+      const content = decodeUtf8(file.body, "The file");
+      parts.push({ type: "text", text: `<file${name} type="${file.mime}">\n${content}\n</file>` });
+    }
+  }
+  if (parts.length === 0) throw new InputRequired({ hint: "Send the text as the request body." });
+  return parts;
+}

@@ -1,0 +1,86 @@
+/** Files that a script made, as a response (serving.md §3.1). */
+import { getMimeType } from "hono/utils/mime";
+import { OutputMissing } from "../../errors/run.ts";
+import { storeFile } from "../../registry/files.ts";
+import type { RequestContext } from "../context.ts";
+import { toBase64 } from "./delta.ts";
+import type { Spool } from "./spool.ts";
+
+export interface OutputFile {
+  filename: string;
+  size: number;
+  sha256: string;
+  content: Spool;
+}
+
+/** Several files travel inside the JSON answer up to this many bytes in all; larger ones by URL. */
+const MAX_INLINE_BYTES = 5 * 1024 * 1024;
+const MAX_NOTE_CHARACTERS = 1000;
+const BINARY = "application/octet-stream";
+
+export interface FilesAnswer {
+  body: Uint8Array | ReadableStream<Uint8Array> | string;
+  headers: Record<string, string>;
+}
+
+/**
+ * One file: its bytes. Several: a JSON document.
+ * @param bytesOf the content of the n-th file, read again where it did not fit in memory
+ */
+export async function filesAnswer(
+  context: RequestContext,
+  files: OutputFile[],
+  note: string,
+  outputMime: string | undefined,
+  bytesOf: (index: number) => Promise<Uint8Array | ReadableStream<Uint8Array>>,
+): Promise<FilesAnswer> {
+  const only = files[0];
+  if (only === undefined) throw new OutputMissing({});
+  if (files.length === 1) {
+    const type = outputMime ?? getMimeType(only.filename) ?? BINARY;
+    const headers = {
+      "content-type": type,
+      "content-disposition": contentDisposition(isActive(type) ? "attachment" : "inline", only.filename),
+      ...(note === "" ? {} : { "x-hull-note": noteHeader(note) }),
+    };
+    return { body: await bytesOf(0), headers };
+  }
+  const inline = files.reduce((sum, file) => sum + file.size, 0) <= MAX_INLINE_BYTES;
+  const rows: Record<string, unknown>[] = [];
+  for (const [index, { filename, size, sha256 }] of files.entries()) {
+    const mime = getMimeType(filename) ?? BINARY;
+    const bytes = await bytesOf(index);
+    const where =
+      inline && bytes instanceof Uint8Array
+        ? { dataBase64: toBase64(bytes) }
+        : { url: `/files/${await storeFile(context.env, bytes, { filename, mime, size, sha256 })}` };
+    rows.push({ filename, mime, size, sha256, ...where });
+  }
+  return { body: JSON.stringify({ note, files: rows }), headers: { "content-type": "application/json" } };
+}
+
+/** Media types that a browser would execute: always downloads when a script made them. */
+export function isActive(type: string): boolean {
+  return /^(text\/html|application\/xhtml\+xml|image\/svg\+xml)\b/i.test(type);
+}
+
+/** RFC 6266: an ASCII fallback beside the exact name. */
+export function contentDisposition(disposition: "inline" | "attachment", filename: string): string {
+  const ascii = filename.replace(/[^\x20-\x7e]/g, "_").replace(/["\\]/g, "_");
+  return `${disposition}; filename="${ascii}"; filename*=UTF-8''${encodeRfc5987(filename)}`;
+}
+
+function encodeRfc5987(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /['()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** `x-hull-note`: one line, 1000 characters; printable ASCII but `%` stands as it is, the rest is percent-encoded. */
+export function noteHeader(note: string): string {
+  const line = [...note.trim().replace(/\s*\n\s*/g, " ")].slice(0, MAX_NOTE_CHARACTERS).join("");
+  return line
+    .toWellFormed()
+    .replace(/[^\x20-\x24\x26-\x7e]/gu, (c) => (c === "%" ? "%25" : encodeURIComponent(c)));
+}

@@ -1,0 +1,174 @@
+/** mode: script — one process per call, its output the answer (serving.md §3.1). */
+import { variable } from "../../env.ts";
+import { OutputTooLarge, RunnerProtocolError } from "../../errors/run.ts";
+import { Internal } from "../../errors.ts";
+import { executionSpec, scriptError } from "../../tool/execution.ts";
+import type { EndedStatus, ExecutionSpec } from "../../tool/protocol.ts";
+import { replayExecution, runExecution } from "../../tool/runner-client.ts";
+import { runnerEndpoint, runOptions } from "../runner.ts";
+import { DeltaText } from "./delta.ts";
+import { checkedJson } from "./json-output.ts";
+import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
+import type { RunHandle, RunOutput } from "./run.ts";
+import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
+
+/** What one process left behind. */
+interface Collected {
+  stdout: Spool;
+  files: OutputFile[];
+  status: EndedStatus;
+}
+
+export async function runScript(run: RunHandle): Promise<RunOutput> {
+  const { manifest } = run.record;
+  const { redactor } = run.context.settings;
+  const spec = scriptSpec(run);
+  const { stdout, files, status } = await collect(run, spec);
+  const done = { exit_code: status.exit_code };
+  if (manifest.output === "file") {
+    const note = new TextDecoder().decode(redactor.bytes(stdout.content() ?? new Uint8Array(0)));
+    const bytesOf = (index: number) => content(run, files[index]?.content ?? stdout, index);
+    return { ...(await filesAnswer(run.context, files, note, manifest.output_mime, bytesOf)), done };
+  }
+  if (manifest.output === "json") {
+    const bytes = stdout.content();
+    if (bytes === null) throw new OutputTooLarge({ limit: SPOOL_BYTES });
+    const body = checkedJson(new TextDecoder().decode(redactor.bytes(bytes)));
+    return { body, headers: { "content-type": manifest.output_mime ?? "application/json" }, done };
+  }
+  const type = manifest.output_mime ?? (stdout.isText ? "text/plain; charset=utf-8" : BINARY);
+  const headers = {
+    "content-type": type,
+    ...(isActive(type) ? { "content-disposition": "attachment" } : {}),
+  };
+  return { body: await content(run, stdout, null), headers, done };
+}
+
+const BINARY = "application/octet-stream";
+
+function scriptSpec(run: RunHandle): ExecutionSpec {
+  const { record, context, input } = run;
+  const { manifest } = record;
+  const { settings, env } = context;
+  const first = input.files[0];
+  const mode = manifest.input === "file" ? "file" : input.text === null ? "none" : "stdin";
+  const spec = executionSpec({
+    id: run.id,
+    runId: run.id,
+    record,
+    argv: manifest.run ?? [],
+    timeoutMs: manifest.timeout_ms,
+    graceMs: settings.grace_ms,
+    maxOutputBytes: Math.min(
+      settings.max_output_bytes,
+      manifest.max_output_bytes ?? settings.max_output_bytes,
+    ),
+    input: {
+      mode,
+      ...(first === undefined ? {} : { mime: first.mime }),
+      ...(first?.filename ? { filename: first.filename } : {}),
+    },
+    output: manifest.output,
+    read: variable(env),
+  });
+  if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
+  return spec;
+}
+
+/** Runs the process, passes events on and keeps what the answer needs. Throws when the process failed. */
+async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> {
+  const { context, input } = run;
+  const { redactor } = context.settings;
+  const budget = { left: SPOOL_BYTES };
+  const stdout = new Spool(budget);
+  const tails = { stdout: new Tail(), stderr: new Tail() };
+  const deltas = {
+    stdout: new DeltaText("delta", redactor, run.emit),
+    stderr: new DeltaText("stderr", redactor, run.emit),
+  };
+  const keep = !run.streaming || run.record.manifest.output === "json";
+  const files: OutputFile[] = [];
+  const body = {
+    ...(input.text === null ? {} : { stdin: input.text }),
+    files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
+  };
+  const runner = await runnerEndpoint(context, run.id);
+  for await (const event of runExecution(runner, spec, body, runOptions(context, run.signal))) {
+    switch (event.kind) {
+      case "started":
+        context.time("queue", event.queue_ms);
+        run.started();
+        break;
+      case "stdout":
+        tails.stdout.push(event.bytes);
+        if (keep) stdout.push(event.bytes);
+        if (run.streaming) await deltas.stdout.push(event.bytes);
+        break;
+      case "stderr":
+        tails.stderr.push(event.bytes);
+        if (run.streaming) await deltas.stderr.push(event.bytes);
+        break;
+      case "file":
+        files.push({
+          filename: event.filename,
+          size: event.size,
+          sha256: event.sha256,
+          content: new Spool(budget),
+        });
+        break;
+      case "file_bytes":
+        files.at(-1)?.content.push(event.bytes);
+        break;
+      case "ended": {
+        const { status } = event;
+        context.time("run", status.duration_ms);
+        await deltas.stdout.end();
+        await deltas.stderr.end();
+        const error = scriptError(status, spec, { stdout: tails.stdout.text(), stderr: tails.stderr.text() });
+        if (error !== null) throw error;
+        return { stdout, files, status };
+      }
+    }
+  }
+  throw new RunnerProtocolError({ reason: "the frames ended without a status" });
+}
+
+/** An output's bytes: from memory, or streamed from the runner's journal where it did not fit. */
+async function content(
+  run: RunHandle,
+  spool: Spool,
+  fileIndex: number | null,
+): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  const { redactor } = run.context.settings;
+  const kept = spool.content();
+  if (kept !== null) return fileIndex === null ? redactor.bytes(kept) : kept;
+  const runner = await runnerEndpoint(run.context, run.id);
+  const events = replayExecution(runner, run.id, runOptions(run.context, run.signal));
+  const secrets = redactor.stream();
+  let file = -1;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      for (;;) {
+        const { done, value: event } = await events.next();
+        if (done || event.kind === "ended") {
+          if (fileIndex === null) controller.enqueue(secrets.end());
+          controller.close();
+          await events.return(undefined);
+          return;
+        }
+        if (event.kind === "file") file += 1;
+        if (fileIndex === null && event.kind === "stdout") {
+          controller.enqueue(secrets.push(event.bytes));
+          return;
+        }
+        if (event.kind === "file_bytes" && file === fileIndex) {
+          controller.enqueue(event.bytes);
+          return;
+        }
+      }
+    },
+    async cancel() {
+      await events.return(undefined);
+    },
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * One run of a skill over HTTP: reads the input, runs the mode, and answers with the result or as events
+ * (serving.md §3, §5.2–5.4).
+ */
+
+import { NotAcceptable } from "../../errors/request.ts";
+import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { readSkill } from "../../registry/published.ts";
+import type { Card, SkillRecord } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { logError, problemOf } from "../problem.ts";
+import { EventStream, type RunEvent, wantsEvents } from "../sse.ts";
+import { type InputState, type RunInput, readInput } from "./input.ts";
+import { runLlm } from "./run-llm.ts";
+import { runScript } from "./run-script.ts";
+
+/** What a mode gets to run with. */
+export interface RunHandle {
+  /** `ex_…`: names the run in headers, events and the runner. */
+  id: string;
+  context: RequestContext;
+  record: SkillRecord;
+  input: RunInput;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+  /** Whether anyone watches events; text need not be passed on otherwise. */
+  streaming: boolean;
+  /** Called once, when nothing but the run itself can fail any more: from then on failures are events. */
+  started(): void;
+  emit(event: RunEvent): Promise<void>;
+}
+
+/** A run's answer. */
+export interface RunOutput {
+  body: Uint8Array | ReadableStream<Uint8Array> | string;
+  headers: Record<string, string>;
+  /** Members of the `done` event beside `ok` and `duration_ms`. */
+  done: Record<string, unknown>;
+}
+
+/** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
+export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
+  const { request, settings, env } = context;
+  const record = await readSkill(env, card.version);
+  const { manifest } = record;
+  context.log.skill = manifest.slug;
+  context.log.digest = card.version.slice(0, 12);
+  const streaming = chooseForm(request, record);
+  const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
+  const state: InputState = { fault: null };
+  const input = await readInput(request, manifest, limit, state);
+  const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const abort = new AbortController();
+  if (request.signal.aborted) abort.abort();
+  else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const run: OpenRun = { id, context, record, input, state, abort };
+  const headers = {
+    "cache-control": "no-store",
+    "x-hull-execution-id": id,
+    "x-hull-skill": `${manifest.slug}@${card.version.slice(0, 12)}`,
+  };
+  context.log.execution_id = id;
+  return streaming ? streamed(run, headers) : whole(run, headers);
+}
+
+interface OpenRun {
+  id: string;
+  context: RequestContext;
+  record: SkillRecord;
+  input: RunInput;
+  state: InputState;
+  abort: AbortController;
+}
+
+/** Whether to answer as events; 406 where events alone are asked for and the output is a file. */
+function chooseForm(request: Request, { manifest }: SkillRecord): boolean {
+  const wanted = wantsEvents(request);
+  if (wanted === "no" || manifest.output !== "file") return wanted !== "no";
+  if (wanted === "only") throw new NotAcceptable({ accepted: [manifest.output_mime ?? "*/*"] });
+  return false;
+}
+
+function runMode(handle: RunHandle): Promise<RunOutput> {
+  const { mode } = handle.record.manifest;
+  if (mode === "llm") return runLlm(handle);
+  if (mode === "script") return runScript(handle);
+  throw new Internal({ cause: `mode ${mode} reached the run route` });
+}
+
+async function whole(run: OpenRun, headers: Record<string, string>): Promise<Response> {
+  const { abort, state, ...rest } = run;
+  const handle: RunHandle = {
+    ...rest,
+    signal: abort.signal,
+    streaming: false,
+    started: () => {},
+    emit: async () => {},
+  };
+  try {
+    const output = await runMode(handle);
+    return new Response(output.body, { headers: { ...headers, ...output.headers } });
+  } catch (error) {
+    throw state.fault ?? error;
+  }
+}
+
+async function streamed(run: OpenRun, headers: Record<string, string>): Promise<Response> {
+  const { id, context, record, abort, state } = run;
+  const events = new EventStream(id, context, () => abort.abort());
+  const start = Promise.withResolvers<void>();
+  const handle: RunHandle = {
+    id,
+    context,
+    record,
+    input: run.input,
+    signal: abort.signal,
+    streaming: true,
+    started: () => {
+      const { slug, mode } = record.manifest;
+      const data = { execution_id: id, request_id: context.requestId, skill: slug, mode };
+      void events.send({ event: "start", data });
+      start.resolve();
+    },
+    emit: (event) => events.send(event),
+  };
+  const finished = runMode(handle).then(
+    (output) => finish(events, context, null, output.done),
+    (error: unknown) => {
+      const fault = state.fault ?? toHullError(error);
+      start.reject(fault);
+      return finish(events, context, fault, {});
+    },
+  );
+  context.finished = finished;
+  context.background(finished);
+  await start.promise;
+  return new Response(events.body, {
+    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
+  });
+}
+
+/** Ends a stream: `error` where the run failed, and `done` in any case. */
+async function finish(
+  events: EventStream,
+  context: RequestContext,
+  error: HullError | null,
+  done: Record<string, unknown>,
+): Promise<void> {
+  if (error !== null) {
+    logError(error, context);
+    await events.send({ event: "error", data: { ...toRecord(problemOf(error, context)) } });
+  }
+  const data = { ok: error === null, ...done, duration_ms: context.durationMs, ...context.timings };
+  await events.send({ event: "done", data });
+  await events.close();
+}
+
+function toRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,103 @@
+/**
+ * Output of a process while it runs: kept in memory up to a budget, only counted beyond it. What does not fit is read
+ * again from the runner's journal, so that the Worker never holds a large output (serving.md, platform facts).
+ */
+
+/** Bytes of one run's output that the Worker keeps in memory. */
+export const SPOOL_BYTES = 8 * 1024 * 1024;
+
+/** Shared by all spools of one run. */
+export interface SpoolBudget {
+  left: number;
+}
+
+export class Spool {
+  readonly #budget: SpoolBudget;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #overflow = false;
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  #text = true;
+
+  constructor(budget: SpoolBudget) {
+    this.#budget = budget;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#check(chunk, true);
+    if (this.#overflow) return;
+    if (chunk.length > this.#budget.left) {
+      this.#overflow = true;
+      this.#budget.left += this.#chunks.reduce((sum, c) => sum + c.length, 0);
+      this.#chunks = [];
+      return;
+    }
+    this.#budget.left -= chunk.length;
+    this.#chunks.push(chunk);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether the output did not fit and must be read again. */
+  get overflow(): boolean {
+    return this.#overflow;
+  }
+
+  /** Whether everything pushed is valid UTF-8. Ask after the last chunk. */
+  get isText(): boolean {
+    this.#check(new Uint8Array(0), false);
+    return this.#text;
+  }
+
+  /** Everything pushed, or `null` when it did not fit. */
+  content(): Uint8Array | null {
+    if (this.#overflow) return null;
+    const only = this.#chunks[0];
+    if (this.#chunks.length === 1 && only !== undefined) return only;
+    const whole = new Uint8Array(this.#bytes);
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      whole.set(chunk, at);
+      at += chunk.length;
+    }
+    return whole;
+  }
+
+  #check(chunk: Uint8Array, more: boolean): void {
+    if (!this.#text) return;
+    try {
+      this.#utf8.decode(chunk, { stream: more });
+    } catch {
+      this.#text = false;
+    }
+  }
+}
+
+/** The end of an output, for error reports: its last 8000 characters. */
+export class Tail {
+  static readonly CHARACTERS = 8000;
+  /** A character takes at most four bytes. */
+  static readonly BYTES = 4 * Tail.CHARACTERS;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+
+  push(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    for (let oldest = this.#chunks[0]; oldest !== undefined; oldest = this.#chunks[0]) {
+      if (this.#bytes - oldest.length < Tail.BYTES) return;
+      this.#bytes -= oldest.length;
+      this.#chunks.shift();
+    }
+  }
+
+  text(): string {
+    const decoder = new TextDecoder();
+    const text =
+      this.#chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
+    return text.slice(-Tail.CHARACTERS);
+  }
+}

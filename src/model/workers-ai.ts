@@ -1,0 +1,155 @@
+/** Workers AI through its binding, in the chat shape (agent-runtime.md §3.5). */
+import * as z from "zod";
+import type { ModelRequest } from "../engine/messages.ts";
+import { ProviderNotConfigured } from "../errors/provider.ts";
+import { HullError } from "../errors.ts";
+import { announce, type Outcome, readStream } from "./exchange.ts";
+import { type Failure, failureOfStatus } from "./failure.ts";
+import { openAiBody, openAiChat } from "./openai-chat.ts";
+import type { InternalTarget } from "./providers.ts";
+import { callIdSource, isJsonObject, parseJson, type Sink, type StreamReader } from "./wire.ts";
+
+/** What is used of the `AI` binding. */
+export interface AiBinding {
+  run(model: string, inputs: Record<string, unknown>, options?: { signal?: AbortSignal }): Promise<unknown>;
+}
+
+/**
+ * One attempt through the binding.
+ * @throws ProviderNotConfigured without a binding; anything when `signal` is aborted
+ */
+export async function askBinding(
+  request: ModelRequest,
+  target: InternalTarget,
+  ai: AiBinding | undefined,
+  options: { stream: boolean; signal: AbortSignal; sink: Sink },
+): Promise<Outcome> {
+  const { stream, signal, sink } = options;
+  const { provider } = target;
+  if (ai === undefined) {
+    const variable = "the AI binding ([ai] in wrangler.toml), or WORKERS_AI_BASE_URL with WORKERS_AI_API_KEY";
+    throw new ProviderNotConfigured({ provider, variable });
+  }
+  let result: unknown;
+  try {
+    result = await unlessAborted(ai.run(target.model, inputsOf(request, target, stream), { signal }), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof HullError) throw error;
+    return failureOf(error);
+  }
+  try {
+    const answer = isByteStream(result)
+      ? await readStream(result, chatReader(openAiChat.stream(target, sink)), provider, signal)
+      : asCompletion(result);
+    const turn = openAiChat.parse(answer, target, callIdSource(request.messages));
+    if (!isByteStream(result)) announce(turn, sink);
+    return { ok: true, turn };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof HullError) return { ok: false, retry: false, error };
+    throw error;
+  }
+}
+
+const isByteStream = (value: unknown): value is ReadableStream<Uint8Array> => value instanceof ReadableStream;
+
+/** The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content. */
+function inputsOf(request: ModelRequest, target: InternalTarget, stream: boolean): Record<string, unknown> {
+  const { model: _, stream_options: __, ...body } = openAiBody(request, target, stream);
+  return {
+    ...body,
+    messages: body.messages.map((message) => ({ ...message, content: message.content ?? "" })),
+  };
+}
+
+/** Settles with the promise, or rejects as soon as the signal is aborted. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+const legacyCall = z.object({ name: z.string(), arguments: z.unknown().optional() });
+
+/** Older models answer `{response, tool_calls: [{name, arguments}], usage}`, whole or in pieces. */
+const legacyAnswer = z.object({
+  response: z.unknown().optional(),
+  tool_calls: z.array(z.unknown()).nullish(),
+  usage: z.unknown().optional(),
+});
+
+interface LegacyParts {
+  content: string;
+  tool_calls: unknown[];
+  usage: unknown;
+}
+
+/** `null`: not an answer of the older form. */
+function legacyParts(value: unknown): LegacyParts | null {
+  if (!isJsonObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
+    return null;
+  }
+  const { response, tool_calls, usage } = legacyAnswer.parse(value);
+  const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
+  const calls = (tool_calls ?? []).map((call) => {
+    const legacy = legacyCall.safeParse(call);
+    return legacy.success ? { function: legacy.data } : call;
+  });
+  return { content, tool_calls: calls, usage };
+}
+
+function asCompletion(value: unknown): unknown {
+  const parts = legacyParts(value);
+  if (parts === null) return value;
+  const { usage, ...message } = parts;
+  return { choices: [{ message, finish_reason: null }], usage };
+}
+
+/** Translates older chunks for the chat reader. */
+function chatReader(reader: StreamReader): StreamReader {
+  return {
+    push(event) {
+      const parts = legacyParts(parseJson(event.data));
+      if (parts === null) return reader.push(event);
+      const { usage, ...delta } = parts;
+      return reader.push({ data: JSON.stringify({ choices: [{ delta }], usage }) });
+    },
+    answer: () => reader.answer(),
+  };
+}
+
+/** HTTP statuses of the codes that begin a binding error's message (developers.cloudflare.com/workers-ai/platform/errors). */
+const STATUS_OF_CODE = new Map([
+  ["3003", 400],
+  ["3039", 400],
+  ["5004", 400],
+  ["5006", 400],
+  ["5007", 400],
+  ["3023", 403],
+  ["3041", 403],
+  ["5016", 403],
+  ["5018", 403],
+  ["3042", 404],
+  ["5005", 405],
+  ["5019", 405],
+  ["3007", 408],
+  ["3008", 408],
+  ["3006", 413],
+  ["3036", 429],
+  ["3040", 429],
+  ["4006", 429],
+]);
+
+function failureOf(error: unknown): Failure {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = /\b(\d{4}):/.exec(message)?.[1] ?? "";
+  return failureOfStatus({
+    provider: "workers-ai",
+    variable: "the AI binding",
+    status: STATUS_OF_CODE.get(code) ?? 500,
+    document: { error: { message, code } },
+  });
+}

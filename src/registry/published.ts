@@ -1,0 +1,139 @@
+/**
+ * Published skills (serving.md §1): immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`.
+ * What is immutable is cached in the isolate; the pointer is refreshed in the background.
+ */
+import type * as z from "zod";
+import { type Bindings, type Settings, settings } from "../env.ts";
+import { CatalogMissing } from "../errors/request.ts";
+import { Internal } from "../errors.ts";
+import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
+
+export const POINTER_KEY = "catalog:current";
+export type ObjectKind = "skill" | "pack" | "catalog";
+
+/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
+export const MAX_KV_BYTES = 24 * 1024 * 1024;
+
+/** Age in ms at which a cached pointer is read again in the background. A publish through this isolate is seen at once. */
+const POINTER_FRESH_MS = 5000;
+/** KV's own edge cache for immutable values, in seconds. */
+const IMMUTABLE_TTL_S = 86_400;
+/** Skill records kept per isolate; a record is a few KB. */
+const MAX_CACHED_RECORDS = 2000;
+
+export interface LoadedCatalog {
+  id: string;
+  cards: readonly Card[];
+  bySlug: ReadonlyMap<string, Card>;
+  byRoute: ReadonlyMap<string, Card>;
+}
+
+interface IsolateCache {
+  pointer: { id: string; checkedAt: number } | null;
+  catalog: LoadedCatalog | null;
+  records: Map<string, SkillRecord>;
+}
+
+const caches = new WeakMap<KVNamespace, IsolateCache>();
+
+function cacheOf(env: Bindings): IsolateCache {
+  let cache = caches.get(env.SKILLS);
+  if (cache === undefined) {
+    cache = { pointer: null, catalog: null, records: new Map() };
+    caches.set(env.SKILLS, cache);
+  }
+  return cache;
+}
+
+/** Makes a pointer that this isolate has just written take effect here without delay. */
+export function pointerMoved(env: Bindings, id: string): void {
+  cacheOf(env).pointer = { id, checkedAt: Date.now() };
+}
+
+/**
+ * The catalog that this deployment serves.
+ * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+ * @throws CatalogMissing when nothing was published
+ */
+export async function currentCatalog(
+  env: Bindings,
+  background: (work: Promise<unknown>) => void,
+): Promise<LoadedCatalog> {
+  const cache = cacheOf(env);
+  const id = await currentId(env, settings(env), cache, background);
+  if (cache.catalog?.id === id) return cache.catalog;
+  const catalog: Catalog = await readObject(env, "catalog", id, catalogSchema);
+  cache.catalog = {
+    id,
+    cards: catalog.cards,
+    bySlug: new Map(catalog.cards.map((card) => [card.slug, card])),
+    byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
+  };
+  return cache.catalog;
+}
+
+async function currentId(
+  env: Bindings,
+  { pinnedCatalog }: Settings,
+  cache: IsolateCache,
+  background: (work: Promise<unknown>) => void,
+): Promise<string> {
+  if (pinnedCatalog !== null) return pinnedCatalog;
+  const known = cache.pointer;
+  if (known === null) {
+    const pointer = await readPointer(env);
+    if (pointer === null) throw new CatalogMissing({});
+    cache.pointer = { id: pointer.id, checkedAt: Date.now() };
+    return pointer.id;
+  }
+  if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
+    known.checkedAt = Date.now();
+    background(
+      readPointer(env).then((pointer) => {
+        if (pointer !== null && cache.pointer === known) known.id = pointer.id;
+      }),
+    );
+  }
+  return known.id;
+}
+
+/** `catalog:current`, or `null` when nothing was ever published. */
+export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
+  const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
+  return value === null ? null : pointerSchema.parse(value);
+}
+
+/** The record of a skill version. */
+export async function readSkill(env: Bindings, digest: string): Promise<SkillRecord> {
+  const { records } = cacheOf(env);
+  const known = records.get(digest);
+  if (known !== undefined) return known;
+  const record = await readObject(env, "skill", digest, skillRecord);
+  const oldest = records.size >= MAX_CACHED_RECORDS ? records.keys().next().value : undefined;
+  if (oldest !== undefined) records.delete(oldest);
+  records.set(digest, record);
+  return record;
+}
+
+/** The tar of a skill's folder, as a stream. */
+export async function readPack(env: Bindings, digest: string): Promise<ReadableStream<Uint8Array>> {
+  const key = `pack:${digest}`;
+  const stream = await env.SKILLS.get(key, { type: "stream", cacheTtl: IMMUTABLE_TTL_S });
+  if (stream !== null) return stream;
+  const object = await env.FILES.get(key);
+  if (object === null) throw new Internal({ cause: `the registry lacks ${key}` });
+  return object.body;
+}
+
+async function readObject<T>(
+  env: Bindings,
+  kind: ObjectKind,
+  digest: string,
+  schema: z.ZodType<T>,
+): Promise<T> {
+  const key = `${kind}:${digest}`;
+  const value: unknown = await env.SKILLS.get(key, { type: "json", cacheTtl: IMMUTABLE_TTL_S });
+  if (value === null) throw new Internal({ cause: `the registry lacks ${key}` });
+  return schema.parse(value);
+}

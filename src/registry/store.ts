@@ -1,0 +1,65 @@
+/** Writing the registry (serving.md §1): immutable objects under their digest, then the pointer. */
+import type { Bindings } from "../env.ts";
+import { BundleInvalid } from "../errors/request.ts";
+import { webCryptoHash } from "../skill/bundle.ts";
+import type { CatalogPointer } from "../skill/manifest.ts";
+import { MAX_KV_BYTES, POINTER_KEY, pointerMoved } from "./published.ts";
+import { catalogSchema, skillRecord } from "./schema.ts";
+
+/** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
+export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
+  const [, kind, digest] = /^(skill|pack|catalog)\/([0-9a-f]{64})$/.exec(name) ?? [];
+  if (kind === undefined || digest === undefined) {
+    throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
+  }
+  const actual = await webCryptoHash(new Uint8Array(bytes));
+  if (actual !== digest) throw new BundleInvalid({ reason: `the entry "${name}" has the SHA-256 ${actual}` });
+  checkShape(kind, name, bytes);
+  const key = `${kind}:${digest}`;
+  if (bytes.length > MAX_KV_BYTES) await env.FILES.put(key, bytes);
+  else await env.SKILLS.put(key, new Uint8Array(bytes).buffer);
+  return key;
+}
+
+function checkShape(kind: string, name: string, bytes: Uint8Array): void {
+  if (kind === "pack") return;
+  const schema = kind === "skill" ? skillRecord : catalogSchema;
+  const result = schema.safeParse(parse(bytes));
+  if (result.success) return;
+  const issue = result.error.issues[0];
+  throw new BundleInvalid({ reason: `the entry "${name}": ${issue?.path.join(".")}: ${issue?.message}` });
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keys of stored objects, a page at a time. */
+export async function objectKeys(
+  env: Bindings,
+  cursor: string | null,
+): Promise<{ data: string[]; next_cursor: string | null }> {
+  const page = await env.SKILLS.list(cursor === null ? {} : { cursor });
+  return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
+}
+
+/** Moves `catalog:current` to a stored catalog. Moving it to where it stands changes nothing. */
+export async function movePointer(
+  env: Bindings,
+  id: string,
+  before: CatalogPointer | null,
+  now: Date,
+): Promise<CatalogPointer> {
+  if (before?.id === id) return before;
+  if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
+    throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
+  }
+  const pointer = { id, previous: before?.id ?? null, published_at: now.toISOString() };
+  await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
+  pointerMoved(env, id);
+  return pointer;
+}

@@ -1,0 +1,29 @@
+import { Container } from "@cloudflare/containers";
+import type { Bindings, RunnerRpc } from "../env.ts";
+import { Internal } from "../errors.ts";
+
+const SECRET_KEY = "runner_secret";
+
+/**
+ * A container instance where subprocesses run (design.md §1). The object makes the secret that tickets are signed
+ * with, keeps it in its storage, and delivers it to the container each time it starts: the container's port is
+ * reachable through this object only, and no environment ever holds the secret.
+ */
+export class RunnerObject extends Container<Bindings> implements RunnerRpc {
+  override defaultPort = 8080;
+  override sleepAfter = "10m";
+
+  async runnerSecret(): Promise<string> {
+    const known = await this.ctx.storage.get<string>(SECRET_KEY);
+    if (known !== undefined) return known;
+    const secret = `${crypto.randomUUID()}${crypto.randomUUID()}`;
+    await this.ctx.storage.put(SECRET_KEY, secret);
+    return secret;
+  }
+
+  override async onStart(): Promise<void> {
+    const body = await this.runnerSecret();
+    const response = await this.containerFetch("http://runner/v1/secret", { method: "PUT", body });
+    if (!response.ok) throw new Internal({ cause: `the runner refused its secret (${response.status})` });
+  }
+}

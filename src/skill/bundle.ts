@@ -1,0 +1,140 @@
+/** Immutable bundles and the catalog (serving.md §1): the same tree gives the same digests everywhere. */
+import { canonicalJson } from "./canonical.ts";
+import { executables } from "./command.ts";
+import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
+import { byteOrder } from "./path.ts";
+import { RouteTable } from "./route.ts";
+import { packTar, type TarFile } from "./tar.ts";
+
+/** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
+export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
+
+export const webCryptoHash: Hash = async (bytes) => {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+
+/** A file as found in the source folder. */
+export interface SourceFile {
+  path: string;
+  mode: 0o644 | 0o755;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface Bundle {
+  record: SkillRecord;
+  /** Canonical JSON of `record`; its SHA-256 is `digest`. */
+  json: string;
+  digest: string;
+  /** Deterministic tar of the folder, `null` where nothing of the skill ever runs. */
+  pack: Uint8Array<ArrayBuffer> | null;
+}
+
+/**
+ * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
+ * whatever their mode in the source folder.
+ */
+export async function makeRecord(
+  manifest: Manifest,
+  body: string,
+  files: readonly SourceFile[],
+  hash: Hash = webCryptoHash,
+): Promise<Bundle> {
+  const started = new Set(executables(manifest));
+  const packed: TarFile[] = [];
+  const index: BundledFile[] = [];
+  for (const file of [...files].sort((a, b) => byteOrder(a.path, b.path))) {
+    const mode = started.has(file.path) ? 0o755 : file.mode;
+    packed.push({ path: file.path, mode, bytes: file.bytes });
+    index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
+  }
+  const pack = runsProcesses(manifest) ? packTar(packed) : null;
+  const record: SkillRecord = {
+    format: 1,
+    manifest,
+    body,
+    files: index,
+    pack: pack === null ? null : await hash(pack),
+  };
+  const json = canonicalJson(record);
+  return { record, json, digest: await hash(utf8(json)), pack };
+}
+
+/** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
+function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new TextEncoder().encode(text));
+}
+
+function runsProcesses(manifest: Manifest): boolean {
+  return manifest.run !== undefined || (manifest.llm?.tools.length ?? 0) > 0;
+}
+
+/** What `GET /skills` shows of a skill (serving.md §5.1). */
+export function card(record: SkillRecord, digest: string): Card {
+  const { manifest } = record;
+  const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
+  return {
+    name: manifest.name,
+    slug: manifest.slug,
+    description: manifest.description,
+    mode: manifest.mode,
+    method: manifest.method,
+    route: manifest.route,
+    input: manifest.input,
+    output: manifest.output,
+    ...(manifest.input_mime.length === 0 ? {} : { inputMime: manifest.input_mime }),
+    ...(manifest.output_mime === undefined ? {} : { outputMime: manifest.output_mime }),
+    ...(tools.length === 0 ? {} : { tools }),
+    version: digest,
+  };
+}
+
+/** The catalog of these cards, its canonical JSON, and the SHA-256 of that as its id. */
+export async function makeCatalog(
+  cards: readonly Card[],
+  hash: Hash = webCryptoHash,
+): Promise<{ catalog: Catalog; id: string; json: string }> {
+  const catalog: Catalog = { format: 1, cards: [...cards].sort((a, b) => byteOrder(a.slug, b.slug)) };
+  const json = canonicalJson(catalog);
+  return { catalog, id: await hash(utf8(json)), json };
+}
+
+/** What the check across skills needs to know of one. */
+export interface Served {
+  /** For messages and as the diagnostic's `skill`. */
+  folder: string;
+  /** SKILL.md relative to the root. */
+  file: string;
+  manifest: Manifest;
+  /** Where the top-level fields stand. */
+  positions: ReadonlyMap<string, { line: number; column: number }>;
+}
+
+/**
+ * Enters a skill into the table of slugs and routes; answers the diagnostic when an earlier skill (of a folder or
+ * uploaded) holds the slug, the route, or the path that the route lies under.
+ */
+export function claimAddress(table: RouteTable, skill: Served): Diagnostic | null {
+  const { slug, route } = skill.manifest;
+  const conflict = table.claim({ folder: skill.folder, slug, route });
+  if (conflict === null) return null;
+  const field = skill.positions.has(conflict.field) ? conflict.field : "name";
+  const at = skill.positions.get(field);
+  return {
+    level: "error",
+    code: conflict.code,
+    skill: skill.folder,
+    file: skill.file,
+    ...(at === undefined ? {} : { line: at.line, column: at.column }),
+    field,
+    value: JSON.stringify(conflict.field === "route" ? route : skill.manifest.name),
+    message: conflict.message,
+    hint: field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.",
+  };
+}
+
+/** Checks a whole set in order; errors are on the later skill of each pair. */
+export function checkAddresses(skills: readonly Served[]): Diagnostic[] {
+  const table = new RouteTable();
+  return skills.flatMap((skill) => claimAddress(table, skill) ?? []);
+}

@@ -1,0 +1,138 @@
+/** Command lines of scripts and tools: `run` and `tools[].command` (serving.md §2, resolution as in §6.2). */
+import { wrongType } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { Manifest } from "./manifest.ts";
+import { insidePath } from "./path.ts";
+import { items, type Slot } from "./tree.ts";
+
+/** The bundled files by path; `undefined` where they are not at hand and checks that need them are left out. */
+export type SkillFiles = ReadonlyMap<string, Uint8Array>;
+
+const SHELL_SYNTAX = /["'\\$`|&;<>*?()]/;
+
+/** The argument vector: a list of texts, or one text split on blanks. */
+export function readCommand(findings: Findings, slot: Slot | undefined): string[] | undefined {
+  if (slot === undefined) return undefined;
+  const { node } = slot;
+  if (node.kind === "scalar" && typeof node.value === "string") {
+    const found = SHELL_SYNTAX.exec(node.value);
+    if (found !== null) {
+      findings.error(
+        "command_needs_list",
+        slot,
+        `The field ${slot.path} contains ${found[0]}. No shell reads it, so quotes and shell syntax have no meaning in text form.`,
+        "Use list form, one argument per item: [python3, 'a b.py'].",
+      );
+      return undefined;
+    }
+    const words = node.value.split(/\s+/).filter((word) => word !== "");
+    return checkArgv(findings, slot, words);
+  }
+  if (node.kind !== "list") {
+    wrongType(
+      findings,
+      slot,
+      "a command, as a list of texts or one text",
+      "Write for example [python3, main.py].",
+    );
+    return undefined;
+  }
+  const words: string[] = [];
+  for (const item of items(node, slot.path)) {
+    if (item.node.kind === "scalar" && typeof item.node.value === "string") words.push(item.node.value);
+    else wrongType(findings, item, "text", "Put the argument in quotes.");
+  }
+  return words.length === node.items.length ? checkArgv(findings, slot, words) : undefined;
+}
+
+function checkArgv(findings: Findings, slot: Slot, argv: string[]): string[] | undefined {
+  if (argv[0] === undefined || argv[0].trim() === "") {
+    findings.error(
+      "command_empty",
+      slot,
+      `The field ${slot.path} names no program.`,
+      "Write for example [bash, main.sh].",
+    );
+    return undefined;
+  }
+  if (argv.some((word) => word.includes("\0"))) {
+    findings.error("command_nul", slot, `The field ${slot.path} contains a NUL character.`);
+    return undefined;
+  }
+  return argv;
+}
+
+/** Whether the runner resolves the program inside the skill folder instead of on PATH. */
+function isLocal(program: string): boolean {
+  return !program.startsWith("/") && (program.includes("/") || program.startsWith("."));
+}
+
+/** The bundled files that are started directly and therefore need the executable bit. */
+export function executables(manifest: Manifest): string[] {
+  const commands = [manifest.run, ...(manifest.llm?.tools ?? []).map((tool) => tool.command)];
+  return commands.flatMap((argv) => {
+    const program = argv?.[0];
+    const path = program !== undefined && isLocal(program) ? insidePath(program) : null;
+    return path === null ? [] : [path];
+  });
+}
+
+/** Interpreters whose first plain argument is a script, and what their scripts end in. */
+const INTERPRETER =
+  /^(?:bash|dash|sh|zsh|python(?:[23](?:\.\d+)?)?|pypy3?|node|deno|bun|tsx|ruby|perl|php|lua|Rscript)$/;
+const SCRIPT = /\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua|R)$/;
+/** Options after which the program is not a file: code or a module name follows. */
+const INLINE = /^(?:-[cemp]|--eval|--print|--module)$/;
+
+/** Reports programs and scripts that the folder lacks, and paths that leave it. */
+export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[], files: SkillFiles): void {
+  const [program = "", ...rest] = argv;
+  if (isLocal(program)) {
+    checkFile(findings, slot, program, files);
+    return;
+  }
+  if (!program.includes("/") && (SCRIPT.test(program) || files.has(program))) {
+    const present = files.has(program);
+    const message = `The program ${program} is looked for on PATH, not in the skill's folder${present ? "" : ", and the folder has no such file either"}.`;
+    const hint = present
+      ? `Write ./${program} for the file in the folder.`
+      : "Add the file and write ./ before its name.";
+    if (SCRIPT.test(program)) findings.error("program_not_local", slot, message, hint);
+    else findings.warning("program_not_local", slot, message, hint);
+    return;
+  }
+  if (!INTERPRETER.test(program.slice(program.lastIndexOf("/") + 1))) return;
+  for (const word of rest) {
+    if (INLINE.test(word)) return;
+    if (word.startsWith("-") || word === "run") continue;
+    if (SCRIPT.test(word) && !word.startsWith("/")) checkFile(findings, slot, word, files);
+    return;
+  }
+}
+
+/** Reports a path that leaves the folder or names no file of it; answers the path as bundled. */
+export function checkFile(
+  findings: Findings,
+  slot: Slot,
+  path: string,
+  files: SkillFiles,
+): string | undefined {
+  const inside = insidePath(path);
+  if (inside === null) {
+    findings.error(
+      "path_outside",
+      slot,
+      `The path ${path} does not stay in the skill's folder.`,
+      "Move the file into the folder and name it relative to SKILL.md.",
+    );
+    return undefined;
+  }
+  if (files.has(inside)) return inside;
+  findings.error(
+    "file_missing",
+    slot,
+    `The skill's folder has no file ${inside}, or it is among those that are never bundled.`,
+    "Add the file, or correct the path; it is relative to SKILL.md.",
+  );
+  return undefined;
+}

@@ -1,0 +1,192 @@
+/** How a skill is called and what it answers: input, output, method, route, limits (serving.md §2). */
+import { checkFile, type SkillFiles } from "./command.ts";
+import { MAX_MS, readChoice, readInteger, readText, wrongType } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
+import { normaliseRoute, reservedBy } from "./route.ts";
+import { child, items, type MapNode, mapToJson, type Slot } from "./tree.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const INPUTS = ["text", "file", "none"] as const;
+const OUTPUTS = ["text", "json", "file"] as const;
+const DURATION = { min: 1, max: MAX_MS };
+const SIZE = { min: 1, max: Number.MAX_SAFE_INTEGER };
+
+export type Exchange = Pick<
+  Manifest,
+  | "method"
+  | "input"
+  | "input_mime"
+  | "input_schema"
+  | "output"
+  | "output_mime"
+  | "timeout_ms"
+  | "idle_timeout_ms"
+  | "deadline_ms"
+  | "max_input_bytes"
+  | "max_output_bytes"
+  | "concurrency"
+>;
+
+export function readExchange(
+  findings: Findings,
+  root: MapNode,
+  mode: Mode | undefined,
+  files: SkillFiles | undefined,
+): Exchange {
+  const inputMime = readInputMime(findings, child(root, "input_mime"));
+  const input = readChoice(findings, child(root, "input"), INPUTS) ?? defaultInput(mode, inputMime);
+  const outputMime = readOutputMime(findings, child(root, "output_mime"));
+  const schema = readSchema(findings, child(root, "input_schema"), input, files);
+  const timeout = readInteger(findings, child(root, "timeout_ms"), DURATION) ?? 60000;
+  return {
+    method:
+      readChoice(findings, child(root, "method"), METHODS, { anyCase: true }) ??
+      (mode === "static-file" ? "GET" : "POST"),
+    input,
+    input_mime: inputMime,
+    ...(schema === undefined ? {} : { input_schema: schema }),
+    output: readOutput(findings, root, mode, outputMime),
+    ...(outputMime === undefined ? {} : { output_mime: outputMime }),
+    timeout_ms: timeout,
+    idle_timeout_ms: readInteger(findings, child(root, "idle_timeout_ms"), DURATION) ?? 60000,
+    deadline_ms: readInteger(findings, child(root, "deadline_ms"), DURATION) ?? Math.max(300000, timeout),
+    ...optional("max_input_bytes", readInteger(findings, child(root, "max_input_bytes"), SIZE)),
+    ...optional("max_output_bytes", readInteger(findings, child(root, "max_output_bytes"), SIZE)),
+    ...optional("concurrency", readInteger(findings, child(root, "concurrency"), DURATION)),
+  };
+}
+
+/** The `route` field in its exact form; the skill's own path when it is absent or refused. */
+export function readRoute(findings: Findings, slot: Slot | undefined, slug: string): string {
+  const own = `/skills/${slug}`;
+  const text = readText(findings, slot)?.trim();
+  if (slot === undefined || text === undefined) return own;
+  const form = normaliseRoute(text);
+  if ("problem" in form) {
+    findings.error(
+      "route_form",
+      slot,
+      `The route ${text} is not accepted: ${form.problem}.`,
+      "Write a plain path of letters, digits, -, _ and /, for example /weather/today.",
+    );
+    return own;
+  }
+  const reserved = reservedBy(form.path);
+  if (reserved === null) return form.path;
+  findings.error(
+    "reserved_route",
+    slot,
+    `The route ${form.path} is not free: Hull itself serves ${reserved}.`,
+    `Choose another path, or remove route to use ${own}.`,
+  );
+  return own;
+}
+
+function optional<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  const result: { [P in K]?: number } = {};
+  if (value !== undefined) result[key] = value;
+  return result;
+}
+
+function defaultInput(mode: Mode | undefined, mime: string[]): Exchange["input"] {
+  if (mode === "static-file") return "none";
+  return mime.some((type) => !isTextType(type)) ? "file" : "text";
+}
+
+function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
+  if (slot === undefined) return [];
+  const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
+  return slots.flatMap((item) => {
+    const raw = item.node.kind === "scalar" ? item.node.value : null;
+    const type = typeof raw === "string" ? raw.trim().toLowerCase() : "";
+    if (isMediaPattern(type)) return [type];
+    findings.error(
+      "media_type",
+      item,
+      `${item.path} must be a media type without parameters; type/* stands for all of a kind.`,
+      "Write for example image/png, image/* or a list of them; leave input_mime out to accept anything.",
+    );
+    return [];
+  });
+}
+
+function readOutputMime(findings: Findings, slot: Slot | undefined): string | undefined {
+  const type = readText(findings, slot)?.trim();
+  if (slot === undefined || type === undefined) return undefined;
+  if (isMediaType(type)) return type;
+  findings.error(
+    "media_type",
+    slot,
+    "output_mime must be a media type.",
+    "Write for example text/csv or image/png.",
+  );
+  return undefined;
+}
+
+function readOutput(
+  findings: Findings,
+  root: MapNode,
+  mode: Mode | undefined,
+  mime: string | undefined,
+): Exchange["output"] {
+  const slot = child(root, "output");
+  const serve = child(root, "serve")?.node;
+  const type =
+    mime ??
+    (serve?.kind === "scalar" && typeof serve.value === "string" ? mediaTypeOf(serve.value) : "text/plain");
+  const output = readChoice(findings, slot, OUTPUTS) ?? (isTextType(type) ? "text" : "file");
+  if (mode === "llm" && output === "file") {
+    findings.error(
+      "output_file_llm",
+      slot ?? child(root, "output_mime") ?? {},
+      "An llm skill answers text or JSON, never a file.",
+      "Set output: text or output: json and a textual output_mime, or write a script.",
+    );
+  }
+  return output;
+}
+
+function readSchema(
+  findings: Findings,
+  slot: Slot | undefined,
+  input: Exchange["input"],
+  files: SkillFiles | undefined,
+): JsonObject | undefined {
+  if (slot === undefined) return undefined;
+  if (input !== "text") {
+    findings.warning(
+      "schema_without_text",
+      slot,
+      `input_schema applies to JSON input and has no effect with input: ${input}.`,
+      "Set input: text, or remove input_schema.",
+    );
+  }
+  if (slot.node.kind === "map") return mapToJson(slot.node);
+  if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {
+    wrongType(findings, slot, "a JSON Schema as a mapping, or the path of a JSON file");
+    return undefined;
+  }
+  const path = checkFile(findings, slot, slot.node.value, files ?? new Map());
+  const bytes = path === undefined ? undefined : files?.get(path);
+  if (bytes === undefined) return undefined;
+  const value = parseJson(bytes);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  findings.error(
+    "schema_file",
+    slot,
+    `The file ${path} does not hold a JSON object${value === undefined ? ": it is not valid JSON" : ""}.`,
+    'Put a JSON Schema into it, for example {"type": "object"}.',
+  );
+  return undefined;
+}
+
+function parseJson(bytes: Uint8Array): Json | undefined {
+  try {
+    const value: Json = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+    return value;
+  } catch {
+    return undefined;
+  }
+}

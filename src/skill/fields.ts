@@ -1,0 +1,188 @@
+/** Reads one field each, with the coercions and messages of serving.md §2. `undefined`: absent, or already reported. */
+import type { Findings } from "./findings.ts";
+import { nearest } from "./match.ts";
+import { items, type MapNode, type Slot } from "./tree.ts";
+
+/** Most milliseconds a timer takes. */
+export const MAX_MS = 2147483647;
+
+/** Without C0 and C1 control characters; tab and line feed stay. */
+export function stripControls(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+}
+
+/** Required, non-empty text, trimmed. `what`: how the field is called in messages. */
+export function readRequiredText(
+  findings: Findings,
+  parent: { path: string; at?: { line: number; column: number } },
+  key: string,
+  slot: Slot | undefined,
+): string | undefined {
+  if (slot === undefined) {
+    const path = parent.path === "" ? key : `${parent.path}.${key}`;
+    const place = parent.at === undefined ? { path } : { path, at: parent.at };
+    findings.error(`${key}_missing`, place, `The field ${key} is required.`, `Add ${key}: and a text.`);
+    return undefined;
+  }
+  const text = readText(findings, slot);
+  if (text === undefined) return undefined;
+  const trimmed = text.trim();
+  if (trimmed !== "") return trimmed;
+  findings.error(`${key}_empty`, slot, `The field ${key} must not be empty.`, `Give ${key} a text.`);
+  return undefined;
+}
+
+/** Text without control characters; may be empty. */
+export function readText(findings: Findings, slot: Slot | undefined): string | undefined {
+  if (slot === undefined) return undefined;
+  if (slot.node.kind === "scalar" && typeof slot.node.value === "string")
+    return stripControls(slot.node.value);
+  const quoted =
+    slot.node.kind === "scalar" && slot.node.value !== null
+      ? `Put it in quotes: "${slot.node.source}".`
+      : undefined;
+  wrongType(findings, slot, "text", quoted);
+  return undefined;
+}
+
+/** An integer in a range. Digits in quotes are accepted with a warning; fractions and anything else are errors. */
+export function readInteger(
+  findings: Findings,
+  slot: Slot | undefined,
+  range: { min: number; max: number },
+): number | undefined {
+  if (slot === undefined) return undefined;
+  const raw = slot.node.kind === "scalar" ? slot.node.value : undefined;
+  let value = raw;
+  if (typeof raw === "string" && /^\d{1,15}$/.test(raw)) {
+    value = Number(raw);
+    findings.warning(
+      "integer_as_text",
+      slot,
+      `The field ${slot.path} holds digits as text; they are read as the number ${value}.`,
+      "Remove the quotes.",
+    );
+  }
+  if (typeof value === "number" && Number.isInteger(value) && value >= range.min && value <= range.max) {
+    return value;
+  }
+  findings.error(
+    "not_an_integer_in_range",
+    slot,
+    `The field ${slot.path} must be an integer from ${range.min} to ${range.max}.`,
+    slot.path.endsWith("_ms")
+      ? "Write milliseconds as digits without a unit, e.g. 5000."
+      : "Write digits without a unit.",
+  );
+  return undefined;
+}
+
+/** A boolean; `"true"` and `"false"` as text are accepted with a warning. */
+export function readBoolean(findings: Findings, slot: Slot | undefined): boolean | undefined {
+  if (slot === undefined) return undefined;
+  const value = slot.node.kind === "scalar" ? slot.node.value : undefined;
+  if (typeof value === "boolean") return value;
+  if (value === "true" || value === "false") {
+    findings.warning(
+      "boolean_as_text",
+      slot,
+      `The field ${slot.path} holds "${value}" as text; it is read as ${value}.`,
+      "Remove the quotes.",
+    );
+    return value === "true";
+  }
+  wrongType(findings, slot, "true or false");
+  return undefined;
+}
+
+/** One of a closed list of words; `anyCase` accepts other letter case. */
+export function readChoice<T extends string>(
+  findings: Findings,
+  slot: Slot | undefined,
+  choices: readonly T[],
+  options: { anyCase?: boolean } = {},
+): T | undefined {
+  if (slot === undefined) return undefined;
+  const raw = slot.node.kind === "scalar" ? slot.node.value : undefined;
+  const text = typeof raw === "string" ? raw : undefined;
+  const found = choices.find(
+    (c) => c === text || (options.anyCase === true && c.toLowerCase() === text?.toLowerCase()),
+  );
+  if (found !== undefined) return found;
+  const [suggestion] = text === undefined ? [] : nearest(text, choices);
+  findings.error(
+    "value_not_allowed",
+    slot,
+    `The field ${slot.path} must be one of: ${choices.join(", ")}.`,
+    suggestion === undefined ? undefined : `Did you mean ${suggestion}?`,
+  );
+  return undefined;
+}
+
+/** A list of texts; each must pass `check`, which answers what is wrong or `null`. */
+export function readTexts(
+  findings: Findings,
+  slot: Slot | undefined,
+  what: string,
+  check: (text: string) => string | null,
+): { text: string; slot: Slot }[] | undefined {
+  if (slot === undefined) return undefined;
+  if (slot.node.kind !== "list") {
+    wrongType(findings, slot, `a list of ${what}`, "Write a list: [first, second].");
+    return undefined;
+  }
+  const texts: { text: string; slot: Slot }[] = [];
+  for (const item of items(slot.node, slot.path)) {
+    const text = item.node.kind === "scalar" && typeof item.node.value === "string" ? item.node.value : null;
+    const problem = text === null ? "it is not text" : check(text);
+    if (problem === null && text !== null) texts.push({ text, slot: item });
+    else
+      findings.error(
+        "list_member",
+        item,
+        `${item.path} is not accepted: ${problem}. The list holds ${what}.`,
+      );
+  }
+  return texts;
+}
+
+export function readMap(findings: Findings, slot: Slot | undefined): MapNode | undefined {
+  if (slot === undefined) return undefined;
+  if (slot.node.kind === "map") return slot.node;
+  wrongType(findings, slot, "a mapping (key: value lines)");
+  return undefined;
+}
+
+/** Warns about every key outside `known`, with the nearest known one. */
+export function warnUnknown(
+  findings: Findings,
+  map: MapNode,
+  parent: string,
+  known: readonly string[],
+): string[] {
+  const unknown = Array.from(map.entries.keys()).filter((key) => !known.includes(key));
+  for (const key of unknown) {
+    const entry = map.entries.get(key);
+    if (entry === undefined) continue;
+    const [suggestion] = nearest(key, known);
+    findings.warning(
+      "unknown_field",
+      { path: parent === "" ? key : `${parent}.${key}`, at: entry.keyAt, node: entry.value },
+      `The field ${key} is not known here and has no effect.`,
+      suggestion === undefined ? undefined : `Did you mean ${suggestion}?`,
+    );
+  }
+  return unknown;
+}
+
+export function wrongType(findings: Findings, slot: Slot, expected: string, hint?: string): void {
+  const empty = slot.node.kind === "scalar" && slot.node.value === null;
+  findings.error(
+    "wrong_type",
+    slot,
+    empty
+      ? `The field ${slot.path} has no value; expected is ${expected}.`
+      : `The field ${slot.path} must be ${expected}.`,
+    hint ?? (empty ? "Give it a value, or remove the line." : undefined),
+  );
+}

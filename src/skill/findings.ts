@@ -1,0 +1,51 @@
+/** Collects the diagnostics of one skill in the order they are found. */
+import type { Diagnostic } from "./manifest.ts";
+import { type Position, type Slot, toJson } from "./tree.ts";
+
+const MAX_VALUE = 200;
+
+/** What a diagnostic is about: a value, or a field that has none (a position only, or not even that). */
+type Place = Slot | { path?: string; at?: Position };
+
+export class Findings {
+  readonly list: Diagnostic[] = [];
+  readonly #skill: string;
+  readonly #file: string;
+
+  /** `skill`: folder name; `file`: path relative to the root. */
+  constructor(skill: string, file: string) {
+    this.#skill = skill;
+    this.#file = file;
+  }
+
+  error(code: string, place: Place, message: string, hint?: string): void {
+    this.#add("error", code, place, message, hint);
+  }
+
+  warning(code: string, place: Place, message: string, hint?: string): void {
+    this.#add("warning", code, place, message, hint);
+  }
+
+  get failed(): boolean {
+    return this.list.some((d) => d.level === "error");
+  }
+
+  #add(level: Diagnostic["level"], code: string, place: Place, message: string, hint?: string): void {
+    this.list.push({
+      level,
+      code,
+      skill: this.#skill,
+      file: this.#file,
+      ...(place.at === undefined ? {} : { line: place.at.line, column: place.at.column }),
+      ...(place.path === undefined ? {} : { field: place.path }),
+      ...("node" in place ? { value: shown(place) } : {}),
+      message,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+function shown(slot: Slot): string {
+  const text = JSON.stringify(toJson(slot.node));
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE - 1)}…`;
+}

@@ -1,0 +1,97 @@
+/** Which mode a skill has, and which fields belong to which mode (serving.md §2 "Mode inference"). */
+import { readChoice } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import { MODES, type Mode } from "./manifest.ts";
+import { child, type MapNode, type Slot } from "./tree.ts";
+
+/** The field that makes a skill one of a mode; `llm` needs none. */
+const OWN_KEY = { script: "run", "static-file": "serve", proxy: "proxy", llm: "tools" } as const;
+const MODE_OF_KEY = new Map<string, Mode>([
+  ["run", "script"],
+  ["serve", "static-file"],
+  ["proxy", "proxy"],
+  ["proxy_url", "proxy"],
+  ["tools", "llm"],
+]);
+
+const PROXY_ONLY = ["proxy_method", "headers", "forward_headers", "return_headers", "idle_timeout_ms"];
+const LLM_ONLY = [
+  "provider",
+  "model",
+  "fallback",
+  "max_tokens",
+  "max_tool_rounds",
+  "max_tool_output_bytes",
+  "deadline_ms",
+];
+
+/** The mode, given or inferred; `undefined` when it cannot be told, which is then reported. */
+export function readMode(findings: Findings, root: MapNode): Mode | undefined {
+  const modeSlot = child(root, "mode");
+  const stated = readChoice(findings, modeSlot, MODES);
+  if (modeSlot !== undefined && stated === undefined) return undefined;
+  const present = Array.from(MODE_OF_KEY.keys()).flatMap((key) => {
+    const slot = child(root, key);
+    return slot === undefined ? [] : [slot];
+  });
+  if (present.length > 1) {
+    const names = present.map((slot) => slot.path).join(" and ");
+    const last = present.reduce((a, b) => (b.at.line > a.at.line ? b : a));
+    findings.error(
+      "conflicting_modes",
+      last,
+      `${names} exclude each other: a skill is a script (run), a static file (serve), a proxy (proxy) or an llm skill (tools).`,
+      "Keep one of them, or make two skills.",
+    );
+    return undefined;
+  }
+  const [own] = present;
+  const inferred = own === undefined ? "llm" : MODE_OF_KEY.get(own.path);
+  if (stated === undefined) return inferred;
+  if (own !== undefined && inferred !== stated) return reportForeign(findings, own, inferred, stated);
+  if (own === undefined && stated !== "llm") {
+    findings.error(
+      "mode_key_missing",
+      modeSlot ?? {},
+      `mode: ${stated} needs the field ${OWN_KEY[stated]}.`,
+      `Add ${OWN_KEY[stated]}:, or change the mode.`,
+    );
+    return undefined;
+  }
+  return stated;
+}
+
+function reportForeign(findings: Findings, own: Slot, inferred: Mode | undefined, stated: Mode): undefined {
+  findings.error(
+    "mode_mismatch",
+    own,
+    `mode: ${stated} does not go with ${own.path}, which belongs to mode: ${inferred}.`,
+    `Remove ${own.path}, or set mode: ${inferred}.`,
+  );
+}
+
+/** Reports fields that have no meaning in this mode: errors for proxy fields, warnings for llm settings. */
+export function checkModeFields(findings: Findings, root: MapNode, mode: Mode): void {
+  for (const key of mode === "proxy" ? [] : PROXY_ONLY) {
+    const slot = child(root, key);
+    if (slot !== undefined) {
+      findings.error(
+        "field_of_other_mode",
+        slot,
+        `${key} belongs to proxy skills; this is mode: ${mode}.`,
+        `Remove ${key}.`,
+      );
+    }
+  }
+  for (const key of mode === "llm" ? [] : LLM_ONLY) {
+    const slot = child(root, key);
+    if (slot !== undefined) {
+      findings.warning(
+        "field_of_other_mode",
+        slot,
+        `${key} has no effect in mode: ${mode}.`,
+        `Remove ${key}.`,
+      );
+    }
+  }
+}

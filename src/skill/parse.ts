@@ -1,0 +1,212 @@
+/**
+ * SKILL.md into a normalised manifest (serving.md §2). Pure: the build and the Worker's uploads share it. Import it
+ * lazily in the Worker, since it evaluates the `yaml` module.
+ */
+import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
+import { readExchange, readRoute } from "./exchange.ts";
+import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
+import { Findings } from "./findings.ts";
+import { readFrontmatter } from "./frontmatter.ts";
+import { readLlm } from "./llm.ts";
+import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { checkModeFields, readMode } from "./mode.ts";
+import { readProxy } from "./proxy.ts";
+import { skillSlug } from "./slug.ts";
+import { readToolEnv } from "./tool-env.ts";
+import { readTools } from "./tools.ts";
+import { child, items, type MapNode, mapToJson, type Position, type Slot, toJson } from "./tree.ts";
+
+const KNOWN_FIELDS = [
+  "name",
+  "description",
+  "mode",
+  "run",
+  "serve",
+  "proxy",
+  "proxy_url",
+  "proxy_method",
+  "headers",
+  "forward_headers",
+  "return_headers",
+  "tools",
+  "tool_env",
+  "input",
+  "input_mime",
+  "input_schema",
+  "output",
+  "output_mime",
+  "method",
+  "route",
+  "timeout_ms",
+  "idle_timeout_ms",
+  "deadline_ms",
+  "provider",
+  "model",
+  "fallback",
+  "max_tokens",
+  "max_tool_rounds",
+  "max_tool_output_bytes",
+  "max_input_bytes",
+  "max_output_bytes",
+  "concurrency",
+  "license",
+  "metadata",
+  "compatibility",
+  "allowed-tools",
+] as const;
+
+export interface ParseSource {
+  /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
+  folder: string;
+  /** Path of SKILL.md relative to the root, for diagnostics. */
+  file: string;
+  /** The bundled files; without them, checks that look at files are left out. */
+  files?: SkillFiles;
+}
+
+export interface ParsedSkill {
+  /** `null` where there is any error. */
+  manifest: Manifest | null;
+  /** Markdown below the frontmatter, trimmed. */
+  body: string;
+  diagnostics: Diagnostic[];
+  /** Where each top-level field stands, for later findings. */
+  positions: ReadonlyMap<string, Position>;
+}
+
+/** Parses and checks one SKILL.md. Every problem is reported, not only the first. */
+export function parseManifest(text: string, source: ParseSource): ParsedSkill {
+  const findings = new Findings(source.folder, source.file);
+  const { root, body } = readFrontmatter(text, findings);
+  const manifest = root === null ? null : readManifest(findings, root, body, source);
+  return {
+    manifest: findings.failed ? null : manifest,
+    body,
+    diagnostics: findings.list,
+    positions: new Map(Array.from(root?.entries ?? [], ([key, entry]) => [key, entry.keyAt])),
+  };
+}
+
+function readManifest(findings: Findings, root: MapNode, body: string, source: ParseSource): Manifest | null {
+  const top = { path: "", at: { line: 1, column: 1 } };
+  const nameSlot = child(root, "name");
+  const name = readRequiredText(findings, top, "name", nameSlot)?.replace(/\s+/g, " ");
+  const description = readRequiredText(findings, top, "description", child(root, "description"));
+  const mode = readMode(findings, root);
+  const slug = name === undefined ? null : skillSlug(name, source.folder);
+  if (name !== undefined && slug === null) {
+    findings.error(
+      "slug_empty",
+      nameSlot ?? top,
+      `Neither the name nor the folder ${source.folder} has an ASCII letter or digit, so the skill would have no address.`,
+      "Give the folder an ASCII name; the name may stay as it is.",
+    );
+  }
+  if (mode !== undefined) checkModeFields(findings, root, mode);
+  const run = readRun(findings, child(root, "run"), source.files);
+  const serve = readServe(findings, child(root, "serve"), source.files);
+  const proxy = readProxy(findings, root);
+  const tools = readTools(findings, child(root, "tools"), source.files);
+  const llm = readLlm(findings, root);
+  const toolEnvSlot = child(root, "tool_env");
+  const toolEnv = readToolEnv(findings, toolEnvSlot);
+  if (toolEnvSlot !== undefined && (mode === "proxy" || mode === "static-file")) {
+    const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
+    findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
+  }
+  const exchange = readExchange(findings, root, mode, source.files);
+  const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
+  const carried = readCarried(findings, root);
+  if (mode === "llm" && body === "") {
+    findings.error(
+      "body_empty",
+      top,
+      "An llm skill needs a body: the text below the frontmatter is its system prompt.",
+      "Write the instructions for the model below the closing ---.",
+    );
+  }
+  const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
+  if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
+  const own = modePart(mode, { run, serve, proxy, llm: { ...llm, tools } });
+  const extra: JsonObject = Object.fromEntries(
+    Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
+  );
+  return { name, slug, description, mode, route, ...exchange, tool_env: toolEnv, ...own, ...carried, extra };
+}
+
+/** Only what belongs to the mode. */
+function modePart(
+  mode: Mode,
+  parts: {
+    run: string[] | undefined;
+    serve: string | undefined;
+    proxy: Manifest["proxy"] | undefined;
+    llm: NonNullable<Manifest["llm"]>;
+  },
+): Pick<Manifest, "run" | "serve" | "proxy" | "llm"> {
+  switch (mode) {
+    case "script":
+      return parts.run === undefined ? {} : { run: parts.run };
+    case "static-file":
+      return parts.serve === undefined ? {} : { serve: parts.serve };
+    case "proxy":
+      return parts.proxy === undefined ? {} : { proxy: parts.proxy };
+    case "llm":
+      return { llm: parts.llm };
+  }
+}
+
+function readRun(
+  findings: Findings,
+  slot: Slot | undefined,
+  files: SkillFiles | undefined,
+): string[] | undefined {
+  const argv = readCommand(findings, slot);
+  if (slot !== undefined && argv !== undefined && files !== undefined)
+    checkCommandFiles(findings, slot, argv, files);
+  return argv;
+}
+
+function readServe(
+  findings: Findings,
+  slot: Slot | undefined,
+  files: SkillFiles | undefined,
+): string | undefined {
+  if (slot === undefined) return undefined;
+  const path =
+    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : "";
+  if (path === "") wrongType(findings, slot, "the path of a file in the skill's folder");
+  else if (files === undefined) return path;
+  else return checkFile(findings, slot, path, files);
+  return undefined;
+}
+
+/** The fields of the Agent Skills format that Hull carries along (skill-formats.md §1.1). */
+function readCarried(
+  findings: Findings,
+  root: MapNode,
+): Pick<Manifest, "license" | "compatibility" | "metadata" | "allowed_tools"> {
+  const license = readText(findings, child(root, "license"));
+  const compatibility = readText(findings, child(root, "compatibility"));
+  const metadata = child(root, "metadata");
+  if (metadata !== undefined && metadata.node.kind !== "map") wrongType(findings, metadata, "a mapping");
+  const allowedTools = readAllowedTools(findings, child(root, "allowed-tools"));
+  return {
+    ...(license === undefined ? {} : { license }),
+    ...(compatibility === undefined ? {} : { compatibility }),
+    ...(metadata?.node.kind === "map" ? { metadata: mapToJson(metadata.node) } : {}),
+    ...(allowedTools === undefined ? {} : { allowed_tools: allowedTools }),
+  };
+}
+
+/** A list, or text split on blanks and commas outside parentheses: `Bash(git add:*), Read`. */
+function readAllowedTools(findings: Findings, slot: Slot | undefined): string[] | undefined {
+  if (slot === undefined) return undefined;
+  const entries = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
+  const texts = entries.map((entry) => toJson(entry.node));
+  if (texts.every((text) => typeof text === "string")) {
+    return texts.flatMap((text) => stripControls(text).match(/(?:[^\s,()]|\([^)]*\))+/g) ?? []);
+  }
+  wrongType(findings, slot, "a text or a list of texts");
+  return undefined;
+}

@@ -1,0 +1,24 @@
+/** Paths inside a skill folder: relative, `/` as separator. */
+
+/** The path without `.` and `..` segments, or `null` when it is absolute, empty or leaves the folder. */
+export function insidePath(path: string): string | null {
+  if (path.startsWith("/") || path.includes("\0")) return null;
+  const kept: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment !== "..") kept.push(segment);
+    else if (kept.pop() === undefined) return null;
+  }
+  return kept.length === 0 ? null : kept.join("/");
+}
+
+/** Orders text by its UTF-8 bytes, which is the order of its code points. */
+export function byteOrder(a: string, b: string): number {
+  for (let i = 0; i < a.length && i < b.length; ) {
+    const x = a.codePointAt(i) ?? 0;
+    const y = b.codePointAt(i) ?? 0;
+    if (x !== y) return x - y;
+    i += x > 0xffff ? 2 : 1;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,30 @@
+/** `${VAR}` in proxy URLs and headers (serving.md §3.3): `VAR` from the Worker's environment; `$${` is a literal `${`. */
+
+export type Piece = { text: string } | { variable: string };
+
+/** Cuts a template into texts and variables; `problem` names the first `${…}` that is neither. */
+export function parseTemplate(template: string): { pieces: Piece[]; problem?: string } {
+  const pieces: Piece[] = [];
+  let text = "";
+  let at = 0;
+  while (at < template.length) {
+    if (template.startsWith("$${", at)) {
+      text += "${";
+      at += 3;
+      continue;
+    }
+    if (!template.startsWith("${", at)) {
+      text += template.charAt(at);
+      at++;
+      continue;
+    }
+    const found = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(template.slice(at));
+    if (found?.[1] === undefined) return { pieces, problem: template.slice(at, at + 20) };
+    if (text !== "") pieces.push({ text });
+    text = "";
+    pieces.push({ variable: found[1] });
+    at += found[0].length;
+  }
+  if (text !== "") pieces.push({ text });
+  return { pieces };
+}

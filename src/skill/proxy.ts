@@ -1,0 +1,129 @@
+/** The fields of a proxy skill (serving.md §2 and §3.3). */
+import { readChoice, readMap, readTexts, wrongType } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { ProxySettings } from "./manifest.ts";
+import { parseTemplate } from "./placeholder.ts";
+import { child, type MapNode, type Slot } from "./tree.ts";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** Headers of one connection (RFC 9110 §7.6.1), and those that the request itself decides. */
+const FORBIDDEN_HEADERS = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "host",
+  "content-length",
+]);
+
+export function readProxy(findings: Findings, root: MapNode): ProxySettings | undefined {
+  const url = readUrl(findings, child(root, "proxy") ?? child(root, "proxy_url"));
+  const method = readChoice(findings, child(root, "proxy_method"), METHODS, { anyCase: true }) ?? null;
+  const headers = readHeaders(findings, child(root, "headers"));
+  const forward = readHeaderNames(findings, child(root, "forward_headers"));
+  const back = readHeaderNames(findings, child(root, "return_headers"));
+  if (url === undefined) return undefined;
+  return { url, method, headers, forward_headers: forward, return_headers: back };
+}
+
+function readUrl(findings: Findings, slot: Slot | undefined): string | undefined {
+  if (slot === undefined) return undefined;
+  const text =
+    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
+  const problem = text === null ? "it is not text" : urlProblem(text);
+  if (problem === null && text !== null) {
+    checkVariables(findings, slot, text);
+    return text;
+  }
+  findings.error(
+    "proxy_url",
+    slot,
+    `The field ${slot.path} must be an http or https URL with a host and without user name; \${VAR} may stand in its path and query only. Here ${problem}.`,
+    "Write for example https://api.example.com/v1/search.",
+  );
+  return undefined;
+}
+
+function urlProblem(text: string): string | null {
+  const parts = /^https?:\/\/([^/?#]*)([^#]*)(.*)$/i.exec(text);
+  if (parts === null) return "the scheme is not http:// or https://";
+  const [, authority = "", pathAndQuery = "", fragment = ""] = parts;
+  if (authority === "") return "the host is missing";
+  if (authority.includes("@")) return "it holds a user name";
+  if (authority.includes("$")) return "a placeholder stands in the host";
+  if (fragment.includes("${")) return "a placeholder stands after #";
+  const template = parseTemplate(pathAndQuery);
+  if (template.problem !== undefined) return `${template.problem} is not a placeholder such as \${API_KEY}`;
+  const filled = template.pieces.map((piece) => ("text" in piece ? piece.text : "x")).join("");
+  return URL.canParse(text.slice(0, text.length - pathAndQuery.length - fragment.length) + filled)
+    ? null
+    : "it cannot be read as a URL";
+}
+
+function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
+  const headers = new Map<string, string>();
+  const map = readMap(findings, slot);
+  for (const key of map?.entries.keys() ?? []) {
+    const entry = map === undefined ? undefined : child(map, key, "headers");
+    if (entry === undefined) continue;
+    const name = key.toLowerCase();
+    const problem = headerNameProblem(key);
+    if (problem !== null || headers.has(name)) {
+      findings.error(
+        "header_name",
+        entry,
+        `The header ${key} is not accepted: ${problem ?? "it is set twice"}.`,
+      );
+      continue;
+    }
+    if (entry.node.kind !== "scalar" || typeof entry.node.value !== "string") {
+      wrongType(findings, entry, "text", "Put the value in quotes.");
+      continue;
+    }
+    const value = entry.node.value;
+    const template = parseTemplate(value);
+    if (/[^\t\x20-\x7e\x80-\u{10ffff}]/u.test(value)) {
+      findings.error("header_value", entry, `The value of the header ${key} contains control characters.`);
+    } else if (template.problem !== undefined) {
+      findings.error(
+        "placeholder",
+        entry,
+        `${template.problem} in the header ${key} is not a placeholder such as \${API_KEY}.`,
+        "Write $${ for a literal ${.",
+      );
+    } else {
+      checkVariables(findings, entry, value);
+      headers.set(name, value);
+    }
+  }
+  return Object.fromEntries(headers);
+}
+
+function readHeaderNames(findings: Findings, slot: Slot | undefined): string[] {
+  const names = readTexts(findings, slot, "header names", headerNameProblem) ?? [];
+  return Array.from(new Set(names.map(({ text }) => text.toLowerCase())));
+}
+
+function headerNameProblem(name: string): string | null {
+  if (!HEADER_NAME.test(name)) return "it is not a header name";
+  return FORBIDDEN_HEADERS.has(name.toLowerCase()) ? "it belongs to the connection, not to the skill" : null;
+}
+
+function checkVariables(findings: Findings, slot: Slot, template: string): void {
+  for (const piece of parseTemplate(template).pieces) {
+    if ("variable" in piece && piece.variable.startsWith("HULL_")) {
+      findings.warning(
+        "placeholder_reserved",
+        slot,
+        `\${${piece.variable}} never resolves: HULL_ variables belong to Hull, so every call will answer 503.`,
+        "Use a variable with another name.",
+      );
+    }
+  }
+}

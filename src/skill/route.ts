@@ -1,0 +1,138 @@
+/** Routes of skills: their form, and the paths that belong to Hull (serving.md §1 and §2, contract.md). */
+
+/** Paths that no skill may take. */
+export const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
+
+/** Paths that no skill may take, with everything below them. */
+export const RESERVED_PREFIXES = [
+  "/files",
+  "/executions",
+  "/sessions",
+  "/daemons",
+  "/agents",
+  "/runs",
+  "/tasks",
+  "/llm",
+  "/workflows",
+  "/mcp",
+  "/v1",
+  "/anthropic",
+  "/openai",
+  "/_hull",
+  "/.well-known",
+  "/docs",
+  "/transcripts",
+  "/usage",
+  "/budgets",
+  "/admin",
+  "/messages",
+  "/sub-agents",
+] as const;
+
+/** What `/skills/<slug>/` itself offers beside the skill. */
+const SKILL_RESOURCES = ["card", "config", "versions"] as const;
+
+/** Characters that a URL path holds as they are (RFC 3986 `pchar` without percent-encoding) and `/`. */
+const LITERAL_PATH = /^[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/;
+
+export type RouteForm = { path: string } | { problem: string };
+
+/** The exact path of a `route` field: a leading `/` added, one trailing `/` removed; or what is wrong with it. */
+export function normaliseRoute(text: string): RouteForm {
+  const rooted = text.startsWith("/") ? text : `/${text}`;
+  const path = rooted.length > 1 && rooted.endsWith("/") ? rooted.slice(0, -1) : rooted;
+  if (path.includes("//")) return { problem: "it contains //" };
+  if (path.includes("..")) return { problem: "it contains .." };
+  if (path.split("/").includes(".")) return { problem: "it contains the segment ." };
+  if (/[?#]/.test(path)) return { problem: "it contains ? or #" };
+  if (path.includes("%")) return { problem: "it contains percent-encoded characters" };
+  if (!LITERAL_PATH.test(path)) {
+    return { problem: "it contains characters that a URL path cannot hold unencoded" };
+  }
+  return { path };
+}
+
+/** The reserved path or prefix that a route collides with, or `null`. */
+export function reservedBy(path: string): string | null {
+  for (const reserved of RESERVED_PATHS) if (path === reserved) return reserved;
+  for (const prefix of RESERVED_PREFIXES) {
+    if (path === prefix || path.startsWith(`${prefix}/`)) return prefix;
+  }
+  const [, skills, slug, resource] = path.split("/");
+  for (const name of SKILL_RESOURCES) {
+    if (skills === "skills" && slug !== undefined && resource === name) return `/skills/${slug}/${name}`;
+  }
+  return null;
+}
+
+export interface Claim {
+  /** For messages. */
+  folder: string;
+  slug: string;
+  route: string;
+}
+
+export interface Conflict {
+  code: "duplicate_slug" | "duplicate_route" | "reserved_route";
+  field: "name" | "route";
+  message: string;
+}
+
+/** Who owns which slug and path. The first to claim wins. */
+export class RouteTable {
+  readonly #slugs = new Map<string, Claim>();
+  readonly #routes = new Map<string, Claim>();
+  /** Slugs whose path `/skills/<slug>` was entered by another skill's route. */
+  readonly #entered = new Map<string, Claim>();
+
+  /** Enters a skill, or says why it cannot be served beside the earlier ones. */
+  claim(claim: Claim): Conflict | null {
+    const conflict = this.#conflict(claim);
+    if (conflict !== null) return conflict;
+    this.#slugs.set(claim.slug, claim);
+    this.#routes.set(claim.route, claim);
+    const below = slugOfPath(claim.route);
+    if (below !== null && below !== claim.slug && !this.#entered.has(below)) this.#entered.set(below, claim);
+    return null;
+  }
+
+  #conflict({ slug, route }: Claim): Conflict | null {
+    const twin = this.#slugs.get(slug);
+    if (twin !== undefined) {
+      return {
+        code: "duplicate_slug",
+        field: "name",
+        message: `The slug "${slug}" is already taken by the skill in ${twin.folder}.`,
+      };
+    }
+    const same = this.#routes.get(route);
+    if (same !== undefined) {
+      return {
+        code: "duplicate_route",
+        field: "route",
+        message: `The route ${route} is already taken by the skill in ${same.folder}.`,
+      };
+    }
+    const below = slugOfPath(route);
+    const owner = below === null || below === slug ? undefined : this.#slugs.get(below);
+    if (owner !== undefined) {
+      return {
+        code: "reserved_route",
+        field: "route",
+        message: `The route ${route} lies under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
+      };
+    }
+    const intruder = this.#entered.get(slug);
+    if (intruder === undefined) return null;
+    return {
+      code: "reserved_route",
+      field: "name",
+      message: `The slug "${slug}" owns /skills/${slug}, but the skill in ${intruder.folder} has the route ${intruder.route}.`,
+    };
+  }
+}
+
+function slugOfPath(path: string): string | null {
+  const [, skills, slug] = path.split("/");
+  return skills === "skills" && slug !== undefined ? slug : null;
+}

@@ -1,0 +1,15 @@
+/** The registry key of a skill (serving.md §1). */
+
+/** Lower-case ASCII letters and digits, joined by single hyphens; `""` when the text has none of them. */
+export function slugify(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+}
+
+/** The slug of a skill: that of its name, else that of its folder; `null` when neither has an ASCII letter or digit. */
+export function skillSlug(name: string, folder: string): string | null {
+  return slugify(name) || slugify(folder) || null;
+}

@@ -1,0 +1,276 @@
+/**
+ * Packs: a deterministic POSIX tar (USTAR, with a pax path record where a path does not fit), and a strict reader that
+ * accepts what the writer makes and nothing that could leave the folder it is unpacked into.
+ */
+import { byteOrder, insidePath } from "./path.ts";
+
+export interface TarFile {
+  /** Relative, `/` as separator. */
+  path: string;
+  mode: 0o644 | 0o755;
+  bytes: Uint8Array;
+}
+
+export interface TarLimits {
+  /** Most bytes of one file and of all files together. */
+  max_bytes: number;
+  max_files: number;
+}
+
+export const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
+
+/** A tar that is broken, or holds what a pack never holds. `reason` is safe to show. */
+export class TarError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`tar refused: ${reason}`);
+    this.name = "TarError";
+    this.reason = reason;
+  }
+}
+
+const BLOCK = 512;
+/** A pax record holds one path; anything longer is no path of ours. */
+const MAX_PAX_BYTES = 8192;
+const encoder = new TextEncoder();
+
+/** Packs files: sorted by path bytes, times and owners 0, so that equal files give equal bytes. */
+export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
+  const sorted = [...files].sort((a, b) => byteOrder(a.path, b.path));
+  const parts: Uint8Array[] = [];
+  for (const file of sorted) {
+    const place = splitPath(encoder.encode(file.path));
+    if (place === null) {
+      const record = paxRecord("path", file.path);
+      parts.push(header({ name: encoder.encode("pax") }, "x", 0o644, record.length), ...padded(record));
+    }
+    const short = place ?? { name: encoder.encode(file.path).subarray(0, 100) };
+    parts.push(header(short, "0", file.mode, file.bytes.length), ...padded(file.bytes));
+  }
+  parts.push(new Uint8Array(2 * BLOCK));
+  return concat(parts);
+}
+
+/** Reads a whole pack. Throws `TarError`. */
+export function readTar(bytes: Uint8Array, limits: TarLimits = DEFAULT_TAR_LIMITS): TarFile[] {
+  const reader = new TarReader(limits);
+  const files = reader.push(bytes);
+  reader.end();
+  return files;
+}
+
+interface Entry {
+  path: string;
+  mode: 0o644 | 0o755;
+  size: number;
+}
+
+/** Reads a pack chunk by chunk; holds at most one file. Both methods throw `TarError`. */
+export class TarReader {
+  readonly #limits: TarLimits;
+  readonly #seen = new Set<string>();
+  readonly #folders = new Set<string>();
+  #chunks: Uint8Array[] = [];
+  #held = 0;
+  #entry: Entry | null = null;
+  /** Size of a pax record that comes next. */
+  #pax: number | null = null;
+  /** Path that the last pax record set for the next file. */
+  #nextPath: string | null = null;
+  #bytes = 0;
+  #zeroBlocks = 0;
+
+  constructor(limits: TarLimits = DEFAULT_TAR_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** The files completed by this chunk. */
+  push(chunk: Uint8Array): TarFile[] {
+    this.#chunks.push(chunk);
+    this.#held += chunk.length;
+    const files: TarFile[] = [];
+    for (;;) {
+      if (this.#zeroBlocks === 2) {
+        if (this.#take(this.#held).some((byte) => byte !== 0)) throw new TarError("data after the end");
+        return files;
+      }
+      const body = this.#entry?.size ?? this.#pax ?? BLOCK;
+      const need = Math.ceil(body / BLOCK) * BLOCK;
+      if (this.#held < need) return files;
+      const block = this.#take(need);
+      if (this.#entry !== null) {
+        files.push({ path: this.#entry.path, mode: this.#entry.mode, bytes: block.subarray(0, body) });
+        this.#entry = null;
+      } else if (this.#pax !== null) {
+        this.#nextPath = readPax(block.subarray(0, body));
+        this.#pax = null;
+      } else {
+        this.#readHeader(block);
+      }
+    }
+  }
+
+  /** To be called after the last chunk. */
+  end(): void {
+    if (this.#zeroBlocks < 2) throw new TarError("it is cut off");
+  }
+
+  #readHeader(block: Uint8Array): void {
+    if (block.every((byte) => byte === 0)) {
+      this.#zeroBlocks++;
+      return;
+    }
+    if (this.#zeroBlocks > 0) throw new TarError("data after the end");
+    checkHeader(block);
+    const type = String.fromCharCode(block[156] ?? 0);
+    const size = octal(block, 124, 12);
+    if (type === "x") {
+      if (size > MAX_PAX_BYTES || this.#nextPath !== null)
+        throw new TarError("a pax header is too large or repeated");
+      this.#pax = size;
+      return;
+    }
+    if (type !== "0")
+      throw new TarError(`an entry of type ${JSON.stringify(type)}; only regular files are allowed`);
+    const path = this.#nextPath ?? headerPath(block);
+    this.#nextPath = null;
+    this.#admit(path, size);
+    this.#entry = { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
+  }
+
+  #admit(path: string, size: number): void {
+    if (insidePath(path) !== path || path.includes("\\")) {
+      throw new TarError(`the path ${JSON.stringify(path)} is not plainly inside the folder`);
+    }
+    if (this.#seen.has(path) || this.#folders.has(path)) throw new TarError(`the path ${path} appears twice`);
+    const segments = path.split("/");
+    for (let i = 1; i < segments.length; i++) {
+      const folder = segments.slice(0, i).join("/");
+      if (this.#seen.has(folder)) throw new TarError(`${folder} is both a file and a folder`);
+      this.#folders.add(folder);
+    }
+    this.#seen.add(path);
+    this.#bytes += size;
+    if (this.#bytes > this.#limits.max_bytes) throw new TarError(`more than ${this.#limits.max_bytes} bytes`);
+    if (this.#seen.size > this.#limits.max_files)
+      throw new TarError(`more than ${this.#limits.max_files} files`);
+  }
+
+  /** Removes exactly `length` held bytes. */
+  #take(length: number): Uint8Array {
+    const all = this.#chunks.length === 1 ? (this.#chunks[0] ?? new Uint8Array(0)) : concat(this.#chunks);
+    const rest = all.subarray(length);
+    this.#chunks = rest.length > 0 ? [rest] : [];
+    this.#held = rest.length;
+    return all.subarray(0, length);
+  }
+}
+
+function checkHeader(block: Uint8Array): void {
+  if (text(block, 257, 8) !== "ustar\u000000") throw new TarError("a header is not USTAR");
+  let sum = 0;
+  for (const [i, byte] of block.entries()) sum += i >= 148 && i < 156 ? 0x20 : byte;
+  if (octal(block, 148, 8) !== sum) throw new TarError("a header's checksum is wrong");
+}
+
+function headerPath(block: Uint8Array): string {
+  const name = decode(field(block, 0, 100));
+  const prefix = decode(field(block, 345, 155));
+  return prefix === "" ? name : `${prefix}/${name}`;
+}
+
+function readPax(record: Uint8Array): string {
+  const match = /^(\d+) path=([\s\S]*)\n$/.exec(decode(record));
+  if (match?.[2] === undefined || Number(match[1]) !== record.length) {
+    throw new TarError("a pax header holds more than a path");
+  }
+  return match[2];
+}
+
+function paxRecord(key: string, value: string): Uint8Array {
+  const rest = encoder.encode(` ${key}=${value}\n`).length;
+  let length = rest + 1;
+  while (String(length).length + rest !== length) length = String(length).length + rest;
+  return encoder.encode(`${length} ${key}=${value}\n`);
+}
+
+/** Name and prefix of a path that fits USTAR's 100 and 155 bytes, else `null`. */
+function splitPath(path: Uint8Array): { name: Uint8Array; prefix?: Uint8Array } | null {
+  if (path.length <= 100) return { name: path };
+  for (let i = Math.max(1, path.length - 101); i < path.length - 1 && i <= 155; i++) {
+    if (path[i] === 0x2f) return { name: path.subarray(i + 1), prefix: path.subarray(0, i) };
+  }
+  return null;
+}
+
+function header(
+  place: { name: Uint8Array; prefix?: Uint8Array },
+  type: "0" | "x",
+  mode: number,
+  size: number,
+): Uint8Array {
+  if (size >= 8 ** 11) throw new TarError("a file is larger than 8 GiB");
+  const block = new Uint8Array(BLOCK);
+  const put = (offset: number, value: string) => block.set(encoder.encode(value), offset);
+  const number = (offset: number, width: number, value: number) =>
+    put(offset, value.toString(8).padStart(width - 1, "0"));
+  block.set(place.name, 0);
+  number(100, 8, mode);
+  number(108, 8, 0);
+  number(116, 8, 0);
+  number(124, 12, size);
+  number(136, 12, 0);
+  put(148, "        ");
+  put(156, type);
+  put(257, "ustar\u000000");
+  if (place.prefix !== undefined) block.set(place.prefix, 345);
+  put(
+    148,
+    `${block
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, "0")}\u0000 `,
+  );
+  return block;
+}
+
+function padded(bytes: Uint8Array): Uint8Array[] {
+  const rest = bytes.length % BLOCK;
+  return rest === 0 ? [bytes] : [bytes, new Uint8Array(BLOCK - rest)];
+}
+
+function octal(block: Uint8Array, offset: number, width: number): number {
+  const digits = /^ *([0-7]+)[ \0]*$/.exec(text(block, offset, width))?.[1];
+  if (digits === undefined) throw new TarError("a header's number is malformed");
+  return Number.parseInt(digits, 8);
+}
+
+/** Up to the first NUL. */
+function field(block: Uint8Array, offset: number, width: number): Uint8Array {
+  const whole = block.subarray(offset, offset + width);
+  const end = whole.indexOf(0);
+  return end < 0 ? whole : whole.subarray(0, end);
+}
+
+function text(block: Uint8Array, offset: number, width: number): string {
+  return String.fromCharCode(...block.subarray(offset, offset + width));
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new TarError("a path is not UTF-8");
+  }
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

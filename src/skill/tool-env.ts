@@ -1,0 +1,28 @@
+/** Environment variables that a skill opts in for its processes: `tool_env` (serving.md §2 and §6.2). */
+import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
+import { readTexts } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { Slot } from "./tree.ts";
+
+/** The opted-in names, without provider keys and without repetitions. */
+export function readToolEnv(findings: Findings, slot: Slot | undefined): string[] {
+  const names = new Set<string>();
+  const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
+    if (/^H(?:ULL|USK)_/.test(name)) return "names that begin with HULL_ or HUSK_ are set by Hull itself";
+    return null;
+  });
+  for (const { text, slot: at } of entries ?? []) {
+    if (!PROVIDER_KEY_VARIABLES.includes(text)) {
+      names.add(text);
+      continue;
+    }
+    findings.warning(
+      "provider_key_withheld",
+      at,
+      `${text} is a model provider's key and is always withheld from scripts and tools.`,
+      "Remove it from tool_env. A process that needs a provider should call a skill, not hold the key.",
+    );
+  }
+  return Array.from(names);
+}

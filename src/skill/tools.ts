@@ -1,0 +1,190 @@
+/** The `tools` of an llm skill (serving.md §2). */
+import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
+import {
+  readBoolean,
+  readChoice,
+  readMap,
+  readRequiredText,
+  readText,
+  warnUnknown,
+  wrongType,
+} from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import {
+  type CommandTool,
+  type Json,
+  PARAMETER_TYPES,
+  type ParameterType,
+  type ScalarType,
+  type ToolParameter,
+} from "./manifest.ts";
+import { child, items, type Slot, toJson } from "./tree.ts";
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+const SCALAR_TYPES: readonly ScalarType[] = ["string", "number", "integer", "boolean"];
+const TOOL_KEYS = ["name", "description", "command", "parameters"];
+const PARAMETER_KEYS = ["name", "description", "required", "type", "enum", "items"];
+
+export function readTools(
+  findings: Findings,
+  slot: Slot | undefined,
+  files: SkillFiles | undefined,
+): CommandTool[] {
+  const tools: CommandTool[] = [];
+  const names = new Map<string, number>();
+  for (const item of listItems(findings, slot, "tools")) {
+    const tool = readTool(findings, item, names, files);
+    if (tool !== undefined) tools.push(tool);
+  }
+  return tools;
+}
+
+function readTool(
+  findings: Findings,
+  slot: Slot,
+  names: Map<string, number>,
+  files: SkillFiles | undefined,
+): CommandTool | undefined {
+  const map = readMap(findings, slot);
+  if (map === undefined) return undefined;
+  warnUnknown(findings, map, slot.path, TOOL_KEYS);
+  const name = readName(findings, slot, child(map, "name", slot.path), names, "tool");
+  const description = readRequiredText(findings, slot, "description", child(map, "description", slot.path));
+  const commandSlot = child(map, "command", slot.path);
+  if (commandSlot === undefined) {
+    findings.error(
+      "command_missing",
+      { path: `${slot.path}.command`, at: slot.at },
+      "A tool needs a command.",
+      "Add for example command: [python3, tool.py].",
+    );
+  }
+  const command = readCommand(findings, commandSlot);
+  if (commandSlot !== undefined && command !== undefined && files !== undefined) {
+    checkCommandFiles(findings, commandSlot, command, files);
+  }
+  const parameters: ToolParameter[] = [];
+  const parameterNames = new Map<string, number>();
+  for (const item of listItems(findings, child(map, "parameters", slot.path), "parameters")) {
+    const parameter = readParameter(findings, item, parameterNames);
+    if (parameter !== undefined) parameters.push(parameter);
+  }
+  if (name === undefined || description === undefined || command === undefined) return undefined;
+  return { name, description, command, parameters };
+}
+
+function readParameter(
+  findings: Findings,
+  slot: Slot,
+  names: Map<string, number>,
+): ToolParameter | undefined {
+  const map = readMap(findings, slot);
+  if (map === undefined) return undefined;
+  warnUnknown(findings, map, slot.path, PARAMETER_KEYS);
+  const name = readName(findings, slot, child(map, "name", slot.path), names, "parameter");
+  const description = readText(findings, child(map, "description", slot.path)) ?? "";
+  const required = readBoolean(findings, child(map, "required", slot.path)) ?? true;
+  const typeSlot = child(map, "type", slot.path);
+  const type = typeSlot === undefined ? "string" : readChoice(findings, typeSlot, PARAMETER_TYPES);
+  const itemsSlot = child(map, "items", slot.path);
+  const itemType = readChoice(findings, itemsSlot, SCALAR_TYPES) ?? "string";
+  if (itemsSlot !== undefined && type !== undefined && type !== "array") {
+    findings.warning(
+      "items_without_array",
+      itemsSlot,
+      `items has no effect on a parameter of type ${type}.`,
+      "Set type: array, or remove items.",
+    );
+  }
+  if (name === undefined || type === undefined) return undefined;
+  const members = readEnum(findings, child(map, "enum", slot.path), type);
+  return {
+    name,
+    description,
+    required,
+    type,
+    ...(members === undefined ? {} : { enum: members }),
+    ...(type === "array" ? { items: itemType } : {}),
+  };
+}
+
+function readName(
+  findings: Findings,
+  parent: Slot,
+  slot: Slot | undefined,
+  names: Map<string, number>,
+  what: "tool" | "parameter",
+): string | undefined {
+  const name = readRequiredText(findings, parent, "name", slot);
+  if (name === undefined || slot === undefined) return undefined;
+  if (!NAME.test(name)) {
+    findings.error(
+      `${what}_name`,
+      slot,
+      `The name of a ${what} is a letter or _, then at most 63 letters, digits, _ or -.`,
+      "Use for example check_status.",
+    );
+    return undefined;
+  }
+  const earlier = names.get(name);
+  if (earlier !== undefined) {
+    findings.error(
+      `duplicate_${what}`,
+      slot,
+      `A ${what} ${name} is already declared on line ${earlier}.`,
+      "Rename one of them.",
+    );
+    return undefined;
+  }
+  names.set(name, slot.at.line);
+  return name;
+}
+
+function readEnum(findings: Findings, slot: Slot | undefined, type: ParameterType): Json[] | undefined {
+  if (slot === undefined) return undefined;
+  if (slot.node.kind !== "list" || slot.node.items.length === 0) {
+    wrongType(findings, slot, `a list of one or more values of type ${type}`);
+    return undefined;
+  }
+  const members: Json[] = [];
+  for (const item of items(slot.node, slot.path)) {
+    const value = toJson(item.node);
+    if (!isOfType(value, type)) {
+      const hint =
+        type === "string"
+          ? "Put the value in quotes, or set another type."
+          : `Write a ${type}, or set another type.`;
+      findings.error("enum_member_type", item, `Every member of ${slot.path} must be of type ${type}.`, hint);
+    } else if (typeof value === "string" && value.startsWith("-")) {
+      findings.error(
+        "enum_member_dash",
+        item,
+        "A text value that begins with - is always refused when the model sends it, so it could be read as no option.",
+        "Choose a value without the leading -.",
+      );
+    } else {
+      members.push(value);
+    }
+  }
+  return members;
+}
+
+function isOfType(value: Json, type: ParameterType): boolean {
+  switch (type) {
+    case "integer":
+      return Number.isInteger(value);
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return typeof value === "object" && value !== null && !Array.isArray(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function listItems(findings: Findings, slot: Slot | undefined, what: string): Slot[] {
+  if (slot === undefined) return [];
+  if (slot.node.kind === "list") return items(slot.node, slot.path);
+  wrongType(findings, slot, `a list of ${what}`, "Begin each entry with '- name: …'.");
+  return [];
+}

@@ -1,0 +1,69 @@
+/** A parsed YAML value that remembers where it stood, so that diagnostics can point at it. */
+import type { Json, JsonObject } from "./manifest.ts";
+
+/** Both count from 1; columns in UTF-16 units. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+export interface ScalarNode {
+  kind: "scalar";
+  value: string | number | boolean | null;
+  /** As written, without quotes. */
+  source: string;
+  at: Position;
+}
+
+export interface ListNode {
+  kind: "list";
+  items: Node[];
+  at: Position;
+}
+
+export interface MapNode {
+  kind: "map";
+  entries: Map<string, { keyAt: Position; value: Node }>;
+  at: Position;
+}
+
+export type Node = ScalarNode | ListNode | MapNode;
+
+/** A named value: `path` is the field's dotted path, e.g. `tools[0].name`. */
+export interface Slot {
+  path: string;
+  node: Node;
+  at: Position;
+}
+
+/** The plain JSON of a node; numbers that JSON cannot hold become their source text. */
+export function toJson(node: Node): Json {
+  switch (node.kind) {
+    case "scalar":
+      return typeof node.value === "number" && !Number.isFinite(node.value) ? node.source : node.value;
+    case "list":
+      return node.items.map(toJson);
+    case "map":
+      return mapToJson(node);
+  }
+}
+
+export function mapToJson(node: MapNode): JsonObject {
+  return Object.fromEntries(Array.from(node.entries, ([key, entry]) => [key, toJson(entry.value)]));
+}
+
+/**
+ * The slot of one key. It points at the value where that is a scalar, else at the key: a block list begins on the line
+ * after its key.
+ */
+export function child(map: MapNode, key: string, parent = ""): Slot | undefined {
+  const entry = map.entries.get(key);
+  if (entry === undefined) return undefined;
+  const at = entry.value.kind === "scalar" ? entry.value.at : entry.keyAt;
+  return { path: parent === "" ? key : `${parent}.${key}`, node: entry.value, at };
+}
+
+/** The slots of a list's items. */
+export function items(list: ListNode, parent: string): Slot[] {
+  return list.items.map((node, i) => ({ path: `${parent}[${i}]`, node, at: node.at }));
+}

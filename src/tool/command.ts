@@ -1,0 +1,116 @@
+/** Carries out one call of a command tool in the runner (serving.md §4.2, §4.3). */
+import { commandLine } from "../engine/arguments.ts";
+import type { ToolCallBlock } from "../engine/messages.ts";
+import {
+  OutputWindow,
+  type ProcessEnd,
+  processOutcome,
+  refusedCall,
+  type ToolOutcome,
+} from "../engine/tool-result.ts";
+import { ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
+import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
+import { executionSpec } from "./execution.ts";
+import type { ExecutionInput } from "./multipart.ts";
+import type { EndedStatus } from "./protocol.ts";
+import { type Runner, type RunOptions, runExecution } from "./runner-client.ts";
+
+export interface CommandToolContext {
+  runner: Runner;
+  options: RunOptions;
+  record: SkillRecord;
+  tools: readonly CommandTool[];
+  /** Execution id of this call, unique to run, round and call. */
+  executionId: string;
+  runId: string;
+  timeoutMs: number;
+  graceMs: number;
+  maxOutputBytes: number;
+  /** Files of the request, which tools see as HULL_INPUT_FILE. */
+  files: NonNullable<ExecutionInput["files"]>;
+  read: (name: string) => string | undefined;
+}
+
+/**
+ * Runs the call and renders its outcome. Faults of the tool are outcomes for the model.
+ * @throws HullError for faults of the runner, which end the run
+ */
+export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
+  const tool = context.tools.find((t) => t.name === call.name);
+  if (tool === undefined) {
+    const names = context.tools.map((t) => t.name);
+    return refusedCall("unknown_tool", `There is no tool "${call.name}". Use one of: ${names.join(", ")}.`);
+  }
+  const line = commandLine(call, tool);
+  if (!line.ok) return refusedCall(line.code, line.message);
+  const { record, files } = context;
+  const first = files[0];
+  const spec = executionSpec({
+    id: context.executionId,
+    runId: context.runId,
+    record,
+    argv: line.argv,
+    timeoutMs: context.timeoutMs,
+    graceMs: context.graceMs,
+    maxOutputBytes: context.maxOutputBytes,
+    input:
+      first === undefined
+        ? { mode: "none" }
+        : { mode: "file", mime: first.mime, ...(first.filename === "" ? {} : { filename: first.filename }) },
+    output: "text",
+    read: context.read,
+  });
+  if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
+  const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
+  const stdout = new OutputWindow(limit);
+  const stderr = new OutputWindow(limit);
+  for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
+    if (event.kind === "stdout") stdout.push(event.bytes);
+    else if (event.kind === "stderr") stderr.push(event.bytes);
+    else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
+  }
+  throw new RunnerProtocolError({ reason: "the frames ended without a status" });
+}
+
+function processEnd(
+  status: EndedStatus,
+  spec: { id: string; timeout_ms: number; argv: string[]; limits: { max_output_bytes: number } },
+): ProcessEnd {
+  const { exit_code, duration_ms } = status;
+  const command = spec.argv[0] ?? "";
+  switch (status.cause) {
+    case "exit":
+      return { code: exit_code === 0 ? null : "exit_nonzero", exit_code, duration_ms };
+    case "timed_out":
+      return { code: "timed_out", exit_code, duration_ms, remark: `Stopped after ${spec.timeout_ms} ms.` };
+    case "cancelled":
+      return { code: "killed", exit_code, duration_ms, remark: "The run was cancelled." };
+    case "out_of_memory":
+      return { code: "out_of_memory", exit_code, duration_ms };
+    case "signal":
+      return { code: "killed", exit_code, duration_ms, remark: `Ended by ${status.signal}.` };
+    case "output_too_large":
+      return {
+        code: "killed",
+        exit_code,
+        duration_ms,
+        remark: `It wrote more than ${spec.limits.max_output_bytes} bytes.`,
+      };
+    case "command_not_found":
+      return {
+        code: "command_not_found",
+        exit_code,
+        duration_ms,
+        remark: `There is no command "${command}".`,
+      };
+    case "spawn_failed":
+      return {
+        code: "command_not_found",
+        exit_code,
+        duration_ms,
+        remark: `The command "${command}" could not be started (${status.reason ?? "unknown reason"}).`,
+      };
+    case "lost":
+      throw new ExecutionLost({ id: spec.id });
+  }
+}

@@ -1,0 +1,111 @@
+/** What the Worker asks of the runner for one process: the spec, its environment, and what its end means. */
+
+import {
+  ClientClosedRequest,
+  CommandNotFound,
+  ExecutionLost,
+  OutOfMemory,
+  OutputTooLarge,
+  ScriptFailed,
+  ScriptKilled,
+  ScriptTimeout,
+  SpawnFailed,
+} from "../errors/run.ts";
+import type { HullError } from "../errors.ts";
+import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
+import type { Manifest, SkillRecord } from "../skill/manifest.ts";
+import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
+
+export interface ExecutionRequest {
+  id: string;
+  /** All executions of one request share it; cancelling it stops them all. */
+  runId: string;
+  record: SkillRecord;
+  argv: string[];
+  /** ms, already bounded by what is left of the deadline. */
+  timeoutMs: number;
+  graceMs: number;
+  maxOutputBytes: number;
+  input: ExecutionSpec["input"];
+  output: ExecutionSpec["output"];
+  /** Reads one of the Worker's variables. */
+  read: (name: string) => string | undefined;
+}
+
+/** The spec of one execution; `null` when the skill has no files to run. */
+export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
+  const { manifest, pack } = request.record;
+  if (pack === null) return null;
+  return {
+    version: PROTOCOL_VERSION,
+    id: request.id,
+    request_id: request.runId,
+    skill: manifest.slug,
+    digest: pack,
+    argv: request.argv,
+    env: toolEnvironment(manifest, request.read),
+    timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
+    grace_ms: request.graceMs,
+    limits: {
+      max_output_bytes: request.maxOutputBytes,
+      ...(manifest.mode === "script" && manifest.concurrency !== undefined
+        ? { concurrency: manifest.concurrency }
+        : {}),
+    },
+    input: request.input,
+    output: request.output,
+    detach: false,
+  };
+}
+
+/**
+ * The variables that a skill opted in with `tool_env`, as far as they are set. Provider keys never are, neither by
+ * name nor under another name (serving.md §6.2).
+ */
+export function toolEnvironment(
+  manifest: Manifest,
+  read: (name: string) => string | undefined,
+): Record<string, string> {
+  const keys = new Set(PROVIDER_KEY_VARIABLES.flatMap((name) => read(name) ?? []));
+  const entries = manifest.tool_env.flatMap((name): [string, string][] => {
+    const value = read(name);
+    const refused =
+      value === undefined ||
+      PROVIDER_KEY_VARIABLES.includes(name) ||
+      /^(HULL|HUSK)_/.test(name) ||
+      keys.has(value);
+    return refused ? [] : [[name, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What a script skill's process end means for the caller; `null` is success (serving.md §3.1, §5.5). */
+export function scriptError(
+  status: EndedStatus,
+  spec: ExecutionSpec,
+  tails: { stdout: string; stderr: string },
+): HullError | null {
+  const command = spec.argv[0] ?? "";
+  switch (status.cause) {
+    case "exit":
+      return status.exit_code === 0
+        ? null
+        : new ScriptFailed({ exit_code: status.exit_code ?? -1, stdout: tails.stdout, stderr: tails.stderr });
+    case "timed_out":
+      return new ScriptTimeout({ timeout_ms: spec.timeout_ms, stdout: tails.stdout, stderr: tails.stderr });
+    case "cancelled":
+      return new ClientClosedRequest({});
+    case "out_of_memory":
+      return new OutOfMemory({});
+    case "signal":
+      return new ScriptKilled({ signal: status.signal ?? "an unknown signal", stderr: tails.stderr });
+    case "output_too_large":
+      return new OutputTooLarge({ limit: spec.limits.max_output_bytes });
+    case "command_not_found":
+      return new CommandNotFound({ command });
+    case "spawn_failed":
+      return new SpawnFailed({ command, reason: status.reason ?? "unknown reason" });
+    case "lost":
+      return new ExecutionLost({ id: spec.id });
+  }
+}

@@ -1,0 +1,110 @@
+/** Encodes the body of `POST /v1/executions` (serving.md §6.1, RFC 7578): `spec`, then the files, then `stdin`. */
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+type Body = Uint8Array | ReadableStream<Uint8Array>;
+
+export interface InputFile {
+  filename: string;
+  mime: string;
+  body: Body;
+}
+
+export interface ExecutionInput {
+  stdin?: Body;
+  files?: InputFile[];
+}
+
+export interface Multipart {
+  contentType: string;
+  body: Bytes | ReadableStream<Uint8Array>;
+}
+
+/** Up to this size a body that is in memory becomes one piece, with a known length. */
+const WHOLE_BYTES = 1024 * 1024;
+
+/** Whether the input can be sent a second time: a stream cannot. */
+export function isRepeatable({ stdin, files = [] }: ExecutionInput): boolean {
+  return [stdin, ...files.map((file) => file.body)].every((body) => !(body instanceof ReadableStream));
+}
+
+/**
+ * Encodes spec and input. `gate`: streams of the input are touched only after it resolves, so that a runner that says
+ * no at the spec leaves them whole.
+ */
+export function encodeMultipart(specText: string, input: ExecutionInput, gate: Promise<void>): Multipart {
+  const boundary = `hull-${crypto.randomUUID()}`;
+  const contentType = `multipart/form-data; boundary=${boundary}`;
+  const pieces: Body[] = [utf8(`${head(boundary, "spec")}\r\n${specText}`)];
+  for (const { filename, mime, body } of input.files ?? []) {
+    pieces.push(utf8(`\r\n${head(boundary, "file", filename, mime)}\r\n`), body);
+  }
+  if (input.stdin !== undefined) {
+    pieces.push(utf8(`\r\n${head(boundary, "stdin", "stdin", "application/octet-stream")}\r\n`), input.stdin);
+  }
+  pieces.push(utf8(`\r\n--${boundary}--\r\n`));
+  const whole = concat(pieces);
+  return { contentType, body: whole ?? stream(pieces, gate) };
+}
+
+function head(boundary: string, name: string, filename?: string, mime?: string): string {
+  const file = filename === undefined ? "" : `; filename="${escapeParameter(filename)}"`;
+  const type = mime === undefined ? "" : `Content-Type: ${mime.replace(/[^\x20-\x7e]/g, "")}\r\n`;
+  return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n${type}`;
+}
+
+/** As the HTML standard's multipart/form-data encoding algorithm escapes names. */
+function escapeParameter(text: string): string {
+  return text.replace(/\\/g, "_").replace(/\n/g, "%0A").replace(/\r/g, "%0D").replace(/"/g, "%22");
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** All pieces in one, when none is a stream and all together are short. */
+function concat(pieces: Body[]): Bytes | null {
+  const arrays = pieces.filter((piece) => piece instanceof Uint8Array);
+  const size = arrays.reduce((total, piece) => total + piece.length, 0);
+  if (arrays.length < pieces.length || size > WHOLE_BYTES) return null;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const piece of arrays) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+function stream(pieces: Body[], gate: Promise<void>): ReadableStream<Uint8Array> {
+  const source = generate(pieces, gate);
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await source.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await source.return();
+    },
+  });
+}
+
+async function* generate(pieces: Body[], gate: Promise<void>): AsyncGenerator<Uint8Array, void> {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) {
+      if (piece.length > 0) yield piece;
+      continue;
+    }
+    await gate;
+    const reader = piece.getReader();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        if (value.length > 0) yield value;
+      }
+    } finally {
+      await reader.cancel().catch(() => {});
+    }
+  }
+}

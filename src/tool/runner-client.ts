@@ -1,0 +1,295 @@
+/**
+ * The Worker's side of the runner protocol (serving.md §6.1): sends one execution, brings the skill's files when the
+ * runner lacks them, follows the frames, comes back after a cut connection, and never runs anything twice.
+ */
+import { ClientClosedRequest, RunnerUnavailable } from "../errors/run.ts";
+import { HullError } from "../errors.ts";
+import { type ExecutionInput, encodeMultipart, isRepeatable } from "./multipart.ts";
+import { type ExecutionSpec, signTicket, type TicketKey, type TicketSubject } from "./protocol.ts";
+import { Disconnected, followFrames, messageOf, type RunEvent, refusedBy } from "./runner-events.ts";
+
+export type { RunEvent } from "./runner-events.ts";
+
+type RequestBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+export interface RunnerRequest {
+  method?: "GET" | "POST" | "PUT" | "DELETE";
+  headers?: Record<string, string>;
+  body?: RequestBody;
+  signal?: AbortSignal;
+}
+
+/** Where executions run: a container's Durable Object, or a process on loopback. */
+export interface Runner {
+  /** Sends one request; `path` begins with `/`. Rejects when the runner cannot be reached. */
+  fetch(path: string, request: RunnerRequest): Promise<Response>;
+  /** The runner secret. */
+  key: TicketKey;
+}
+
+export interface RunOptions {
+  /** The tar of a bundle, asked for when the runner does not have it. */
+  pack(digest: string): Promise<RequestBody>;
+  /** Aborted: the whole request of this execution is cancelled at the runner. */
+  signal: AbortSignal;
+  /** Unix time in ms. */
+  now(): number;
+  /** Takes work that goes on after the caller is done, e.g. `ctx.waitUntil`. */
+  background(work: Promise<unknown>): void;
+}
+
+/** Attempts after the first one, when the connection fails; frames that arrive make them full again. */
+const RETRIES = 2;
+const RETRY_WAIT_MS = 150;
+/** Until the headers come: a place in the queue, and the start of a cold container. */
+const ADMISSION_MS = 60_000;
+/** How long the streams of an input wait for the runner's yes before they are sent anyhow. */
+const GATE_MS = 1000;
+
+/**
+ * Runs one execution and yields what it says; `ended` is the last event. Leaving the generator early cancels the
+ * execution, unless it is detached.
+ *
+ * Before the runner has admitted it, a failed attempt is repeated with the same id (the runner attaches to what it
+ * knows), if the input can be sent again. After that the frames are asked for from where they broke off, and an id
+ * unknown by then is lost.
+ *
+ * @throws RunnerUnavailable RunnerBusy RunnerDraining ConcurrencyLimited ExecutionConflict ExecutionLost
+ *   RunnerProtocolError ClientClosedRequest
+ */
+export async function* runExecution(
+  runner: Runner,
+  spec: ExecutionSpec,
+  body: ExecutionInput,
+  options: RunOptions,
+): AsyncGenerator<RunEvent, void> {
+  const submission = new Submission(runner, spec, body, options);
+  // At once, not at the next frame: the caller may be waiting elsewhere.
+  const cancel = (): void => options.background(cancelRequest(runner, spec.request_id, options.now()));
+  let over = false;
+  options.signal.addEventListener("abort", cancel);
+  try {
+    for await (const event of submission.events()) {
+      over = event.kind === "ended";
+      yield event;
+    }
+  } catch (error) {
+    // A refusal leaves nothing to cancel.
+    over = error instanceof HullError && !submission.admitted && !submission.uncertain;
+    throw error;
+  } finally {
+    options.signal.removeEventListener("abort", cancel);
+    if (!over && !options.signal.aborted && !spec.detach) {
+      options.background(cancelExecution(runner, spec.id, options.now()));
+    }
+  }
+}
+
+/**
+ * The events of an execution again, from the first one; the runner keeps them for minutes after the end. Leaving early
+ * leaves the execution alone.
+ * @throws ExecutionLost RunnerUnavailable RunnerProtocolError ClientClosedRequest
+ */
+export async function* replayExecution(
+  runner: Runner,
+  id: string,
+  options: RunOptions,
+): AsyncGenerator<RunEvent, void> {
+  yield* new Subscription(runner, { id, skill: "", limit: 0 }, options).events();
+}
+
+/** Cancels every execution of a request, and those of it that still come. Never rejects. */
+export function cancelRequest(runner: Runner, requestId: string, nowMs: number): Promise<void> {
+  return sendCancel(runner, `/v1/requests/${requestId}`, `request:${requestId}`, nowMs);
+}
+
+/** Cancels one execution. Never rejects. */
+export function cancelExecution(runner: Runner, id: string, nowMs: number): Promise<void> {
+  return sendCancel(runner, `/v1/executions/${id}`, `execution:${id}`, nowMs);
+}
+
+async function sendCancel(
+  runner: Runner,
+  path: string,
+  subject: TicketSubject,
+  nowMs: number,
+): Promise<void> {
+  const ticket = await signTicket(runner.key, subject, "", nowMs);
+  try {
+    const headers = { authorization: `Bearer ${ticket}` };
+    const response = await runner.fetch(path, { method: "DELETE", headers });
+    await response.body?.cancel();
+  } catch {
+    // A runner out of reach ends an abandoned execution by itself.
+  }
+}
+
+/** Follows one execution over however many connections it takes. */
+class Subscription {
+  protected readonly execution: { id: string; skill: string; limit: number };
+  protected readonly options: RunOptions;
+  readonly #runner: Runner;
+  /** Frames seen. */
+  #seq = 0;
+
+  constructor(runner: Runner, execution: { id: string; skill: string; limit: number }, options: RunOptions) {
+    this.#runner = runner;
+    this.execution = execution;
+    this.options = options;
+  }
+
+  /** Whether another attempt after a failed connection can succeed. */
+  protected get canRetry(): boolean {
+    return true;
+  }
+
+  async *events(): AsyncGenerator<RunEvent, void> {
+    const { signal } = this.options;
+    for (let retries = 0; ; ) {
+      const connection = new AbortController();
+      const abort = (): void => connection.abort();
+      signal.addEventListener("abort", abort);
+      try {
+        if (signal.aborted) throw new ClientClosedRequest({});
+        for await (const event of followFrames(await this.connect(connection))) {
+          this.#seq += 1;
+          retries = 0;
+          yield event;
+          if (event.kind === "ended") return;
+        }
+      } catch (error) {
+        if (signal.aborted) throw new ClientClosedRequest({});
+        if (!(error instanceof Disconnected)) throw error;
+        retries += 1;
+        if (retries > RETRIES || !this.canRetry) throw new RunnerUnavailable({ cause: error.message });
+      } finally {
+        signal.removeEventListener("abort", abort);
+        connection.abort();
+      }
+      await sleep(RETRY_WAIT_MS * retries, signal);
+    }
+  }
+
+  /** Opens the answer whose body goes on after the frames seen. */
+  protected async connect(connection: AbortController): Promise<Response> {
+    const { id } = this.execution;
+    const path = `/v1/executions/${id}?from=${this.#seq}`;
+    const response = await this.send(connection, "GET", path, `execution:${id}`, {});
+    if (response.status !== 200) throw await refusedBy(response, this.execution);
+    return response;
+  }
+
+  /** Sends a request and waits for its headers. */
+  protected async send(
+    connection: AbortController,
+    method: NonNullable<RunnerRequest["method"]>,
+    path: string,
+    subject: TicketSubject,
+    rest: { headers?: Record<string, string>; body?: RequestBody; spec?: string },
+  ): Promise<Response> {
+    const ticket = await signTicket(this.#runner.key, subject, rest.spec ?? "", this.options.now());
+    const late = setTimeout(() => connection.abort(), ADMISSION_MS);
+    try {
+      return await this.#runner.fetch(path, {
+        method,
+        headers: { ...rest.headers, authorization: `Bearer ${ticket}` },
+        ...(rest.body === undefined ? {} : { body: rest.body }),
+        signal: connection.signal,
+      });
+    } catch (error) {
+      throw new Disconnected(messageOf(error));
+    } finally {
+      clearTimeout(late);
+    }
+  }
+}
+
+/** An execution that has to be handed in first. */
+class Submission extends Subscription {
+  /** The runner has taken the execution on. */
+  admitted = false;
+  /** A connection failed, so that the runner may have it without our knowing. */
+  uncertain = false;
+  readonly #spec: ExecutionSpec;
+  readonly #specText: string;
+  readonly #body: ExecutionInput;
+  readonly #repeatable: boolean;
+  #streamed = false;
+
+  constructor(runner: Runner, spec: ExecutionSpec, body: ExecutionInput, options: RunOptions) {
+    super(runner, { id: spec.id, skill: spec.skill, limit: spec.limits.concurrency ?? 0 }, options);
+    this.#spec = spec;
+    this.#specText = JSON.stringify(spec);
+    const { stdin, ...files } = body;
+    this.#body = spec.input.mode === "stdin" && stdin !== undefined ? { ...files, stdin } : files;
+    this.#repeatable = isRepeatable(this.#body);
+  }
+
+  protected override get canRetry(): boolean {
+    return this.admitted || this.#repeatable || !this.#streamed;
+  }
+
+  protected override async connect(connection: AbortController): Promise<Response> {
+    if (this.admitted) return super.connect(connection);
+    let response = await this.#post(connection);
+    if (response.status === 424) {
+      await response.body?.cancel();
+      if (!this.canRetry)
+        throw new RunnerUnavailable({ cause: "the input was sent before the skill's files" });
+      await this.#sendBundle(connection);
+      response = await this.#post(connection);
+    }
+    if (response.status !== 200) throw await refusedBy(response, this.execution);
+    this.admitted = true;
+    return response;
+  }
+
+  async #post(connection: AbortController): Promise<Response> {
+    const gate = Promise.withResolvers<void>();
+    const open = (): void => {
+      this.#streamed = true;
+      gate.resolve();
+    };
+    const timer = this.#repeatable ? undefined : setTimeout(open, GATE_MS);
+    const { contentType, body } = encodeMultipart(this.#specText, this.#body, gate.promise);
+    const headers = { "content-type": contentType };
+    const rest = { body, headers, spec: this.#specText };
+    try {
+      const response = await this.send(
+        connection,
+        "POST",
+        "/v1/executions",
+        `execution:${this.#spec.id}`,
+        rest,
+      );
+      if (response.status === 200) open();
+      return response;
+    } catch (error) {
+      this.uncertain = true;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #sendBundle(connection: AbortController): Promise<void> {
+    const { digest } = this.#spec;
+    const body = await this.options.pack(digest);
+    const path = `/v1/bundles/${digest}`;
+    const response = await this.send(connection, "PUT", path, `bundle:${digest}`, { body });
+    if (response.status !== 204) throw await refusedBy(response, this.execution);
+  }
+}
+
+/** Waits, but not beyond an abort. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,151 @@
+/** What a runner says: frames as events, refusals as errors (serving.md §6.1). */
+import { ConcurrencyLimited, ExecutionConflict } from "../errors/request.ts";
+import {
+  ClientClosedRequest,
+  ExecutionLost,
+  RunnerBusy,
+  RunnerDraining,
+  RunnerProtocolError,
+} from "../errors/run.ts";
+import {
+  type EndedStatus,
+  type FileFrame,
+  FRAME,
+  type Frame,
+  FrameDecoder,
+  fileFrame,
+  HEARTBEAT_MS,
+  refusal,
+  statusFrame,
+} from "./protocol.ts";
+
+export type RunEvent =
+  | { kind: "started"; queue_ms: number }
+  | { kind: "stdout"; bytes: Uint8Array }
+  | { kind: "stderr"; bytes: Uint8Array }
+  | ({ kind: "file" } & FileFrame)
+  /** Bytes of the last `file`. */
+  | { kind: "file_bytes"; bytes: Uint8Array }
+  | { kind: "ended"; status: EndedStatus };
+
+/** The connection failed, not the execution. */
+export class Disconnected extends Error {
+  override name = "Disconnected";
+}
+
+/** A runner that says nothing for this long is gone. */
+const SILENCE_MS = 3 * HEARTBEAT_MS;
+
+/**
+ * The events of an answer, one per frame that is not a heartbeat, up to `ended`.
+ * @throws Disconnected when the body stops before that or falls silent; RunnerProtocolError
+ */
+export async function* followFrames(response: Response): AsyncGenerator<RunEvent, void> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) throw new Disconnected("an answer without a body");
+  const decoder = new FrameDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await readInTime(reader);
+      if (done) throw new Disconnected("the runner's answer was cut");
+      for (const frame of pushFrames(decoder, value)) {
+        if (frame.type === FRAME.heartbeat) continue;
+        const event = toEvent(frame);
+        yield event;
+        if (event.kind === "ended") return;
+      }
+    }
+  } finally {
+    // Not awaited: where the connection hangs, so would this.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+async function readInTime(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<Awaited<ReturnType<typeof reader.read>>> {
+  const { promise: silence, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Disconnected("the runner fell silent")), SILENCE_MS);
+  try {
+    return await Promise.race([reader.read(), silence]);
+  } catch (error) {
+    throw error instanceof Disconnected ? error : new Disconnected(messageOf(error));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pushFrames(decoder: FrameDecoder, chunk: Uint8Array): Frame[] {
+  try {
+    return decoder.push(chunk);
+  } catch (error) {
+    throw new RunnerProtocolError({ reason: messageOf(error) });
+  }
+}
+
+function toEvent({ type, payload }: Frame): RunEvent {
+  if (type === FRAME.stdout) return { kind: "stdout", bytes: payload };
+  if (type === FRAME.stderr) return { kind: "stderr", bytes: payload };
+  if (type === FRAME.fileBytes) return { kind: "file_bytes", bytes: payload };
+  const value = parseJson(new TextDecoder().decode(payload));
+  if (type === FRAME.file) {
+    const file = fileFrame.safeParse(value);
+    if (file.success) return { kind: "file", ...file.data };
+  } else {
+    const status = statusFrame.safeParse(value);
+    if (status.success && status.data.kind === "started") return status.data;
+    if (status.success && status.data.kind === "ended") return { kind: "ended", status: status.data };
+  }
+  throw new RunnerProtocolError({ reason: `a frame of type ${type} is not valid` });
+}
+
+/** What an answer other than the wished-for one means. `limit`: the skill's own concurrency. */
+export async function refusedBy(
+  response: Response,
+  execution: { id: string; skill: string; limit: number },
+): Promise<Error> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    return new Disconnected(messageOf(error));
+  }
+  const { id, skill, limit } = execution;
+  const parsed = refusal.safeParse(parseJson(text));
+  if (!parsed.success) {
+    // What stands between (a proxy, a container that is starting) speaks no protocol.
+    if (response.status >= 500) return new Disconnected(`status ${response.status}`);
+    return new RunnerProtocolError({ reason: `status ${response.status} without a refusal` });
+  }
+  const { code, detail, retry_after_s = 1 } = parsed.data;
+  switch (code) {
+    case "runner_busy":
+      return new RunnerBusy({ retry_after_s });
+    case "runner_draining":
+      return new RunnerDraining({ retry_after_s });
+    case "concurrency_limited":
+      return new ConcurrencyLimited({ skill, limit, retry_after_s });
+    case "execution_conflict":
+      return new ExecutionConflict({ id });
+    // An id that the runner had taken on and knows nothing of now: its disk is gone.
+    case "execution_lost":
+    case "execution_not_found":
+      return new ExecutionLost({ id });
+    case "client_closed_request":
+      return new ClientClosedRequest({});
+    default:
+      return new RunnerProtocolError({ reason: `${code}: ${detail}` });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

@@ -1,0 +1,14 @@
+/** The Worker's entry: HTTP goes to the app, Durable Object classes are re-exported for the runtime. */
+import type { Bindings } from "./env.ts";
+import { createApp } from "./http/app.ts";
+
+export { ExecutionObject } from "./session/execution-object.ts";
+export { LedgerObject } from "./session/ledger-object.ts";
+export { RunnerObject } from "./session/runner-object.ts";
+export { SessionObject } from "./session/session-object.ts";
+
+const app = createApp();
+
+export default {
+  fetch: (request, env, ctx) => app.fetch(request, env, ctx),
+} satisfies ExportedHandler<Bindings>;

@@ -1,0 +1,202 @@
+/**
+ * A model provider for tests and benchmarks: a real HTTP server that speaks Anthropic Messages and OpenAI chat
+ * completions, streamed and whole. Run by itself it echoes: `node test/support/fake-provider.ts --port 9000`.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { parseArgs } from "node:util";
+import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.ts";
+
+/** What to answer one request with. Without any field: an echo of the last user text. */
+export interface FakeTurn {
+  /** A list is streamed as one delta each. */
+  text?: string | string[];
+  /** Thinking (Anthropic, signed) or `reasoning_content` (OpenAI). */
+  reasoning?: string;
+  /** `arguments` as a string go out raw (Anthropic: in a stream only). */
+  tool_calls?: { id?: string; name: string; arguments: object | string }[];
+  /** Refusal field of OpenAI. */
+  refusal?: string;
+  /** The protocol's own word; default by what the turn holds. */
+  stop?: string;
+  usage?: { input?: number; output?: number; cache_read?: number; cache_write?: number };
+  /** Before the first byte. */
+  delay_ms?: number;
+  /** Before each text delta of a stream. */
+  delta_ms?: number;
+  /** Anything but 200 answers with an error document, or with `body`. */
+  status?: number;
+  headers?: Record<string, string>;
+  /** Replaces the whole answer; objects are sent as JSON. */
+  body?: string | object;
+  /** Replaces the bytes of the stream, one write each. */
+  raw_chunks?: (string | Uint8Array)[];
+  /** Breaks the connection in mid-answer: after the text deltas of a stream, after half of a document. */
+  cut?: boolean;
+  /** Never ends: with text after its deltas, else before the first byte. */
+  hang?: boolean;
+}
+
+export interface FakeRequest {
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** Parsed JSON. */
+  body: FakeRequestBody;
+  /** The last user text. */
+  text: string;
+  /** Unix ms of its arrival. */
+  at: number;
+  /** Resolves when the connection or the answer has ended; `true`: the client left before the answer was complete. */
+  left: Promise<boolean>;
+}
+
+export interface FakeRequestBody {
+  model: string;
+  stream?: boolean;
+  messages: { role: string; content?: unknown; [key: string]: unknown }[];
+  tools?: unknown[];
+  [key: string]: unknown;
+}
+
+export type FakeStep = FakeTurn | ((request: FakeRequest) => FakeTurn | Promise<FakeTurn>);
+
+export interface FakeProvider {
+  /** Origin without a path, e.g. `http://127.0.0.1:41234`. */
+  url: string;
+  /** In order of arrival. */
+  requests: FakeRequest[];
+  /** Replaces the script: one step per request, then echo; a function answers every request. */
+  script(steps: FakeStep[] | Exclude<FakeStep, FakeTurn>): void;
+  close(): Promise<void>;
+}
+
+/** Starts a fake provider on loopback; port 0 takes a free one. */
+export async function startFakeProvider(port = 0): Promise<FakeProvider> {
+  const requests: FakeRequest[] = [];
+  let queue: FakeStep[] = [];
+  let always: FakeStep = {};
+
+  const server = createServer(async (incoming, response) => {
+    const answerer = PATHS.get(incoming.url ?? "");
+    const body = parseBody(await readAll(incoming));
+    if (incoming.method !== "POST" || answerer === undefined || body === null) {
+      response
+        .writeHead(404, JSON_TYPE)
+        .end('{"error":{"type":"not_found_error","message":"no such route"}}');
+      return;
+    }
+    const request: FakeRequest = {
+      path: incoming.url ?? "",
+      headers: incoming.headers,
+      body,
+      text: lastUserText(body),
+      at: Date.now(),
+      left: once(response, "close").then(() => !response.writableFinished),
+    };
+    requests.push(request);
+    const step = queue.shift() ?? always;
+    const turn = typeof step === "function" ? await step(request) : step;
+    await respond(response, turn, answerer(turn, request), body.stream === true);
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const actual = typeof address === "object" && address !== null ? address.port : port;
+
+  return {
+    url: `http://127.0.0.1:${actual}`,
+    requests,
+    script(steps) {
+      queue = typeof steps === "function" ? [] : [...steps];
+      always = typeof steps === "function" ? steps : {};
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const PATHS = new Map<string, (turn: FakeTurn, request: FakeRequest) => FakeAnswer>([
+  ["/v1/messages", anthropicAnswer],
+  ["/v1/chat/completions", openAiAnswer],
+  ["/chat/completions", openAiAnswer],
+  ["/v1beta/openai/chat/completions", openAiAnswer],
+  ["/api/v1/chat/completions", openAiAnswer],
+]);
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+async function respond(
+  response: ServerResponse,
+  turn: FakeTurn,
+  answer: FakeAnswer,
+  stream: boolean,
+): Promise<void> {
+  if (turn.delay_ms) await sleep(turn.delay_ms);
+  if (turn.hang && turn.text === undefined && turn.raw_chunks === undefined) return;
+  const status = turn.status ?? 200;
+  const failed = status !== 200;
+  if (turn.body !== undefined || (failed && turn.raw_chunks === undefined) || !(stream || turn.raw_chunks)) {
+    const document = turn.body ?? (failed ? answer.error(status) : answer.whole);
+    const text = typeof document === "string" ? document : JSON.stringify(document);
+    const length = String(Buffer.byteLength(text));
+    response.writeHead(status, { ...JSON_TYPE, "content-length": length, ...turn.headers });
+    if (!turn.cut) response.end(text);
+    else response.write(text.slice(0, text.length / 2), () => response.destroy());
+    return;
+  }
+  response.writeHead(status, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    ...turn.headers,
+  });
+  const events = turn.raw_chunks ?? answer.events.map((event) => event.text);
+  const half = answer.lastDelta === -1 ? Math.floor(events.length / 2) : answer.lastDelta + 1;
+  const sent = turn.cut && turn.raw_chunks === undefined ? events.slice(0, half) : events;
+  for (const [n, chunk] of sent.entries()) {
+    if (turn.delta_ms && answer.events[n]?.delta) await sleep(turn.delta_ms);
+    if (response.destroyed) return;
+    // The last text delta stays the last thing that is heard of a stream that hangs.
+    if (turn.hang && turn.raw_chunks === undefined && n > answer.lastDelta) return;
+    response.write(chunk);
+    if (turn.raw_chunks) await sleep(1);
+  }
+  if (turn.cut) setTimeout(() => response.destroy(), 5);
+  else if (!turn.hang) response.end();
+}
+
+async function readAll(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+function parseBody(text: string): FakeRequestBody | null {
+  try {
+    const body = JSON.parse(text);
+    return Array.isArray(body?.messages) ? body : null;
+  } catch {
+    return null;
+  }
+}
+
+function lastUserText(body: FakeRequestBody): string {
+  const texts = body.messages
+    .filter((message) => message.role === "user")
+    .map(({ content }) => {
+      if (typeof content === "string") return content;
+      const parts = Array.isArray(content) ? content : [];
+      return parts.flatMap((part) => (part?.type === "text" ? [part.text] : [])).join("");
+    });
+  return texts.findLast((text) => text !== "") ?? "";
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { port: { type: "string", default: "9000" } } });
+  const fake = await startFakeProvider(Number(values.port));
+  console.log(`fake provider at ${fake.url} (Anthropic /v1/messages, OpenAI /v1/chat/completions)`);
+}

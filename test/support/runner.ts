@@ -1,0 +1,203 @@
+/** A real runner process for tests: random secret, temporary state, a free port. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import type { ExecutionInput } from "../../src/tool/multipart.ts";
+import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
+import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
+
+const MAIN = new URL("../../container/main.ts", import.meta.url).pathname;
+
+export interface TestRunner extends Runner {
+  url: string;
+  secret: string;
+  /** Holds bundles, journal, scratch; removed by `stop`. */
+  stateDir: string;
+  process: ChildProcess;
+  /** The log so far. */
+  log(): string;
+  /** Ends the process with a signal and waits; answers its exit code. */
+  kill(signal: NodeJS.Signals): Promise<number | null>;
+  /** Ends it for good and removes its state. */
+  stop(): Promise<void>;
+}
+
+export interface RunnerSettings {
+  flags?: string[];
+  env?: Record<string, string>;
+  /** Goes on with the state of an earlier runner. */
+  from?: TestRunner;
+}
+
+/** Starts `container/main.ts` and waits until it listens. */
+export async function startRunner({ flags = [], env = {}, from }: RunnerSettings = {}): Promise<TestRunner> {
+  const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
+  const secret = from?.secret ?? randomBytes(24).toString("hex");
+  const secretFile = join(stateDir, "secret");
+  await writeFile(secretFile, secret);
+  const args = [MAIN, "--port", "0", "--state", stateDir, "--secret-file", secretFile, ...flags];
+  const child = spawn(process.execPath, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
+  let log = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const listening = new Promise<number>((resolve, reject) => {
+    createInterface(child.stdout).once("line", (line) => resolve(JSON.parse(line).port));
+    void exited.then((code) => reject(new Error(`the runner ended with ${code}: ${log}`)));
+  });
+  const url = `http://127.0.0.1:${await listening}`;
+  const kill = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    return exited;
+  };
+  return {
+    url,
+    secret,
+    stateDir,
+    process: child,
+    key: await importTicketKey(secret),
+    fetch: (path, init) => fetch(url + path, { ...init, duplex: "half" }),
+    log: () => log,
+    kill,
+    stop: async () => {
+      child.kill("SIGTERM");
+      child.kill("SIGTERM");
+      await exited;
+      await rm(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Bundle {
+  digest: string;
+  tar: Uint8Array<ArrayBuffer>;
+}
+
+/** Packs files with the system's tar, names sorted; a text that begins with `#!` is executable. */
+export async function bundle(files: Record<string, string>): Promise<Bundle> {
+  const dir = await mkdtemp(join(tmpdir(), "hull-bundle-"));
+  const names = Object.keys(files).sort();
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(dir, name), content, { mode: content.startsWith("#!") ? 0o755 : 0o644 });
+  }
+  const tar = spawn("tar", ["--format=ustar", "-cf", "-", ...names], {
+    cwd: dir,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const chunks: Buffer[] = [];
+  for await (const chunk of tar.stdout) chunks.push(chunk);
+  await rm(dir, { recursive: true });
+  const bytes = new Uint8Array(Buffer.concat(chunks));
+  return { digest: createHash("sha256").update(bytes).digest("hex"), tar: bytes };
+}
+
+/** A spec with the usual values; `argv` and `digest` decide what runs. */
+export function spec(fields: Partial<ExecutionSpec> & Pick<ExecutionSpec, "argv" | "digest">): ExecutionSpec {
+  const id = fields.id ?? randomUUID();
+  return {
+    version: PROTOCOL_VERSION,
+    id,
+    request_id: id,
+    skill: "test",
+    env: {},
+    timeout_ms: 20_000,
+    grace_ms: 300,
+    limits: { max_output_bytes: 104_857_600 },
+    input: { mode: "none" },
+    output: "text",
+    detach: false,
+    ...fields,
+  };
+}
+
+/** Options of a call that is not aborted and has this bundle at hand. */
+export function runOptions(from: Bundle, fields: Partial<RunOptions> = {}): RunOptions {
+  return {
+    pack: async () => from.tar,
+    signal: new AbortController().signal,
+    now: Date.now,
+    background: (work) => void work,
+    ...fields,
+  };
+}
+
+export interface Collected {
+  kinds: string[];
+  stdout: Buffer;
+  stderr: Buffer;
+  files: { filename: string; size: number; sha256: string; bytes: Buffer }[];
+  status: Extract<RunEvent, { kind: "ended" }>["status"];
+}
+
+/** Gathers all events of one execution. */
+export async function collect(events: AsyncIterable<RunEvent>): Promise<Collected> {
+  const kinds: string[] = [];
+  const stdout: Uint8Array[] = [];
+  const stderr: Uint8Array[] = [];
+  const files: { filename: string; size: number; sha256: string; parts: Uint8Array[] }[] = [];
+  for await (const event of events) {
+    kinds.push(event.kind);
+    if (event.kind === "stdout") stdout.push(event.bytes);
+    if (event.kind === "stderr") stderr.push(event.bytes);
+    if (event.kind === "file") files.push({ ...event, parts: [] });
+    if (event.kind === "file_bytes") files.at(-1)?.parts.push(event.bytes);
+    if (event.kind === "ended") {
+      return {
+        kinds,
+        stdout: Buffer.concat(stdout),
+        stderr: Buffer.concat(stderr),
+        files: files.map(({ filename, size, sha256, parts }) => ({
+          filename,
+          size,
+          sha256,
+          bytes: Buffer.concat(parts),
+        })),
+        status: event.status,
+      };
+    }
+  }
+  throw new Error("no `ended` event");
+}
+
+/** Runs one execution to its end. */
+export function run(
+  runner: Runner,
+  from: Bundle,
+  fields: Partial<ExecutionSpec> & Pick<ExecutionSpec, "argv">,
+  body: ExecutionInput = {},
+): Promise<Collected> {
+  const stdin = body.stdin === undefined ? {} : { input: { mode: "stdin" } as const };
+  return collect(
+    runExecution(runner, spec({ digest: from.digest, ...stdin, ...fields }), body, runOptions(from)),
+  );
+}
+
+/** Command lines of the processes of this machine that contain `mark`. */
+export async function processesWith(mark: string): Promise<string[]> {
+  const ps = spawn("ps", ["-eo", "pid=,stat=,args="], { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = (await text(ps.stdout)).split("\n");
+  return lines.filter((line) => line.includes(mark) && !/^\s*\d+\s+Z/.test(line));
+}
+
+/** Polls until `check` holds; fails with the last value after `limitMs`. */
+export async function until<T>(
+  read: () => Promise<T> | T,
+  check: (value: T) => boolean,
+  limitMs = 5000,
+): Promise<T> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const value = await read();
+    if (check(value)) return value;
+    if (Date.now() > end) throw new Error(`still ${JSON.stringify(value)} after ${limitMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

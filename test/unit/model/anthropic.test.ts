@@ -1,0 +1,193 @@
+import { expect, test } from "vitest";
+import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
+import { anthropic } from "../../../src/model/anthropic.ts";
+import { callIdSource } from "../../../src/model/wire.ts";
+
+const TARGET = {
+  provider: "anthropic",
+  model: "claude-x",
+  token_field: "max_tokens",
+  json_mode: false,
+  reasoning_echo: false,
+} as const;
+const TOOL = {
+  name: "look_up",
+  description: "Looks up.",
+  parameters: {
+    type: "object",
+    properties: { q: { type: "string" } },
+    required: ["q"],
+    additionalProperties: false,
+  },
+};
+
+const request = (messages: Message[], more: Partial<ModelRequest> = {}): ModelRequest => ({
+  system: "",
+  messages,
+  tools: [],
+  tool_choice: "auto",
+  max_tokens: 100,
+  json: false,
+  ...more,
+});
+const user = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
+const body = (r: ModelRequest, stream = false) => anthropic.body(r, TARGET, stream);
+const parse = (answer: unknown) => anthropic.parse(answer, TARGET, callIdSource([]));
+
+test("system and tools are top-level; tools off keeps the definitions", () => {
+  const r = request([user("hi")], { system: "Be brief.", tools: [TOOL], tool_choice: "none", json: true });
+  expect(body(r, true)).toEqual({
+    model: "claude-x",
+    max_tokens: 100,
+    system: "Be brief.",
+    messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+    tools: [{ name: "look_up", description: "Looks up.", input_schema: TOOL.parameters }],
+    tool_choice: { type: "none" },
+    stream: true,
+  });
+  expect(body(request([user("hi")]))).toEqual({
+    model: "claude-x",
+    max_tokens: 100,
+    messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+  });
+});
+
+test("a whole tool round goes back: thinking and own blocks unchanged, results in one user message", () => {
+  const redacted: Block = {
+    type: "opaque",
+    provider: "anthropic",
+    value: { type: "redacted_thinking", data: "x" },
+  };
+  const turn: Block[] = [
+    { type: "reasoning", text: "", signature: "sig" },
+    redacted,
+    { type: "reasoning", text: "unsigned, of another provider" },
+    { type: "opaque", provider: "google", value: { call_id: "c", extra_content: {} } },
+    { type: "output_text", text: "  " },
+    { type: "tool_call", id: "toolu_1", name: "look_up", arguments: { q: "x" }, raw: '{"q":"x"}' },
+    { type: "tool_call", id: "functions.bad name:0", name: "bad name", arguments: null, raw: "{cut" },
+  ];
+  const results: Message = {
+    role: "tool",
+    results: [
+      { call_id: "toolu_1", name: "look_up", content: "found", is_error: false },
+      { call_id: "functions.bad name:0", name: "bad name", content: "", is_error: true },
+    ],
+  };
+  const image: Message = {
+    role: "user",
+    content: [{ type: "image", media_type: "image/png", data: "AAAA" }],
+  };
+  const sent = body(
+    request([
+      image,
+      { role: "assistant", content: turn },
+      results,
+      { role: "assistant", content: [] },
+      user(" "),
+    ]),
+  );
+  expect(sent).toMatchObject({
+    messages: [
+      {
+        role: "user",
+        content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } }],
+      },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "", signature: "sig" },
+          { type: "redacted_thinking", data: "x" },
+          { type: "tool_use", id: "toolu_1", name: "look_up", input: { q: "x" } },
+          { type: "tool_use", id: "call_x1", name: "bad_name", input: {} },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "toolu_1", content: "found" },
+          { type: "tool_result", tool_use_id: "call_x1", is_error: true },
+        ],
+      },
+      { role: "user", content: [{ type: "text", text: "(empty message)" }] },
+    ],
+  });
+});
+
+test("an image of a type that Anthropic does not take is refused before the call", () => {
+  const bmp: Message = { role: "user", content: [{ type: "image", media_type: "image/bmp", data: "AA" }] };
+  expect(() => body(request([bmp]))).toThrow(/image\/bmp/);
+});
+
+test("every kind of block has a canonical form", () => {
+  const turn = parse({
+    model: "claude-x-1",
+    content: [
+      { type: "thinking", thinking: "hm", signature: "s" },
+      { type: "redacted_thinking", data: "d" },
+      { type: "text", text: "part A" },
+      { type: "server_tool_use", id: "srv", name: "web_search", input: { query: "q" } },
+      { type: "text", text: " B" },
+      { type: "tool_use", id: "t1", name: "a", input: { x: 1 } },
+      { type: "tool_use", id: "t1", name: "b", input: null },
+      { type: "tool_use", name: "c", input: {} },
+    ],
+    stop_reason: "tool_use",
+    usage: {
+      input_tokens: 3,
+      output_tokens: 4,
+      cache_read_input_tokens: 5,
+      cache_creation_input_tokens: null,
+    },
+  });
+  expect(turn).toEqual({
+    blocks: [
+      { type: "reasoning", text: "hm", signature: "s" },
+      { type: "opaque", provider: "anthropic", value: { type: "redacted_thinking", data: "d" } },
+      { type: "output_text", text: "part A" },
+      {
+        type: "opaque",
+        provider: "anthropic",
+        value: { type: "server_tool_use", id: "srv", name: "web_search", input: { query: "q" } },
+      },
+      { type: "output_text", text: " B" },
+      { type: "tool_call", id: "t1", name: "a", arguments: { x: 1 }, raw: '{"x":1}' },
+      { type: "tool_call", id: "call_1", name: "b", arguments: null, raw: "null" },
+      { type: "tool_call", id: "call_2", name: "c", arguments: {}, raw: "{}" },
+    ],
+    stop_reason: "tool_use",
+    raw_stop_reason: "tool_use",
+    usage: { input_tokens: 3, output_tokens: 4, cache_read_tokens: 5, cache_write_tokens: 0 },
+    provider: "anthropic",
+    model: "claude-x-1",
+  });
+});
+
+test.each([
+  ["end_turn", "end_turn"],
+  ["max_tokens", "max_tokens"],
+  ["model_context_window_exceeded", "max_tokens"],
+  ["stop_sequence", "stop_sequence"],
+  ["pause_turn", "pause"],
+  ["refusal", "refusal"],
+  ["something_new", "other"],
+  [null, "other"],
+])("stop reason %s is %s", (raw, normal) => {
+  const turn = parse({ content: [], stop_reason: raw });
+  expect(turn).toMatchObject({ stop_reason: normal, raw_stop_reason: raw, model: "claude-x" });
+});
+
+test("the last call of a turn that the token limit cut is malformed; earlier ones are not", () => {
+  const call = (id: string) => ({ type: "tool_use", id, name: "a", input: { path: "/" } });
+  const turn = parse({ content: [call("t1"), call("t2")], stop_reason: "max_tokens" });
+  expect(turn.blocks).toMatchObject([{ arguments: { path: "/" } }, { arguments: null }]);
+});
+
+test("an answer of another shape names the place, an error document gives nothing away", () => {
+  expect(() => parse({ content: "text" })).toThrow(/its content is not as documented/);
+  expect(() => parse({ content: [{ type: "text" }] })).toThrow(/its text is not as documented/);
+  expect(() => parse([])).toThrow(/not an answer of this protocol/);
+  expect(() => parse({ type: "error", error: { type: "api_error", message: "inner" } })).toThrow(
+    /^The answer of anthropic cannot be used: it is an error object under a status of success\.$/,
+  );
+});

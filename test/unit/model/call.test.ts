@@ -1,0 +1,287 @@
+/** Attempts, waits, failures and limits of one call against a real server (serving.md §4.5, S88–S96). */
+import { createServer } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { ModelRequest } from "../../../src/engine/messages.ts";
+import { DeadlineExceeded } from "../../../src/errors/run.ts";
+import { type AttemptEntry, type CallOptions, callModel } from "../../../src/model/call.ts";
+import { systemClock } from "../../../src/model/clock.ts";
+import { resolveTarget } from "../../../src/model/providers.ts";
+import type { ProviderName } from "../../../src/skill/manifest.ts";
+import { failureOf } from "../../support/failure.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+
+const TIMEOUT = 5000;
+const REQUEST: ModelRequest = {
+  system: "",
+  messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+  tools: [],
+  tool_choice: "auto",
+  max_tokens: 77,
+  json: false,
+};
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+beforeEach(() => {
+  fake.script([]);
+  fake.requests.length = 0;
+});
+
+function targetAt(url: string, provider: ProviderName = "openai") {
+  const base = `${provider.toUpperCase()}_BASE_URL`;
+  const env = (name: string) =>
+    name === base ? url : name === `${provider.toUpperCase()}_API_KEY` ? "key" : undefined;
+  return resolveTarget({ provider, model: "m" }, env);
+}
+
+const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
+  callModel(REQUEST, targetAt(fake.url, provider), {
+    stream: false,
+    timeout_ms: TIMEOUT,
+    signal: new AbortController().signal,
+    clock: fakeClock(TIMEOUT),
+    fetch,
+    ...options,
+  });
+
+const answerText = (turn: Awaited<ReturnType<typeof call>>) =>
+  turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+
+test.each<[ProviderName, string, string]>([
+  ["anthropic", "/v1/messages", "max_tokens"],
+  ["openai", "/v1/chat/completions", "max_completion_tokens"],
+  ["xai", "/v1/chat/completions", "max_tokens"],
+  ["google", "/v1beta/openai/chat/completions", "max_tokens"],
+  ["deepseek", "/v1/chat/completions", "max_tokens"],
+])(
+  "%s: the call goes to the configured base, streamed and whole (S86, S87)",
+  async (provider, path, field) => {
+    fake.script([{ text: ["a ", "b"] }, { text: ["a ", "b"] }]);
+    const heard: string[] = [];
+    for (const stream of [false, true]) {
+      const turn = await call({ stream, onText: (text) => heard.push(text) }, provider);
+      expect(answerText(turn)).toBe("a b");
+      expect(turn).toMatchObject({ provider, model: "m", usage: { input_tokens: 10, output_tokens: 5 } });
+    }
+    expect(heard).toEqual(["a ", "b"]);
+    for (const request of fake.requests) {
+      expect(request.path).toBe(path);
+      expect(request.headers[provider === "anthropic" ? "x-api-key" : "authorization"]).toMatch(/key$/);
+      expect(request.body).toMatchObject({ model: "m", [field]: 77 });
+      expect(Object.keys(request.body).filter((key) => key.startsWith("max_"))).toEqual([field]);
+    }
+  },
+);
+
+describe("attempts", () => {
+  test.each([408, 409, 429, 500, 502, 503, 504, 529])("%i is tried again, twice (S89)", async (status) => {
+    fake.script([{ status }, { status }, { text: "ok" }]);
+    const clock = fakeClock(TIMEOUT);
+    expect(answerText(await call({ clock }))).toBe("ok");
+    expect(clock.waits).toEqual([250, 500]);
+    fake.script([{ status }, { status }, { status }, { text: "too late" }]);
+    expect((await failureOf(call())).status).toBe(status === 429 ? 429 : 502);
+    expect(fake.requests).toHaveLength(6);
+  });
+
+  test("waits carry a jitter of half their length either way", async () => {
+    for (const [random, waits] of [
+      [0, [125, 250]],
+      [0.999, [374.75, 749.5]],
+    ] as const) {
+      fake.script([{ status: 503 }, { status: 503 }]);
+      const clock = fakeClock(TIMEOUT, () => random);
+      await call({ clock });
+      expect(clock.waits).toEqual(waits);
+    }
+  });
+
+  test("Retry-After replaces the wait, as seconds and as a date (S88)", async () => {
+    const clock = fakeClock(TIMEOUT);
+    const date = new Date(clock.now() + 3000).toUTCString();
+    fake.script([
+      { status: 429, headers: { "retry-after": "2" } },
+      { status: 503, headers: { "retry-after": date } },
+    ]);
+    await call({ clock });
+    expect(clock.waits).toEqual([2000, 1000]);
+  });
+
+  test.each<[string, string, Partial<CallOptions>]>([
+    ["over 30 s", "31", { timeout_ms: 90_000, clock: fakeClock(90_000) }],
+    ["past the timeout", "6", {}],
+    ["past the deadline", "2", { deadline_at: Date.UTC(2026, 0, 1) + 1500 }],
+  ])("Retry-After %s fails at once (S88)", async (_, seconds, options) => {
+    fake.script([{ status: 429, headers: { "retry-after": seconds } }]);
+    const error = await failureOf(call(options));
+    expect(error.data).toMatchObject({ code: "provider_rate_limited", retry_after_s: Number(seconds) });
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test("a refused connection is tried three times; the log hears of each attempt", async () => {
+    const closed = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => closed.once("listening", resolve));
+    const address = closed.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    await new Promise((resolve) => closed.close(resolve));
+    const entries: AttemptEntry[] = [];
+    const options = {
+      stream: false,
+      timeout_ms: TIMEOUT,
+      signal: new AbortController().signal,
+      clock: fakeClock(TIMEOUT),
+      fetch,
+      log: (entry: AttemptEntry) => entries.push(entry),
+    };
+    const error = await failureOf(callModel(REQUEST, targetAt(`http://127.0.0.1:${port}`), options));
+    expect(error.code).toBe("provider_unreachable");
+    expect(error.data.detail).not.toContain(String(port));
+    expect(entries.map((entry) => entry.retry_in_ms)).toEqual([250, 500, null]);
+    expect(entries[0]).toMatchObject({
+      provider: "openai",
+      attempt: 1,
+      cause: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+
+  test("no attempt follows once text has been heard", async () => {
+    fake.script([{ text: ["half "], cut: true }, { text: "whole" }]);
+    const heard: string[] = [];
+    const error = await failureOf(call({ stream: true, onText: (text) => heard.push(text) }));
+    expect(error.code).toBe("provider_bad_response");
+    expect(heard).toEqual(["half "]);
+    expect(fake.requests).toHaveLength(1);
+  });
+});
+
+describe("failures (S92, S94)", () => {
+  const secret = { error: { message: `inner ${"x".repeat(600)}`, type: "bad_thing", code: 7 } };
+  test.each<[number, string, number, object]>([
+    [400, "provider_rejected_request", 502, { provider_status: 400, provider_type: "bad_thing" }],
+    [404, "provider_rejected_request", 502, { provider_status: 404 }],
+    [418, "provider_rejected_request", 502, { provider_status: 418 }],
+    [401, "provider_auth_failed", 502, { provider_status: 401, variable: "OPENAI_API_KEY" }],
+    [402, "provider_auth_failed", 502, { provider_status: 402 }],
+    [403, "provider_auth_failed", 502, { provider_status: 403 }],
+    [429, "provider_rate_limited", 429, {}],
+    [501, "provider_error", 502, { provider_status: 501 }],
+    [529, "provider_error", 502, { provider_status: 529 }],
+    [302, "provider_redirect_refused", 502, { provider_status: 302 }],
+  ])("%i is %s, the provider's words stay inside", async (status, code, own, members) => {
+    const turn = { status, body: secret, headers: { location: `${fake.url}/v1/chat/completions` } };
+    fake.script(() => turn);
+    const entries: AttemptEntry[] = [];
+    const error = await failureOf(call({ log: (entry) => entries.push(entry) }));
+    expect(error.data).toMatchObject({ code, status: own, members: { provider: "openai", ...members } });
+    expect(JSON.stringify(error.data)).not.toContain("inner");
+    if (status === 302) return;
+    expect(error.operator.provider_message).toMatch(/^inner x{494}$/);
+    expect(entries[0]?.provider_message).toBe(error.operator.provider_message);
+    if (status === 429) expect(error.data.retry_after_s).toBe(5);
+  });
+
+  test.each([
+    [
+      "Google's list around the document",
+      [{ error: { message: "m", status: "INVALID_ARGUMENT" } }],
+      "INVALID_ARGUMENT",
+    ],
+    ["a type that is prose", { error: { message: "m", type: "do not show this" } }, undefined],
+    ["text", "plain words", undefined],
+  ])("error document: %s", async (_, body, type) => {
+    fake.script([{ status: 400, body }]);
+    const error = await failureOf(call());
+    expect(error.data.members.provider_type).toBe(type);
+    expect(error.operator.provider_message).toMatch(/^(m|plain words)$/);
+  });
+
+  const bad = [
+    ["cut JSON", { body: '{"choices": [{"mess' }],
+    ["a body cut on the wire", { text: "x".repeat(50), cut: true }],
+    ["an error object under 200", { body: { error: { message: "inner" } } }],
+    ["HTML", { body: "<html>", headers: { "content-type": "text/html" } }],
+    ["another document", { body: { ok: true } }],
+  ] as const;
+  for (const stream of [false, true]) {
+    test.each(bad)(`%s is a bad response and not tried again, stream: ${stream}`, async (_, turn) => {
+      fake.script([turn]);
+      const error = await failureOf(call({ stream }));
+      expect(error.data).toMatchObject({ code: "provider_bad_response", status: 502 });
+      expect(error.data.detail).not.toContain("inner");
+      expect(fake.requests).toHaveLength(1);
+    });
+  }
+
+  test("an answer over 16 MiB is a bad response", async () => {
+    fake.script([{ text: "x".repeat(17 * 1024 * 1024) }]);
+    expect((await failureOf(call())).data.detail).toMatch(/longer than 16777216 bytes/);
+  });
+});
+
+test("a provider that ignores or forces streaming is understood", async () => {
+  const document = { choices: [{ message: { content: "whole" }, finish_reason: "stop" }] };
+  const heard: string[] = [];
+  fake.script([
+    { body: document },
+    { raw_chunks: ['data: {"choices":[{"delta":{"content":"sse"}}]}\n\n', "data: [DONE]\n\n"] },
+  ]);
+  expect(answerText(await call({ stream: true, onText: (text) => heard.push(text) }))).toBe("whole");
+  expect(answerText(await call({ onText: (text) => heard.push(text) }))).toBe("sse");
+  expect(heard).toEqual(["whole"]);
+});
+
+test("UTF-8 cut inside a character on the wire arrives whole", async () => {
+  const data = Buffer.from(
+    'data: {"choices":[{"delta":{"content":"Größe 😀"}}]}\r\n\r\ndata: [DONE]\r\n\r\n',
+  );
+  const raw_chunks = Array.from(data, (byte) => Uint8Array.of(byte));
+  fake.script([{ raw_chunks }]);
+  expect(answerText(await call({ stream: true }))).toBe("Größe 😀");
+});
+
+describe("limits, in real time", () => {
+  test.each([
+    ["before the answer", { hang: true }, false],
+    ["in mid-stream", { text: ["one "], hang: true }, true],
+  ])("a provider silent %s times out once (S90)", async (_, turn, stream) => {
+    fake.script([turn]);
+    const error = await failureOf(call({ stream, timeout_ms: 60, clock: systemClock }));
+    expect(error.data).toMatchObject({ code: "provider_timeout", status: 504, members: { timeout_ms: 60 } });
+    expect(fake.requests).toHaveLength(1);
+    expect(await fake.requests[0]?.left).toBe(true);
+  });
+
+  test.each([
+    ["before the answer", { hang: true }, false],
+    ["in mid-stream", { text: ["one "], hang: true }, true],
+  ])("a client that leaves %s takes the provider's connection along", async (_, turn, stream) => {
+    fake.script([turn, turn]);
+    for (const [reason, code] of [
+      [undefined, "client_closed_request"],
+      [new DeadlineExceeded({ timeout_ms: 1, during: "a model call" }), "deadline_exceeded"],
+    ] as const) {
+      const client = new AbortController();
+      const failing = failureOf(call({ stream, signal: client.signal, onText: () => client.abort(reason) }));
+      if (!stream) setTimeout(() => client.abort(reason), 40);
+      expect((await failing).code).toBe(code);
+      expect(await fake.requests.at(-1)?.left).toBe(true);
+    }
+  });
+
+  test("a client that has left already makes no call", async () => {
+    expect((await failureOf(call({ signal: AbortSignal.abort() }))).code).toBe("client_closed_request");
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("deltas are passed on as they come (S80)", async () => {
+    fake.script([{ text: ["a", "b", "c", "d"], delta_ms: 20 }]);
+    const times: number[] = [];
+    await call({ stream: true, clock: systemClock, onText: () => times.push(Date.now()) });
+    expect(times).toHaveLength(4);
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(40);
+  });
+});

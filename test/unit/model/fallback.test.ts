@@ -1,0 +1,108 @@
+/** S112: further targets for a call whose first one is down. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../../src/model/clock.ts";
+import { callWithFallback, type FallbackOptions } from "../../../src/model/fallback.ts";
+import type { ModelTarget } from "../../../src/skill/manifest.ts";
+import { failureOf } from "../../support/failure.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+
+const TIMEOUT = 5000;
+const PRIMARY: ModelTarget = { provider: "anthropic", model: "first" };
+const SECOND: ModelTarget = { provider: "openai", model: "second" };
+const UNSET: ModelTarget = { provider: "deepseek", model: "unset" };
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+beforeEach(() => {
+  fake.requests.length = 0;
+});
+
+/** Answers by model, the same each time. */
+function answers(byModel: Record<string, FakeTurn>): void {
+  fake.script((request) => byModel[request.body.model] ?? {});
+}
+
+const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<FallbackOptions> = {}) => {
+  const variables: Record<string, string> = {
+    ANTHROPIC_API_KEY: "a",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "o",
+    OPENAI_BASE_URL: fake.url,
+  };
+  const request = {
+    system: "",
+    messages: [{ role: "user" as const, content: [{ type: "text" as const, text: "hi" }] }],
+    tools: [],
+    tool_choice: "auto" as const,
+    max_tokens: 9,
+    json: false,
+  };
+  return callWithFallback(request, primary, fallbacks, {
+    env: (name) => variables[name],
+    stream: true,
+    timeout_ms: TIMEOUT,
+    signal: new AbortController().signal,
+    clock: fakeClock(TIMEOUT),
+    fetch,
+    ...more,
+  });
+};
+const models = () => fake.requests.map((request) => request.body.model);
+
+test("after the last attempt on a primary that is down, the next target answers", async () => {
+  answers({ first: { status: 503 }, second: { text: "from second", usage: { input: 3, output: 4 } } });
+  const heard: string[] = [];
+  const answer = await ask(PRIMARY, [UNSET, SECOND], { onText: (text) => heard.push(text) });
+  expect(answer).toMatchObject({
+    index: 2,
+    target: { provider: "openai", model: "second" },
+    turn: { provider: "openai", usage: { input_tokens: 3, output_tokens: 4 } },
+  });
+  expect(heard).toEqual(["from second"]);
+  expect(models()).toEqual(["first", "first", "first", "second"]);
+});
+
+test("a timeout is followed by the next target, without another attempt on the first", async () => {
+  answers({ first: { hang: true }, second: { text: "ok" } });
+  const answer = await ask(PRIMARY, [SECOND], { timeout_ms: 60, clock: systemClock });
+  expect(answer.index).toBe(1);
+  expect(models()).toEqual(["first", "second"]);
+});
+
+test.each<[string, FakeTurn, string]>([
+  ["a rejected request", { status: 400 }, "provider_rejected_request"],
+  ["a refused key", { status: 401 }, "provider_auth_failed"],
+  ["an answer that broke off after text", { text: ["half "], cut: true }, "provider_bad_response"],
+])("%s is final", async (_, turn, code) => {
+  answers({ first: turn });
+  expect((await failureOf(ask(PRIMARY, [SECOND]))).code).toBe(code);
+  expect(models()).toEqual(["first"]);
+});
+
+test("a timeout after text is final", async () => {
+  answers({ first: { text: ["half "], hang: true } });
+  const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 60, clock: systemClock }));
+  expect(error.code).toBe("provider_timeout");
+  expect(models()).toEqual(["first"]);
+});
+
+test("where every target fails, the error is the primary's", async () => {
+  for (const status of [500, 400]) {
+    answers({ first: { status: 529 }, second: { status } });
+    const error = await failureOf(ask(PRIMARY, [SECOND]));
+    expect(error.data.members).toEqual({ provider: "anthropic", provider_status: 529 });
+  }
+});
+
+test("a primary that is not configured is an error at once", async () => {
+  const error = await failureOf(ask(UNSET, [SECOND]));
+  expect(error.data).toMatchObject({
+    code: "provider_not_configured",
+    members: { variable: "DEEPSEEK_API_KEY" },
+  });
+  expect(models()).toEqual([]);
+});

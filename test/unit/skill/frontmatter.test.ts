@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { parseManifest } from "../../../src/skill/parse.ts";
+
+const parse = (text: string) => parseManifest(text, { folder: "f", file: "f/SKILL.md" });
+const HEAD = "name: a\ndescription: d\n";
+
+describe("splitting", () => {
+  test("a byte order mark and CRLF are accepted, and lines still count", () => {
+    const { manifest, body } = parse(
+      "\uFEFF---\r\nname: a\r\ndescription: d\r\n--- \r\nOne\r\n---\r\nTwo\r\n",
+    );
+    expect(manifest?.name).toBe("a");
+    expect(body).toBe("One\n---\nTwo");
+    expect(parse("\uFEFF---\r\nname: a\r\ndescription: d\r\nmode: x\r\n---\r\n").diagnostics[0]?.line).toBe(
+      4,
+    );
+  });
+
+  test.each([
+    ["", "frontmatter_missing"],
+    ["name: a\n", "frontmatter_missing"],
+    [`---\n${HEAD}`, "frontmatter_unclosed"],
+    ["---\n- a\n---\n", "frontmatter_not_mapping"],
+    ["---\n---\nb", "frontmatter_not_mapping"],
+    [`---\n${HEAD}---\n${"x".repeat(1024 * 1024)}`, "file_too_large"],
+    [`---\n${HEAD}#${"x".repeat(64 * 1024)}\n---\nb`, "frontmatter_too_large"],
+  ])("%#: %.20j", (text, code) => {
+    expect(parse(text).diagnostics.map((d) => d.code)).toEqual([code]);
+  });
+});
+
+describe("YAML", () => {
+  test.each([
+    [`${HEAD}name: b`, "duplicate_key", 4],
+    [`${HEAD}metadata:\n  k: 1\n  k: 2`, "duplicate_key", 6],
+    [`${HEAD}x: y: z`, "frontmatter_yaml", 4],
+    [`${HEAD}x: [`, "frontmatter_yaml", 5],
+    [`${HEAD}x: !tag y`, "frontmatter_yaml", 4],
+    [`${HEAD}x: *nowhere`, "frontmatter_yaml", 4],
+    [`${HEAD}x: &x [*x]`, "frontmatter_yaml", 4],
+    [`${HEAD}__proto__: {polluted: true}`, "frontmatter_yaml", 4],
+    [`${HEAD}metadata: {a: {__proto__: {b: 1}}}`, "frontmatter_yaml", 4],
+    [`${HEAD}? [a]\n: b`, "frontmatter_yaml", 4],
+    [`${HEAD}x: ${"[".repeat(100)}${"]".repeat(100)}`, "frontmatter_yaml", 4],
+    [`${HEAD}x: ${"[".repeat(30_000)}`, "frontmatter_yaml", 4],
+  ])("%#", (yaml, code, line) => {
+    const [found, ...others] = parse(`---\n${yaml}\n---\nb`).diagnostics;
+    expect(found).toMatchObject({ level: "error", code, line });
+    expect(others).toEqual([]);
+  });
+
+  test("anchors may be used, bombs of them may not", () => {
+    const { manifest } = parse(`---\n${HEAD}metadata: {a: &v [1, 2], b: *v}\n---\nb`);
+    expect(manifest?.metadata).toEqual({ a: [1, 2], b: [1, 2] });
+    const levels = Array.from(
+      { length: 9 },
+      (_, i) =>
+        `k${i}: &k${i} [${Array(10)
+          .fill(i === 0 ? "x" : `*k${i - 1}`)
+          .join(", ")}]`,
+    );
+    expect(parse(`---\n${HEAD}${levels.join("\n")}\n---\nb`).diagnostics[0]).toMatchObject({
+      code: "frontmatter_yaml",
+      message: expect.stringContaining("expands"),
+    });
+  });
+
+  test("scalars follow the core schema of YAML 1.2", () => {
+    const { manifest } = parse(`---\n${HEAD}metadata: {a: yes, b: 0o17, c: 1e3, d: ~, e: 012}\n---\nb`);
+    expect(manifest?.metadata).toEqual({ a: "yes", b: 15, c: 1000, d: null, e: 12 });
+  });
+});

@@ -1,0 +1,284 @@
+import { describe, expect, test } from "vitest";
+import type { Diagnostic, Manifest } from "../../../src/skill/manifest.ts";
+import { type ParsedSkill, parseManifest } from "../../../src/skill/parse.ts";
+
+const FILES = ["SKILL.md", "main.sh", "main.py", "page.html", "logo.png", "a b.py", "lib/tool.py"];
+const files = new Map(FILES.map((path) => [path, new Uint8Array(0)]));
+files.set("schema.json", new TextEncoder().encode('{"type":"object"}'));
+files.set("list.json", new TextEncoder().encode("[1]"));
+
+/** `fields` begins on line 4 of the file, after name and description. */
+function parse(fields: string, body = "Body."): ParsedSkill {
+  const text = `---\nname: My Skill\ndescription: Does things.\n${fields}\n---\n${body}\n`;
+  return parseManifest(text, { folder: "my-skill", file: "my-skill/SKILL.md", files });
+}
+
+function manifestOf(fields: string): Manifest {
+  const parsed = parse(fields);
+  if (parsed.manifest === null) expect(parsed.diagnostics).toEqual([]);
+  return parsed.manifest ?? expect.fail("no manifest");
+}
+
+const brief = (d: Diagnostic) => `${d.level} ${d.code} ${d.line ?? "-"} ${d.field ?? "-"}`;
+const TOOL = "tools:\n  - name: t\n    description: d\n    command: [python3, main.py]\n";
+
+/** Fields, and the diagnostics expected: `level code line field`. */
+const TABLE: [string, string[]][] = [
+  // S9, S14–S17: modes
+  ["run: ./main.sh\ntimout_ms: 5", ["warning unknown_field 5 timout_ms"]],
+  ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
+  ["mode: LLM\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
+  [`run: ./main.sh\n${TOOL}`, ["error conflicting_modes 5 tools"]],
+  ["run: ./main.sh\nserve: page.html", ["error conflicting_modes 5 serve"]],
+  ["mode: script\nrun: ./main.sh\nserve: page.html", ["error conflicting_modes 6 serve"]],
+  ["run: ./main.sh\nproxy: https://a.example/", ["error conflicting_modes 5 proxy"]],
+  ["proxy: https://a.example/\nproxy_url: https://b.example/", ["error conflicting_modes 5 proxy_url"]],
+  ["mode: llm\nrun: ./main.sh", ["error mode_mismatch 5 run"]],
+  ["mode: script", ["error mode_key_missing 4 mode"]],
+  ["mode: static-file", ["error mode_key_missing 4 mode"]],
+  ["mode:", ["error value_not_allowed 4 mode"]],
+  ["run: ./main.sh\nheaders: {x-a: b}", ["error field_of_other_mode 5 headers"]],
+  ["run: ./main.sh\nmax_tokens: 5", ["warning field_of_other_mode 5 max_tokens"]],
+  // S18: integers
+  ['timeout_ms: "5000"', ["warning integer_as_text 4 timeout_ms"]],
+  ['timeout_ms: "5s"', ["error not_an_integer_in_range 4 timeout_ms"]],
+  ["timeout_ms: 0", ["error not_an_integer_in_range 4 timeout_ms"]],
+  ["timeout_ms: 2147483648", ["error not_an_integer_in_range 4 timeout_ms"]],
+  ["max_tokens: 1.5", ["error not_an_integer_in_range 4 max_tokens"]],
+  ["max_tool_output_bytes: 1023", ["error not_an_integer_in_range 4 max_tool_output_bytes"]],
+  // S19: providers and models
+  ["provider: mistral", ["error value_not_allowed 4 provider"]],
+  ["provider: 42", ["error value_not_allowed 4 provider"]],
+  ["model: 4", ["error wrong_type 4 model"]],
+  ['model: ""', ["error wrong_type 4 model"]],
+  ["provider: huggingface", ["error model_missing 4 provider"]],
+  [
+    "fallback: [openai/gpt-4o, mistral/x, openai]",
+    ["error list_member 4 fallback[1]", "error list_member 4 fallback[2]"],
+  ],
+  // S20 and the tool table
+  [
+    `${TOOL}  - name: t\n    description: d\n    command: [python3, main.py]`,
+    ["error duplicate_tool 8 tools[1].name"],
+  ],
+  [
+    "tools:\n  - name: a b!\n    description: d\n    command: [python3, main.py]",
+    ["error tool_name 5 tools[0].name"],
+  ],
+  [
+    "tools:\n  - name: t",
+    ["error description_missing 5 tools[0].description", "error command_missing 5 tools[0].command"],
+  ],
+  [
+    `${TOOL}    parameters:\n      - name: n\n        type: int\n      - name: m\n        type: integer\n        enum: [1, x]\n      - name: n`,
+    [
+      "error value_not_allowed 10 tools[0].parameters[0].type",
+      "error enum_member_type 13 tools[0].parameters[1].enum[1]",
+      "error duplicate_parameter 14 tools[0].parameters[2].name",
+    ],
+  ],
+  [
+    `${TOOL}    parameters:\n      - name: n\n        enum: [ok, -x]`,
+    ["error enum_member_dash 10 tools[0].parameters[0].enum[1]"],
+  ],
+  [`${TOOL}    parameters:\n      - name: n\n        type: number\n        enum: [-1, 2]`, []],
+  [
+    `${TOOL}    parameters:\n      - name: n\n        required: "false"`,
+    ["warning boolean_as_text 10 tools[0].parameters[0].required"],
+  ],
+  [
+    `${TOOL}    parameters:\n      - name: n\n        items: string`,
+    ["warning items_without_array 10 tools[0].parameters[0].items"],
+  ],
+  // S22: proxies
+  ["proxy: http://", ["error proxy_url 4 proxy"]],
+  ["proxy: ftp://a.example/", ["error proxy_url 4 proxy"]],
+  ["proxy: https://u:p@a.example/", ["error proxy_url 4 proxy"]],
+  // biome's rule about placeholders is off for YAML held in ordinary strings
+  [`proxy: https://$${"{HOST}"}/`, ["error proxy_url 4 proxy"]],
+  [`proxy: https://a.example/$${"{a-b}"}`, ["error proxy_url 4 proxy"]],
+  [`proxy: https://a.example/?k=$${"{HULL_X}"}`, ["warning placeholder_reserved 4 proxy"]],
+  ["proxy: https://a.example/\nproxy_method: FOO", ["error value_not_allowed 5 proxy_method"]],
+  [
+    "proxy: https://a.example/\nheaders:\n  Host: x\n  a b: y\n  n: 5",
+    ["error header_name 6 headers.Host", "error header_name 7 headers.a b", "error wrong_type 8 headers.n"],
+  ],
+  [
+    "proxy: https://a.example/\nforward_headers: [x-a, connection]",
+    ["error list_member 5 forward_headers[1]"],
+  ],
+  // S23: files; S7: paths that leave the folder
+  ["serve: absent.html", ["error file_missing 4 serve"]],
+  ["serve: ../x", ["error path_outside 4 serve"]],
+  ["serve: /etc/passwd", ["error path_outside 4 serve"]],
+  ["run: ./absent.sh", ["error file_missing 4 run"]],
+  ["run: [../up.sh]", ["error path_outside 4 run"]],
+  ["run: [python3, absent.py]", ["error file_missing 4 run"]],
+  ["run: [python3, -u, lib/../../x.py]", ["error path_outside 4 run"]],
+  ["run: [python3, -m, absent.py]", []],
+  ["run: main.sh", ["error program_not_local 4 run"]],
+  [
+    "tools:\n  - name: t\n    description: d\n    command: ./absent",
+    ["error file_missing 7 tools[0].command"],
+  ],
+  // S24: argument vectors
+  [`run: "python3 'a b.py'"`, ["error command_needs_list 4 run"]],
+  ["run: cat | wc", ["error command_needs_list 4 run"]],
+  ["run: []", ["error command_empty 4 run"]],
+  ["run: [sleep, 5]", ["error wrong_type 4 run[1]"]],
+  ["run: python3 main.py", []],
+  ["run: [python3, a b.py]", []],
+  // environment
+  [
+    "tool_env: [A, OPENAI_API_KEY, HULL_X, 1x]",
+    [
+      "error list_member 4 tool_env[2]",
+      "error list_member 4 tool_env[3]",
+      "warning provider_key_withheld 4 tool_env[1]",
+    ],
+  ],
+  // input, output, method, route
+  ["input: json", ["error value_not_allowed 4 input"]],
+  ["input_mime: [image/png, png]", ["error media_type 4 input_mime[1]"]],
+  ["output: file", ["error output_file_llm 4 output"]],
+  ["output_mime: image/png", ["error output_file_llm 4 output_mime"]],
+  ["method: TRACE", ["error value_not_allowed 4 method"]],
+  ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
+  ["input_schema: list.json", ["error schema_file 4 input_schema"]],
+  ["route: /healthz", ["error reserved_route 4 route"]],
+  ["route: /v1/x", ["error reserved_route 4 route"]],
+  ["route: /skills/other/card", ["error reserved_route 4 route"]],
+  ["route: /a//b", ["error route_form 4 route"]],
+  ["route: /a%20b", ["error route_form 4 route"]],
+  ["route: /a/../b", ["error route_form 4 route"]],
+  ["route: /a?b", ["error route_form 4 route"]],
+  ["metadata: x", ["error wrong_type 4 metadata"]],
+];
+
+describe("rules of serving.md §2", () => {
+  test.each(TABLE)("%s", (fields, expected) => {
+    const { diagnostics, manifest } = parse(fields);
+    expect(diagnostics.map(brief)).toEqual(expected);
+    expect(manifest === null).toBe(expected.some((line) => line.startsWith("error")));
+  });
+
+  test("messages say what is accepted and what to do", () => {
+    const [mode] = parse("mode: lmm").diagnostics;
+    expect(mode).toMatchObject({ column: 7, value: '"lmm"', hint: "Did you mean llm?" });
+    for (const name of ["script", "static-file", "proxy", "llm"]) expect(mode?.message).toContain(name);
+    const [provider] = parse("provider: mistral").diagnostics;
+    for (const name of ["anthropic", "openai", "xai", "google", "deepseek"])
+      expect(provider?.message).toContain(name);
+    expect(parse("run: ./main.sh\ntimout_ms: 5").diagnostics[0]?.hint).toContain("timeout_ms");
+    expect(parse("run: x\nserve: y").diagnostics[0]?.message).toMatch(/run and serve/);
+    expect(parse(`run: "a 'b'"`).diagnostics[0]?.hint).toMatch(/list form/);
+    expect(parse("route: /healthz").diagnostics[0]?.message).toContain("/healthz");
+  });
+});
+
+describe("normalisation", () => {
+  test("defaults of an llm skill", () => {
+    expect(manifestOf("mode: llm")).toEqual({
+      name: "My Skill",
+      slug: "my-skill",
+      description: "Does things.",
+      mode: "llm",
+      route: "/skills/my-skill",
+      method: "POST",
+      input: "text",
+      input_mime: [],
+      output: "text",
+      timeout_ms: 60000,
+      idle_timeout_ms: 60000,
+      deadline_ms: 300000,
+      tool_env: [],
+      llm: {
+        target: { provider: "anthropic", model: null },
+        fallback: [],
+        tools: [],
+        max_tokens: 4096,
+        max_tool_rounds: 10,
+        max_tool_output_bytes: 65536,
+      },
+      extra: {},
+    });
+  });
+
+  const CASES: [string, Partial<Manifest>][] = [
+    ["run: ./main.sh", { mode: "script", run: ["./main.sh"] }],
+    ["run: python3 -u  main.py", { run: ["python3", "-u", "main.py"] }],
+    [
+      "serve: ./page.html",
+      { mode: "static-file", serve: "page.html", method: "GET", input: "none", output: "text" },
+    ],
+    ["serve: logo.png", { output: "file" }],
+    ["run: ./main.sh\nmethod: post\nroute: weather/now/", { method: "POST", route: "/weather/now" }],
+    [
+      "run: ./main.sh\ninput_mime: image/PNG\noutput_mime: application/pdf",
+      { input: "file", input_mime: ["image/png"], output: "file" },
+    ],
+    ["run: ./main.sh\ninput_mime: [text/*, application/json]", { input: "text" }],
+    ['timeout_ms: "5000"', { timeout_ms: 5000 }],
+    ["timeout_ms: 400000", { deadline_ms: 400000 }],
+    ["input_schema: schema.json", { input_schema: { type: "object" } }],
+    ["allowed-tools: Bash(git add:*), Read", { allowed_tools: ["Bash(git add:*)", "Read"] }],
+    ["licence: MIT\ncolour: {deep: [1, .inf]}", { extra: { licence: "MIT", colour: { deep: [1, ".inf"] } } }],
+    ["tool_env: [A, OPENAI_API_KEY, A]", { tool_env: ["A"] }],
+    [
+      "proxy: https://a.example/x\nproxy_method: get\nheaders: {X-Key: v}\nreturn_headers: [X-Rate]",
+      {
+        mode: "proxy",
+        proxy: {
+          url: "https://a.example/x",
+          method: "GET",
+          headers: { "x-key": "v" },
+          forward_headers: [],
+          return_headers: ["x-rate"],
+        },
+      },
+    ],
+  ];
+  test.each(CASES)("%s", (fields, expected) => {
+    expect(manifestOf(fields)).toMatchObject(expected);
+  });
+
+  test("models, fallback and parameters", () => {
+    const { llm } = manifestOf(
+      `provider: openrouter\nmodel: a/b\nfallback: [huggingface/org/model]\n${TOOL}    parameters:\n      - name: u\n      - {name: l, type: array, required: false, items: integer}\n      - {name: k, type: array}`,
+    );
+    expect(llm?.target).toEqual({ provider: "openrouter", model: "a/b" });
+    expect(llm?.fallback).toEqual([{ provider: "huggingface", model: "org/model" }]);
+    expect(llm?.tools[0]?.parameters).toEqual([
+      { name: "u", description: "", required: true, type: "string" },
+      { name: "l", description: "", required: false, type: "array", items: "integer" },
+      { name: "k", description: "", required: true, type: "array", items: "string" },
+    ]);
+  });
+
+  test("control characters leave text fields", () => {
+    const text = '---\nname: "a\\u0007b\\u0085 c"\ndescription: "x\\ny\\u0000"\n---\nBody';
+    const { manifest } = parseManifest(text, { folder: "f", file: "SKILL.md" });
+    expect(manifest).toMatchObject({ name: "ab c", slug: "ab-c", description: "x\ny" });
+  });
+});
+
+describe("name, description, body, slug", () => {
+  const source = (folder: string) => ({ folder, file: `${folder}/SKILL.md` });
+  test.each([
+    ["description: d", ["error name_missing 1 name"]],
+    ["name: 5\ndescription: d", ["error wrong_type 2 name"]],
+    ['name: "  "\ndescription: true', ["error name_empty 2 name", "error wrong_type 3 description"]],
+  ])("%s", (fields, expected) => {
+    expect(parseManifest(`---\n${fields}\n---\nb`, source("f")).diagnostics.map(brief)).toEqual(expected);
+  });
+
+  test("an llm skill needs a body", () => {
+    expect(parse("mode: llm", " \n").diagnostics.map(brief)).toEqual(["error body_empty 1 -"]);
+  });
+
+  test("a name without ASCII takes the folder's slug, and needs one", () => {
+    const text = "---\nname: 天気\ndescription: d\n---\nb";
+    expect(parseManifest(text, source("Weather Now")).manifest?.slug).toBe("weather-now");
+    expect(parseManifest(text, source("天気")).diagnostics.map(brief)).toEqual(["error slug_empty 2 name"]);
+  });
+});

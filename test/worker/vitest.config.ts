@@ -1,0 +1,8 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+/** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
+export default defineConfig({
+  plugins: [cloudflareTest({ wrangler: { configPath: "../../wrangler.toml" } })],
+  test: { name: "worker", include: ["**/*.test.ts"] },
+});
