@@ -13,7 +13,7 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import { DeltaText } from "./delta.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
-import type { RunHandle, RunOutput } from "./run.ts";
+import type { RunHandle, RunOutput } from "./run-handle.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 

@@ -9,7 +9,7 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import { DeltaText } from "./delta.ts";
 import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
-import type { RunHandle, RunOutput } from "./run.ts";
+import type { RunHandle, RunOutput } from "./run-handle.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
 
 /** What one process left behind. */

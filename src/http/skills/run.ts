@@ -9,34 +9,11 @@ import { readSkill } from "../../registry/published.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { logError, problemOf } from "../problem.ts";
-import { EventStream, type RunEvent, wantsEvents } from "../sse.ts";
+import { EventStream, wantsEvents } from "../sse.ts";
 import { type InputState, type RunInput, readInput } from "./input.ts";
+import type { RunHandle, RunOutput } from "./run-handle.ts";
 import { runLlm } from "./run-llm.ts";
 import { runScript } from "./run-script.ts";
-
-/** What a mode gets to run with. */
-export interface RunHandle {
-  /** `ex_…`: names the run in headers, events and the runner. */
-  id: string;
-  context: RequestContext;
-  record: SkillRecord;
-  input: RunInput;
-  /** Aborted when the client goes away. */
-  signal: AbortSignal;
-  /** Whether anyone watches events; text need not be passed on otherwise. */
-  streaming: boolean;
-  /** Called once, when nothing but the run itself can fail any more: from then on failures are events. */
-  started(): void;
-  emit(event: RunEvent): Promise<void>;
-}
-
-/** A run's answer. */
-export interface RunOutput {
-  body: Uint8Array | ReadableStream<Uint8Array> | string;
-  headers: Record<string, string>;
-  /** Members of the `done` event beside `ok` and `duration_ms`. */
-  done: Record<string, unknown>;
-}
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {

@@ -1,0 +1,261 @@
+/** Tickets, bundles, ids (serving.md §6.1). */
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { encodeMultipart } from "../../src/tool/multipart.ts";
+import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
+import { bundle, collect, run, runOptions, spec, startRunner, type TestRunner } from "../support/runner.ts";
+
+let runner: TestRunner;
+beforeAll(async () => {
+  runner = await startRunner({ flags: ["--bundle-bytes", "5000"] });
+});
+afterAll(() => runner.stop());
+
+interface Answer {
+  status: number;
+  code: string | undefined;
+}
+
+async function post(value: ExecutionSpec, ticket: string, specText = JSON.stringify(value)): Promise<Answer> {
+  const { contentType, body } = encodeMultipart(specText, {}, Promise.resolve());
+  const headers = { "content-type": contentType, authorization: `Bearer ${ticket}` };
+  return answerOf(await runner.fetch("/v1/executions", { method: "POST", headers, body }));
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const json = response.headers.get("content-type") === "application/json";
+  return { status: response.status, code: json ? JSON.parse(text).code : undefined };
+}
+
+async function put(digest: string, body: Uint8Array<ArrayBuffer>): Promise<Answer> {
+  const ticket = await signTicket(runner.key, `bundle:${digest}`, "", Date.now());
+  const headers = { authorization: `Bearer ${ticket}` };
+  return answerOf(await runner.fetch(`/v1/bundles/${digest}`, { method: "PUT", headers, body }));
+}
+
+describe("tickets", () => {
+  const value = spec({ digest: "0".repeat(64), argv: ["true"] });
+  const text = JSON.stringify(value);
+  const subject: TicketSubject = `execution:${value.id}`;
+  const cases: [string, () => Promise<string>][] = [
+    ["no signature", async () => "abc"],
+    [
+      "another secret's signature",
+      async () => `${(await signTicket(runner.key, subject, text, Date.now())).slice(0, -4)}AAAA`,
+    ],
+    ["an expired one", () => signTicket(runner.key, subject, text, Date.now() - 61_000)],
+    ["one for another spec", () => signTicket(runner.key, subject, `${text} `, Date.now())],
+    ["one for another id", () => signTicket(runner.key, "execution:other", text, Date.now())],
+  ];
+  test.each(cases)("%s is 401", async (_, ticket) => {
+    expect(await post(value, await ticket())).toEqual({ status: 401, code: "unauthenticated" });
+  });
+  test("the right one gets as far as the missing bundle", async () => {
+    const good = await signTicket(runner.key, subject, text, Date.now());
+    expect(await post(value, good)).toEqual({ status: 424, code: "bundle_missing" });
+  });
+  test.each([
+    "GET /v1/executions/x",
+    "DELETE /v1/executions/x",
+    "DELETE /v1/requests/x",
+    `PUT /v1/bundles/${"0".repeat(64)}`,
+  ])("%s needs one", async (line) => {
+    const [method, path = ""] = line.split(" ");
+    const response = await fetch(runner.url + path, { method: method ?? "" });
+    expect(await answerOf(response)).toEqual({ status: 401, code: "unauthenticated" });
+  });
+  test("a spec that is not valid names the field and no value", async () => {
+    const bad = JSON.stringify({ ...value, env: { "BAD-NAME": "canary" }, timeout_ms: 0 });
+    const { contentType, body } = encodeMultipart(bad, {}, Promise.resolve());
+    const headers = { "content-type": contentType, authorization: "Bearer x.y" };
+    const response = await runner.fetch("/v1/executions", { method: "POST", headers, body });
+    const answered = await response.text();
+    expect(response.status).toBe(400);
+    expect(answered).toContain("timeout_ms");
+    expect(answered).not.toContain("canary");
+  });
+});
+
+describe("bundles", () => {
+  test("one that is missing is sent once; the connection stays usable", async () => {
+    const files = await bundle({ "x.sh": "#!/bin/sh\ncat; pwd; ls -l\n" });
+    let packs = 0;
+    const options = runOptions(files, {
+      pack: async () => {
+        packs += 1;
+        return files.tar;
+      },
+    });
+    // Streamed input: sent only when the runner has said yes, so the missing bundle does not cost it.
+    const stdin = new Blob(["streamed "]).stream();
+    const first = spec({ digest: files.digest, argv: ["./x.sh"], input: { mode: "stdin" } });
+    const { stdout } = await collect(runExecution(runner, first, { stdin }, options));
+    expect(stdout.toString()).toMatch(/^streamed /);
+    expect(stdout.toString()).toContain("-r-xr-xr-x");
+    await collect(runExecution(runner, spec({ digest: files.digest, argv: ["./x.sh"] }), {}, options));
+    expect(packs).toBe(1);
+  });
+
+  test("an early no to a long body does not break the client", async () => {
+    const value = spec({ digest: "1".repeat(64), argv: ["cat"], input: { mode: "stdin" } });
+    const text = JSON.stringify(value);
+    const ticket = await signTicket(runner.key, `execution:${value.id}`, text, Date.now());
+    const stdin = new Uint8Array(20_000_000);
+    for (let round = 0; round < 3; round += 1) {
+      const { contentType, body } = encodeMultipart(text, { stdin }, Promise.resolve());
+      const headers = { "content-type": contentType, authorization: `Bearer ${ticket}` };
+      const response = await runner.fetch("/v1/executions", { method: "POST", headers, body });
+      expect(await answerOf(response)).toEqual({ status: 424, code: "bundle_missing" });
+    }
+    expect((await fetch(`${runner.url}/healthz`)).status).toBe(200);
+  });
+
+  test("the same bundle several times at once is unpacked once", async () => {
+    const files = await bundle({ "y.sh": "#!/bin/sh\necho y\n" });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => put(files.digest, files.tar)));
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204, 204]);
+    const unpacked = runner
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("bundle_unpacked") && line.includes(files.digest));
+    expect(unpacked.length).toBeLessThanOrEqual(1);
+  });
+
+  test("the least recently used go when there are too many bytes", async () => {
+    const bundles = await Promise.all([1, 2, 3].map((n) => bundle({ "data.txt": String(n).repeat(2400) })));
+    for (const { digest, tar } of bundles) expect((await put(digest, tar)).status).toBe(204);
+    const kept = await readdir(join(runner.stateDir, "bundles"));
+    expect(bundles.map(({ digest }) => kept.includes(digest))).toEqual([false, true, true]);
+  });
+
+  test.each([
+    ["a link", { type: "2", link: "/etc/passwd" }],
+    ["a hard link", { type: "1", link: "x" }],
+    ["a device", { type: "3" }],
+    ["a path that leaves", { path: "../evil" }],
+    ["a path that leaves further in", { path: "a/../../evil" }],
+    ["an absolute path", { path: "/tmp/evil" }],
+    ["a wrong checksum", { checksum: 1 }],
+    ["a size beyond the end", { size: 100_000 }],
+    ["no end", { cut: true }],
+    ["the same file twice", { twice: true }],
+  ])("a tar with %s is refused and leaves nothing", async (_, hostile) => {
+    const tar = hostileTar(hostile);
+    const digest = createHash("sha256").update(tar).digest("hex");
+    expect(await put(digest, tar)).toEqual({ status: 422, code: "bundle_invalid" });
+    const left = await readdir(join(runner.stateDir, "bundles"));
+    expect(left.filter((name) => name.startsWith(".") || name.startsWith(digest))).toEqual([]);
+    await expect(stat(join(runner.stateDir, "bundles", "evil"))).rejects.toThrow();
+  });
+
+  test("a tar under another digest is refused", async () => {
+    const { tar } = await bundle({ a: "a" });
+    expect(await put("2".repeat(64), tar)).toEqual({ status: 422, code: "bundle_invalid" });
+  });
+});
+
+describe("ids", () => {
+  test("the same id and spec attaches, live and after the end; another spec is a conflict", async () => {
+    const files = await bundle({ "z.sh": "#!/bin/sh\n" });
+    const value = spec({ digest: files.digest, argv: ["sh", "-c", "echo $$; sleep 0.5; echo end"] });
+    const again = () => collect(runExecution(runner, value, {}, runOptions(files)));
+    await run(runner, files, { argv: ["true"] });
+    const [first, second] = await Promise.all([again(), again()]);
+    const third = await again();
+    expect(second.stdout).toEqual(first.stdout);
+    expect(third.stdout).toEqual(first.stdout);
+    expect(third.status).toEqual(first.status);
+    await expect(run(runner, files, { id: value.id, argv: ["true"] })).rejects.toMatchObject({
+      code: "execution_conflict",
+    });
+  });
+});
+
+test("without a secret file the secret is delivered once", async () => {
+  const stateDir = await mkdtemp(join(tmpdir(), "hull-runner-"));
+  const main = new URL("../../container/main.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, [main, "--state", stateDir, "--exit-with-parent"], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const port = await new Promise<number>((resolve) =>
+    createInterface(child.stdout).once("line", (line) => resolve(JSON.parse(line).port)),
+  );
+  const url = `http://127.0.0.1:${port}`;
+  const deliver = async (body: string) => (await fetch(`${url}/v1/secret`, { method: "PUT", body })).status;
+  expect((await fetch(`${url}/readyz`)).status).toBe(401);
+  const secret = randomUUID();
+  expect([
+    await deliver("short"),
+    await deliver(secret),
+    await deliver(secret),
+    await deliver(randomUUID()),
+  ]).toEqual([400, 204, 204, 409]);
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.stdin.end();
+  expect(await exited).toBe(0);
+  await rm(stateDir, { recursive: true });
+});
+
+test("with a secret file the secret's route does not exist; an unknown route is 404; metrics are text", async () => {
+  const secret = await fetch(`${runner.url}/v1/secret`, { method: "PUT", body: "x".repeat(40) });
+  expect(await answerOf(secret)).toEqual({ status: 404, code: "not_found" });
+  expect((await fetch(`${runner.url}/nope`)).status).toBe(404);
+  expect(await (await fetch(`${runner.url}/metrics`)).text()).toMatch(/^hull_runner_running 0$/m);
+  expect(await readFile(join(runner.stateDir, "secret"), "utf8")).toBe(runner.secret);
+  expect(runner.log()).not.toContain(runner.secret);
+});
+
+test("a client that breaks off inside its body does not leave a process that took the part for the whole", async () => {
+  const files = await bundle({ "in.sh": "#!/bin/sh\ncat > /dev/null && echo complete > $TMPDIR/../done\n" });
+  await run(runner, files, { argv: ["true"] });
+  const value = spec({ digest: files.digest, argv: ["./in.sh"], input: { mode: "stdin" } });
+  const text = JSON.stringify(value);
+  const ticket = await signTicket(runner.key, `execution:${value.id}`, text, Date.now());
+  const body = `--b\r\nContent-Disposition: form-data; name="spec"\r\n\r\n${text}\r\n--b\r\nContent-Disposition: form-data; name="stdin"; filename="stdin"\r\n\r\npartial`;
+  const socket = connect(Number(new URL(runner.url).port), "127.0.0.1");
+  socket.write(
+    `POST /v1/executions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ticket}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000\r\n\r\n${body}`,
+  );
+  await new Promise((resolve) => socket.once("data", resolve));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+  const replay = await collect(runExecution(runner, value, {}, runOptions(files)));
+  expect(replay.status.cause).toBe("cancelled");
+  expect(await readdir(join(runner.stateDir, "scratch"))).not.toContain("done");
+});
+
+/** A tar of one entry that is not as it should be. */
+function hostileTar(entry: {
+  path?: string;
+  type?: string;
+  link?: string;
+  size?: number;
+  checksum?: number;
+  cut?: boolean;
+  twice?: boolean;
+}): Uint8Array<ArrayBuffer> {
+  const header = Buffer.alloc(512);
+  header.write(entry.path ?? "evil", 0);
+  header.write("0000755\0", 100);
+  header.write("0000000\0", 108);
+  header.write("0000000\0", 116);
+  header.write(`${(entry.size ?? 0).toString(8).padStart(11, "0")}\0`, 124);
+  header.write("00000000000\0", 136);
+  header.write(" ".repeat(8), 148);
+  header.write(entry.type ?? "0", 156);
+  header.write(entry.link ?? "", 157);
+  header.write("ustar\x0000", 257);
+  const sum = header.reduce((total, byte) => total + byte, entry.checksum ?? 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  const end = Buffer.alloc(entry.cut === true ? 0 : 1024);
+  return new Uint8Array(Buffer.concat(entry.twice === true ? [header, header, end] : [header, end]));
+}
