@@ -1,11 +1,11 @@
 /** Which file a command starts (serving.md §6.2). */
 import { execFile } from "node:child_process";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
-import { isAbsolute, join, resolve, sep } from "node:path";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Environment } from "./environment.ts";
 
 export interface Command {
-  /** Absolute path. */
+  /** Absolute path, or one that begins with `./` and is in the bundle, which is the process's cwd. */
   file: string;
   /** What the process sees as its own name. */
   argv0: string;
@@ -32,11 +32,11 @@ export class Commands {
     if (isAbsolute(argv0)) return isFile(argv0) ? { file: argv0, argv0 } : null;
     if (argv0.includes("/") || argv0.startsWith(".")) {
       const file = resolve(bundleDir, argv0);
-      return file.startsWith(bundleDir + sep) && isFile(file) ? { file, argv0 } : null;
+      if (!file.startsWith(bundleDir + sep) || !isFile(file)) return null;
+      return { file: `./${relative(bundleDir, file)}`, argv0 };
     }
     if (argv0 === "") return null;
-    const local = join(bundleDir, argv0);
-    if (isExecutable(local)) return { file: local, argv0 };
+    if (isExecutable(join(bundleDir, argv0))) return { file: `./${argv0}`, argv0 };
     const known = this.#onPath.get(argv0);
     if (known !== undefined) return known;
     const found = this.#search(argv0);

@@ -1,6 +1,6 @@
 /** The life of one execution: queued, receiving its input, running, ended. */
 import type { ServerResponse } from "node:http";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import {
   type EndedStatus,
   type ExecutionSpec,
@@ -42,7 +42,8 @@ export interface Workshop {
 export interface Input {
   /** First uploaded file, for `input.mode: file`. */
   file: string | null;
-  stdin: Readable | null;
+  /** What came of stdin; the rest, if there is more, still comes. */
+  stdin: { head: Uint8Array; rest: Readable | null } | null;
 }
 
 type Ending = Pick<EndedStatus, "cause" | "exit_code" | "signal" | "reason">;
@@ -159,7 +160,7 @@ export class Execution {
           this.scratch,
           input.file,
         ),
-        stdin: input.stdin !== null,
+        stdin: input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream",
         timeoutMs: this.spec.timeout_ms,
         graceMs: this.spec.grace_ms,
         onStdout: (chunk) => this.#stdout(chunk),
@@ -168,14 +169,20 @@ export class Execution {
       },
       pipes,
     );
-    const { stdin } = this.#process;
-    if (input.stdin === null || stdin === null) return;
+    if (input.stdin?.rest) this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
+  }
+
+  #pipeIn(head: Uint8Array, rest: Readable, stdin: Writable | null): void {
     // A process that closes its stdin early does not stop the body from being read to its end.
-    const source = input.stdin;
-    stdin.once("close", () => source.resume());
+    if (stdin === null || stdin.destroyed) {
+      rest.resume();
+      return;
+    }
+    stdin.once("close", () => rest.resume());
     // When the client breaks off, the process must not take the shortened input for the whole: no end is passed on.
-    source.once("error", () => this.stop("cancelled"));
-    source.pipe(stdin);
+    rest.once("error", () => this.stop("cancelled"));
+    stdin.write(head);
+    rest.pipe(stdin);
   }
 
   /** Ends it for this reason, whatever it is doing. `graceMs` overrides the spec's. */

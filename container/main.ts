@@ -119,11 +119,14 @@ async function run(options: RunnerOptions): Promise<void> {
   });
 }
 
-try {
-  await run(parseOptions(process.argv.slice(2)));
-} catch (error) {
+const failToStart = (error: unknown): void => {
   const usage = error instanceof UsageError;
   log("error", "not_started", { reason: usage ? error.message : reasonOf(error) });
   flushLog();
   process.exitCode = usage ? 2 : 1;
+};
+try {
+  run(parseOptions(process.argv.slice(2))).catch(failToStart);
+} catch (error) {
+  failToStart(error);
 }

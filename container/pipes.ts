@@ -5,7 +5,7 @@
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync } from "node:fs";
+import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -67,7 +67,20 @@ export class Pipes {
     return { child, own: new Socket({ fd: own, readable: true, writable: false }) };
   }
 
-  /** A pipe from the runner to the process. */
+  /**
+   * A stdin that holds these bytes: an open file without a name, to be closed here once the process has it. A short
+   * input is not piped: once its writer was done, opening `/dev/stdin` would wait for another writer for ever.
+   */
+  file(bytes: Uint8Array): number {
+    const path = join(this.#dir, randomBytes(8).toString("hex"));
+    const fd = openSync(path, "wx+", 0o600);
+    unlinkSync(path);
+    // At an explicit position, so that the process reads from the start.
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
+    return fd;
+  }
+
+  /** A pipe from the runner to the process, for an input longer than the pipe holds. */
   input(): ChildPipe {
     const path = this.#take();
     // Held open until both ends are: a FIFO opens for writing only where somebody reads.

@@ -4,7 +4,7 @@ import { closeSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { codeOf } from "./log.ts";
-import type { ChildPipe, Pipes } from "./pipes.ts";
+import type { Pipes } from "./pipes.ts";
 import { killProcessesOf } from "./sweep.ts";
 
 /** How long the streams may stay open after the leader ended. */
@@ -26,8 +26,8 @@ export interface ProcessSpec {
   args: string[];
   cwd: string;
   environment: Record<string, string>;
-  /** Whether something is piped in; otherwise stdin is `/dev/null`. */
-  stdin: boolean;
+  /** All of stdin, or `stream` for what is then written to `GroupProcess.stdin`; null for an empty one. */
+  stdin: Uint8Array | "stream" | null;
   timeoutMs: number;
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
@@ -64,7 +64,8 @@ export class GroupProcess {
   /** Starts the process. A failure to start is an outcome, not an exception. `pipes` must have three ready. */
   constructor(spec: ProcessSpec, pipes: Pipes) {
     this.#spec = spec;
-    const stdin = spec.stdin ? pipes.input() : null;
+    const stdin = spec.stdin === "stream" ? pipes.input() : null;
+    const childStdin = stdin?.child ?? (spec.stdin instanceof Uint8Array ? pipes.file(spec.stdin) : null);
     const stdout = pipes.output();
     const stderr = pipes.output();
     this.stdin = stdin?.own ?? null;
@@ -72,8 +73,8 @@ export class GroupProcess {
     stdin?.own.on("error", () => {});
     this.#outputs = [stdout.own, stderr.own];
     this.#open = this.#outputs.length;
-    this.#child = this.#start(stdin, stdout, stderr);
-    for (const pipe of [stdin, stdout, stderr]) if (pipe !== null) closeSync(pipe.child);
+    this.#child = this.#start([childStdin ?? "ignore", stdout.child, stderr.child]);
+    for (const fd of [childStdin, stdout.child, stderr.child]) if (fd !== null) closeSync(fd);
     if (this.#child === null) return;
     this.#read(stdout.own, spec.onStdout);
     this.#read(stderr.own, spec.onStderr);
@@ -124,7 +125,7 @@ export class GroupProcess {
     look();
   }
 
-  #start(stdin: ChildPipe | null, stdout: ChildPipe, stderr: ChildPipe): ChildProcess | null {
+  #start(stdio: (number | "ignore")[]): ChildProcess | null {
     const { file, argv0, args, cwd, environment } = this.#spec;
     try {
       const child = spawn(file, args, {
@@ -132,7 +133,7 @@ export class GroupProcess {
         cwd,
         env: environment,
         detached: true,
-        stdio: [stdin?.child ?? "ignore", stdout.child, stderr.child],
+        stdio,
       });
       child.once("error", (error) => {
         if (child.pid === undefined) this.#failToStart(error);

@@ -31,12 +31,13 @@ export class Refused extends Error {
   }
 }
 
-/** An unread request body up to this size is read to its end, so that the connection stays usable. */
-const DRAIN_BYTES = 64 * 1024;
-/** A longer one is thrown away for at most this long; closing at once could destroy the answer on its way. */
-const LINGER_MS = 2000;
+/** What is left of a refused request's body is thrown away for at most this long; then the connection is cut. */
+const LINGER_MS = 5000;
 
-/** Sends a whole answer, also to a request whose body is not read yet. `body` is JSON text or "". */
+/**
+ * Sends a whole answer, also to a request whose body is not read yet. The body is read on and thrown away, so that the
+ * connection stays usable: closing it at once could destroy the answer on its way. `body` is JSON text or "".
+ */
 export function answer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -48,12 +49,8 @@ export function answer(
     response.destroy();
     return;
   }
-  const short =
-    request.complete || Number(request.headers["content-length"] ?? DRAIN_BYTES + 1) <= DRAIN_BYTES;
   response.writeHead(status, {
-    ...(body === "" ? {} : { "content-type": "application/json" }),
-    "content-length": String(Buffer.byteLength(body)),
-    ...(short ? {} : { connection: "close" }),
+    ...(body === "" ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
     ...headers,
   });
   response.end(body);

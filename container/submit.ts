@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
 import type { Auth } from "./auth.ts";
@@ -10,7 +11,7 @@ import { checkOptedIn, plainName } from "./environment.ts";
 import type { Execution, Input } from "./execution.ts";
 import type { Executions } from "./executions.ts";
 import { log, reasonOf } from "./log.ts";
-import { MultipartBody } from "./multipart-body.ts";
+import { BodyCut, MultipartBody } from "./multipart-body.ts";
 import type { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 
@@ -103,7 +104,7 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
   for (let part = await body.next(); part !== null; part = await body.next()) {
     if (part.name === "stdin") {
       if (mode !== "stdin") throw new Refused("bad_request", `A part "stdin" with input mode ${mode}.`);
-      input.stdin = part.stream;
+      input.stdin = await takeHead(part.stream);
       return input;
     }
     if (scratch === null) break;
@@ -112,6 +113,36 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
     if (mode === "file") input.file ??= path;
   }
   return input;
+}
+
+/** More than a pipe holds, so that a longer input is still being written when the process looks at its stdin. */
+const HEAD_BYTES = 64 * 1024;
+
+/** Reads a stream to its end, or until there is more than `HEAD_BYTES` of it. */
+async function takeHead(stream: Readable): Promise<{ head: Uint8Array; rest: Readable | null }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  while (size <= HEAD_BYTES) {
+    const chunk: Buffer | null = stream.read();
+    if (chunk !== null) {
+      chunks.push(chunk);
+      size += chunk.length;
+    } else if (stream.readableEnded) return { head: Buffer.concat(chunks), rest: null };
+    else if (stream.destroyed) throw stream.errored ?? new BodyCut("the request was cut");
+    else await readable(stream);
+  }
+  return { head: Buffer.concat(chunks), rest: stream };
+}
+
+function readable(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    const events = ["readable", "end", "error", "close"];
+    const done = (): void => {
+      for (const event of events) stream.off(event, done);
+      resolve();
+    };
+    for (const event of events) stream.on(event, done);
+  });
 }
 
 /** A name not taken yet: `a.txt`, `a-2.txt`, ... Short enough for every file system. */

@@ -1,18 +1,13 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
-import { createServer } from "node:net";
-import { join } from "node:path";
 import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
-import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
+import { freePort, REPO_DIR } from "./places.ts";
 import { startRunner } from "./runner.ts";
 import { workerVariables } from "./variables.ts";
 import { watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
-
-/** Where Hull itself is installed. */
-export const REPO_DIR = join(import.meta.dirname, "..", "..");
 
 export interface ServerOptions {
   project: Project;
@@ -139,23 +134,4 @@ function servingConfig({ config, dir }: Project): string {
     max_output_bytes,
     grace_ms: runner.grace_ms,
   });
-}
-
-/** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
-async function freePort(host: string, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const probe = createServer();
-  probe.once("error", (error: NodeJS.ErrnoException) => {
-    const inUse = error.code === "EADDRINUSE";
-    const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
-    reject(
-      new CommandError(EXIT.unreachable, "port_in_use", what, "Choose another one: hull dev --port 3001"),
-    );
-  });
-  probe.listen(port, host, () => {
-    const address = probe.address();
-    const free = typeof address === "object" && address !== null ? address.port : port;
-    probe.close(() => resolve(free));
-  });
-  return promise;
 }

@@ -120,7 +120,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
-      top,
+      { at: top.at },
       "An llm skill needs a body: the text below the frontmatter is its system prompt.",
       "Write the instructions for the model below the closing ---.",
     );

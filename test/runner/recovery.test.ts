@@ -13,7 +13,6 @@ import {
   runOptions,
   spec,
   startRunner,
-  type TestRunner,
   until,
 } from "../support/runner.ts";
 
@@ -228,7 +227,7 @@ describe("load", () => {
 
 describe("drain", () => {
   test("S116: what runs is answered, new work is refused, the exit code is 0, nothing is left", async () => {
-    const runner = await startRunner();
+    const runner = await startRunner({ flags: ["--concurrency", "8"] });
     await run(runner, files, { argv: ["true"] });
     const running = Array.from({ length: 5 }, () =>
       run(runner, files, { argv: ["sh", "-c", "sleep 0.8; echo ok"] }),

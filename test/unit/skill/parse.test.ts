@@ -94,7 +94,6 @@ const TABLE: [string, string[]][] = [
   ["proxy: http://", ["error proxy_url 4 proxy"]],
   ["proxy: ftp://a.example/", ["error proxy_url 4 proxy"]],
   ["proxy: https://u:p@a.example/", ["error proxy_url 4 proxy"]],
-  // biome's rule about placeholders is off for YAML held in ordinary strings
   [`proxy: https://$${"{HOST}"}/`, ["error proxy_url 4 proxy"]],
   [`proxy: https://a.example/$${"{a-b}"}`, ["error proxy_url 4 proxy"]],
   [`proxy: https://a.example/?k=$${"{HULL_X}"}`, ["warning placeholder_reserved 4 proxy"]],

@@ -1,0 +1,125 @@
+/** Shows a call's answer: text on stdout, files in a folder, failures with their code (serving.md §7). */
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { createParser } from "eventsource-parser";
+import { CommandError, EXIT, type ExitCode } from "../command.ts";
+
+export interface AnswerOptions {
+  outDir: string;
+  /** Print failures as problem documents. */
+  json: boolean;
+}
+
+/** The members of a problem document that decide how a call ends. */
+interface Failure {
+  status: number;
+  code: string;
+  detail: string;
+  stderr?: string;
+}
+
+/** Prints an answer; answers the exit code. */
+export async function printAnswer(response: Response, options: AnswerOptions): Promise<number> {
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
+  const note = response.headers.get("x-hull-note");
+  if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
+  const disposition = response.headers.get("content-disposition");
+  if (disposition !== null) {
+    await writeOut(options.outDir, fileName(disposition), bytes);
+    return EXIT.ok;
+  }
+  const files = response.headers.get("content-type") === "application/json" ? filesOf(bytes) : null;
+  if (files === null) {
+    process.stdout.write(bytes);
+    if (process.stdout.isTTY && bytes.at(-1) !== 0x0a) process.stdout.write("\n");
+    return EXIT.ok;
+  }
+  for (const { filename, dataBase64, url } of files) {
+    const content =
+      dataBase64 === undefined
+        ? Buffer.from(await (await fetch(new URL(url ?? "", response.url))).arrayBuffer())
+        : Buffer.from(dataBase64, "base64");
+    await writeOut(options.outDir, filename, content);
+  }
+  return EXIT.ok;
+}
+
+/** Follows an event stream: text on stdout, tool calls and stderr on stderr. */
+export async function printStream(response: Response, options: AnswerOptions): Promise<number> {
+  let exit: number = EXIT.failed;
+  let finished = false;
+  const parser = createParser({
+    onEvent: ({ event, data }) => {
+      const value: Record<string, unknown> = JSON.parse(data);
+      if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
+      else if (event === "delta" && typeof value.b64 === "string")
+        process.stdout.write(Buffer.from(value.b64, "base64"));
+      else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
+      else if (event === "tool_call")
+        process.stderr.write(`→ ${value.name}(${JSON.stringify(value.arguments)})\n`);
+      else if (event === "tool_result")
+        process.stderr.write(`← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms\n`);
+      else if (event === "error") exit = printFailure(data, Number(value.status), options);
+      else if (event === "done") {
+        finished = true;
+        if (value.ok === true) exit = EXIT.ok;
+      }
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+  if (!finished) throw new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+  if (process.stdout.isTTY) process.stdout.write("\n");
+  return exit;
+}
+
+function printFailure(text: string, status: number, { json }: AnswerOptions): number {
+  const failure = parseFailure(text, status);
+  if (json) process.stdout.write(`${text}\n`);
+  else {
+    const stderr = failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
+    process.stderr.write(`${stderr}hull: ${failure.detail} [${failure.code}]\n`);
+  }
+  return exitOf(failure);
+}
+
+function parseFailure(text: string, status: number): Failure {
+  try {
+    return { status, code: "unknown", detail: text, ...JSON.parse(text) };
+  } catch {
+    return { status, code: "unknown", detail: text };
+  }
+}
+
+function exitOf({ status, code }: Failure): ExitCode {
+  if (code === "skill_not_found") return EXIT.missing;
+  if (status === 401 || status === 403) return EXIT.unauthorised;
+  if (status === 504) return EXIT.timed_out;
+  return EXIT.failed;
+}
+
+interface NamedFile {
+  filename: string;
+  dataBase64?: string;
+  url?: string;
+}
+
+/** The files of a several-files answer; `null` for any other JSON. */
+function filesOf(bytes: Buffer): NamedFile[] | null {
+  const value: { note?: unknown; files?: NamedFile[] } = JSON.parse(bytes.toString("utf8"));
+  const files = value.note === undefined ? undefined : value.files;
+  return Array.isArray(files) && files.every((file) => typeof file.filename === "string") ? files : null;
+}
+
+function fileName(disposition: string): string {
+  const encoded = /filename\*=UTF-8''([^;]+)/.exec(disposition)?.[1];
+  return encoded === undefined ? "output" : decodeURIComponent(encoded);
+}
+
+async function writeOut(dir: string, filename: string, content: Buffer): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  const path = join(dir, basename(filename));
+  await writeFile(path, content);
+  process.stderr.write(`${path} (${content.length} bytes)\n`);
+}

@@ -1,0 +1,118 @@
+/** `hull call`: runs one skill, locally without a server or against one (serving.md §7). */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { slugify } from "../../src/skill/slug.ts";
+import { printAnswer, printStream } from "../call/answer.ts";
+import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { startServer } from "../dev/server.ts";
+import { openProject } from "../project.ts";
+
+export const command: Command = {
+  name: "call",
+  summary: "Run one skill, here or on a server",
+  usage: `
+Usage: hull call <name> [options]
+
+  -i, --input TEXT  the input; - reads stdin, @FILE reads a file as text
+  -f, --file FILE   send a file; repeatable
+  -d, --dir DIR     the project or folder of skills (default: .)
+  -o, --out DIR     where produced files are written (default: .)
+  --url URL         call a running Hull instead of starting one for this call
+  --key KEY         API key for --url (default: $HULL_API_KEY)
+  --stream          show the answer as it comes, and tool calls on stderr
+  --json            print a failure as a problem document
+
+Without --url, runner and Worker are started for this one call and nothing is kept.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        input: { type: "string", short: "i" },
+        file: { type: "string", short: "f", multiple: true },
+        dir: { type: "string", short: "d" },
+        out: { type: "string", short: "o" },
+        url: { type: "string" },
+        key: { type: "string" },
+        stream: { type: "boolean" },
+        json: { type: "boolean" },
+      },
+      1,
+    );
+    const name = positionals[0];
+    if (name === undefined) {
+      throw new CommandError(
+        EXIT.usage,
+        "name_missing",
+        "Which skill?",
+        "hull call <name>; hull list shows the names.",
+      );
+    }
+    const call: Call = {
+      slug: slugify(name) || name,
+      input: { text: values.input, files: values.file ?? [] },
+      stream: values.stream === true,
+      json: values.json === true,
+      outDir: values.out ?? ".",
+    };
+    const key = values.key ?? process.env.HULL_API_KEY;
+    if (values.url !== undefined) return callAt(values.url, key, call);
+    const stateDir = await mkdtemp(join(tmpdir(), "hull-call-"));
+    try {
+      const server = await startServer({
+        project: await openProject(values.dir),
+        host: "127.0.0.1",
+        port: 0,
+        stateDir,
+        direct: true,
+        watch: false,
+        onBuild: () => {},
+        onLine: () => {},
+      });
+      try {
+        return await callAt(server.url, process.env.HULL_ADMIN_KEY ?? key, call);
+      } finally {
+        await server.stop();
+      }
+    } finally {
+      await rm(stateDir, { recursive: true, force: true });
+    }
+  },
+};
+
+interface Call {
+  slug: string;
+  input: CallInput;
+  stream: boolean;
+  json: boolean;
+  outDir: string;
+}
+
+async function callAt(url: string, key: string | undefined, call: Call): Promise<number> {
+  const headers: Record<string, string> =
+    key === undefined || key === "" ? {} : { authorization: `Bearer ${key}` };
+  const card = await send(new URL(`/skills/${call.slug}/card`, url), { headers });
+  if (!card.ok) return printAnswer(card, call);
+  const address: SkillAddress = JSON.parse(await card.text());
+  const { target, init } = await callRequest(url, address, call.input);
+  if (call.stream) headers.accept = "text/event-stream";
+  const answer = await send(target, { ...init, headers: { ...headers, ...init.headers } });
+  const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
+  return streams ? printStream(answer, call) : printAnswer(answer, call);
+}
+
+async function send(url: URL, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    throw new CommandError(
+      EXIT.unreachable,
+      "server_unreachable",
+      `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
+      "Start it with: hull dev",
+    );
+  }
+}

@@ -1,0 +1,185 @@
+/** The checks behind `hull doctor`. Each looks at one thing and never throws. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { parse } from "smol-toml";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { buildRoots } from "../build/build.ts";
+import { CommandError } from "../command.ts";
+import { loadEnvironment } from "../dotenv.ts";
+import { openProject, type Project } from "../project.ts";
+import { freePort, REPO_DIR } from "./places.ts";
+import { startRunner } from "./runner.ts";
+
+export interface Finding {
+  check: string;
+  level: "ok" | "warning" | "error";
+  message: string;
+  remedy?: string;
+}
+
+/** Bindings that the Worker cannot do without; wrangler.toml declares them. */
+const BINDINGS = ["SKILLS", "DB", "FILES", "SESSIONS", "EXECUTIONS", "LEDGER", "RUNNER", "LOADER", "SHIELD"];
+
+const run = promisify(execFile);
+
+/** What does not depend on a project. */
+export function machineChecks(): Promise<Finding[]> {
+  return Promise.all([
+    nodeCheck(),
+    programCheck("python3"),
+    programCheck("bash"),
+    workerdCheck(),
+    bindingsCheck(),
+  ]);
+}
+
+/** What depends on the project of `dir`. */
+export async function projectChecks(dir: string | undefined, port: string | undefined): Promise<Finding[]> {
+  const project = await openProject(dir).catch((error: unknown) => error);
+  if (project instanceof CommandError) {
+    const { message, hint } = project;
+    return [{ check: "project", level: "error", message, ...(hint === undefined ? {} : { remedy: hint }) }];
+  }
+  if (!isProject(project)) throw project;
+  const chosen = Number(port ?? project.config.port);
+  return [
+    await portCheck(project.config.host, chosen),
+    await keysCheck(project),
+    await runnerCheck(project),
+    await skillsCheck(project),
+  ];
+}
+
+function isProject(value: unknown): value is Project {
+  return typeof value === "object" && value !== null && "roots" in value;
+}
+
+async function nodeCheck(): Promise<Finding> {
+  const major = Number(process.versions.node.split(".")[0]);
+  if (major >= 24) return { check: "node", level: "ok", message: `Node ${process.versions.node}` };
+  return {
+    check: "node",
+    level: "error",
+    message: `Node ${process.versions.node} runs this command, Hull needs 24.`,
+    remedy: "npm ci installs Hull's own Node; start commands through npm or npx.",
+  };
+}
+
+async function programCheck(program: string): Promise<Finding> {
+  try {
+    const { stdout, stderr } = await run(program, ["--version"], { timeout: 10_000 });
+    return { check: program, level: "ok", message: (stdout || stderr).split("\n")[0] ?? program };
+  } catch {
+    return {
+      check: program,
+      level: "warning",
+      message: `${program} does not run; skills that use it will fail.`,
+      remedy: `Install it, e.g. apt-get install ${program} or brew install ${program}.`,
+    };
+  }
+}
+
+async function workerdCheck(): Promise<Finding> {
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve("miniflare/package.json"));
+    const binary = join(dirname(require.resolve("workerd/package.json")), "bin", "workerd");
+    const { stdout } = await run(binary, ["--version"], { timeout: 10_000 });
+    return { check: "workerd", level: "ok", message: stdout.trim() };
+  } catch (error) {
+    return {
+      check: "workerd",
+      level: "error",
+      message: `workerd does not run: ${messageOf(error)}`,
+      remedy: "Run npm ci; on Linux it needs glibc 2.35 or newer.",
+    };
+  }
+}
+
+async function bindingsCheck(): Promise<Finding> {
+  const text = await readFile(join(REPO_DIR, "wrangler.toml"), "utf8").catch(() => "");
+  const declared = JSON.stringify(parse(text));
+  const missing = BINDINGS.filter((name) => !declared.includes(`"${name}"`));
+  if (missing.length === 0)
+    return { check: "bindings", level: "ok", message: `${BINDINGS.length} bindings declared` };
+  return {
+    check: "bindings",
+    level: "error",
+    message: `wrangler.toml lacks ${missing.join(", ")}.`,
+    remedy: "Restore them from Hull's own wrangler.toml.",
+  };
+}
+
+async function portCheck(host: string, port: number): Promise<Finding> {
+  try {
+    await freePort(host, port);
+    return { check: "port", level: "ok", message: `${host}:${port} is free` };
+  } catch (error) {
+    return {
+      check: "port",
+      level: "warning",
+      message: messageOf(error),
+      remedy: `Stop what uses it, or choose another one: hull dev --port ${port + 1}`,
+    };
+  }
+}
+
+/** Which providers the served llm skills need, and whether their keys are set. */
+async function keysCheck(project: Project): Promise<Finding> {
+  const variables = await loadEnvironment(project.dir);
+  const set = PROVIDER_KEY_VARIABLES.filter((name) => (variables.get(name) ?? "") !== "");
+  if (set.length > 0) return { check: "keys", level: "ok", message: `set: ${set.join(", ")}` };
+  return {
+    check: "keys",
+    level: "warning",
+    message: "No provider key is set: llm skills answer 503 unless they use mock, ollama or local.",
+    remedy: `Put one into ${join(project.dir, ".env")}, e.g. ANTHROPIC_API_KEY=…`,
+  };
+}
+
+async function runnerCheck(project: Project): Promise<Finding> {
+  const stateDir = await mkdtemp(join(tmpdir(), "hull-doctor-"));
+  try {
+    const runner = await startRunner({
+      repoDir: REPO_DIR,
+      stateDir,
+      config: project.config.runner,
+      onLine: () => {},
+    });
+    const response = await fetch(`${runner.url}/readyz`);
+    await runner.stop();
+    if (response.ok) return { check: "runner", level: "ok", message: "starts and takes work" };
+    return { check: "runner", level: "error", message: `starts, but answers ${response.status}` };
+  } catch (error) {
+    return {
+      check: "runner",
+      level: "error",
+      message: `does not start: ${messageOf(error)}`,
+      remedy: "Run hull dev --verbose to see what it prints.",
+    };
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+async function skillsCheck(project: Project): Promise<Finding> {
+  const { skills, diagnostics } = await buildRoots(project.roots, {
+    projectDir: project.dir,
+    keepGoing: true,
+  });
+  const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;
+  if (errors === 0) return { check: "skills", level: "ok", message: `${skills.length} skills, no errors` };
+  return {
+    check: "skills",
+    level: "error",
+    message: `${errors} errors in the skills of ${project.roots.join(", ")}.`,
+    remedy: "hull validate shows each with its line.",
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

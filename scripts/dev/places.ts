@@ -1,0 +1,26 @@
+/** Where a local Hull finds itself and where it may listen. */
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { CommandError, EXIT } from "../command.ts";
+
+/** Where Hull itself is installed. */
+export const REPO_DIR = join(import.meta.dirname, "..", "..");
+
+/** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
+export async function freePort(host: string, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer();
+  probe.once("error", (error: NodeJS.ErrnoException) => {
+    const inUse = error.code === "EADDRINUSE";
+    const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
+    reject(
+      new CommandError(EXIT.unreachable, "port_in_use", what, "Choose another one: hull dev --port 3001"),
+    );
+  });
+  probe.listen(port, host, () => {
+    const address = probe.address();
+    const free = typeof address === "object" && address !== null ? address.port : port;
+    probe.close(() => resolve(free));
+  });
+  return promise;
+}

@@ -1,0 +1,293 @@
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { BuildCache, type BuildOptions, type BuiltSkill, buildRoots } from "../../../scripts/build/build.ts";
+import { renderDiagnostics } from "../../../scripts/build/print.ts";
+import { writeBuild } from "../../../scripts/build/write.ts";
+import { readTar } from "../../../src/skill/tar.ts";
+import { folder, put, skillText } from "./folder.ts";
+
+async function build(
+  project: string,
+  options: Partial<BuildOptions> = {},
+  roots = [join(project, "skills")],
+) {
+  const result = await buildRoots(roots, { projectDir: project, ...options });
+  return {
+    ...result,
+    found: result.diagnostics.map(({ diagnostic: d }) => `${d.level} ${d.code} ${d.file}`),
+    slugs: result.skills.map((skill) => skill.card.slug),
+  };
+}
+
+const byFolder = (skills: BuiltSkill[]) => new Map(skills.map((skill) => [skill.folder, skill]));
+
+const SCRIPT = {
+  "skills/a/SKILL.md": skillText("A", "run: ./run.sh"),
+  "skills/a/run.sh": "#!/bin/sh\necho hi\n",
+  "skills/a/lib/x.py*": "x",
+};
+
+describe("digests", () => {
+  test("depend on content and executable bits alone, not on times, umask or place", async () => {
+    const one = folder(SCRIPT);
+    const umask = process.umask(0o077);
+    const two = folder(SCRIPT);
+    process.umask(umask);
+    utimesSync(join(two, "skills/a/run.sh"), 1, 1);
+    const [first, second] = [await build(one), await build(two)];
+    expect(first.catalog?.id).toBe(second.catalog?.id);
+    expect(first.skills[0]?.pack).toEqual(second.skills[0]?.pack);
+    put(two, "skills/a/run.sh", "#!/bin/sh\necho ho\n");
+    expect((await build(two)).catalog?.id).not.toBe(first.catalog?.id);
+  });
+
+  test("executable bits: kept, and set for what is started directly, without touching the source", async () => {
+    const project = folder(SCRIPT);
+    const { skills } = await build(project);
+    const modes = readTar(skills[0]?.pack ?? new Uint8Array()).map((f) => [f.path, f.mode]);
+    expect(modes).toEqual([
+      ["SKILL.md", 0o644],
+      ["lib/x.py", 0o755],
+      ["run.sh", 0o755],
+    ]);
+    expect(statSync(join(project, "skills/a/run.sh")).mode & 0o777).toBe(0o644);
+  });
+});
+
+describe("discovery", () => {
+  test("S8: a root that is a skill ignores the skills inside it, with a warning each", async () => {
+    const project = folder({
+      "SKILL.md": skillText("Root"),
+      "sub/SKILL.md": skillText("Sub"),
+      "node_modules/x/SKILL.md": skillText("No"),
+    });
+    const result = await build(project, {}, [project]);
+    expect(result.slugs).toEqual(["root"]);
+    expect(result.found).toEqual(["warning nested_skill sub/SKILL.md"]);
+    expect(result.diagnostics[0]?.diagnostic.message).toContain("sub");
+  });
+
+  test("only immediate sub-folders, byte-sorted; wrong letter case is pointed out", async () => {
+    const project = folder({
+      "skills/b/SKILL.md": skillText("Same"),
+      "skills/B/SKILL.md": skillText("same"),
+      "skills/deep/er/SKILL.md": skillText("Deep"),
+      "skills/low/skill.md": skillText("Low"),
+      "skills/.venv/SKILL.md": skillText("Venv"),
+    });
+    const result = await build(project, { keepGoing: true });
+    expect(result.found).toEqual(["warning file_name_case low/skill.md", "error duplicate_slug b/SKILL.md"]);
+    expect(result.diagnostics[1]?.diagnostic.message).toMatch(/skill in B\./);
+  });
+
+  test("S5: one broken skill of three prevents a catalog, unless broken ones are left out", async () => {
+    const project = folder({
+      "skills/a/SKILL.md": skillText("A"),
+      "skills/b/SKILL.md": skillText("B", "mode: lmm\nroute: /healthz"),
+      "skills/c/SKILL.md": skillText("C"),
+    });
+    const strict = await build(project);
+    expect(strict.catalog).toBeNull();
+    expect(strict.found).toEqual(["error value_not_allowed b/SKILL.md", "error reserved_route b/SKILL.md"]);
+    const lenient = await build(project, { keepGoing: true });
+    expect(lenient.slugs).toEqual(["a", "c"]);
+    expect(lenient.catalog?.catalog.cards).toHaveLength(2);
+  });
+
+  test("later roots override by slug", async () => {
+    const project = folder({
+      "one/x/SKILL.md": skillText("X", "mode: llm\nmodel: first"),
+      "one/y/SKILL.md": skillText("Y"),
+      "two/z/SKILL.md": skillText("x", "mode: llm\nmodel: second"),
+    });
+    const result = await build(project, {}, [join(project, "one"), join(project, "two")]);
+    expect(result.found).toEqual([]);
+    expect(result.skills.map((s) => [s.card.slug, s.record.manifest.llm?.target.model])).toEqual([
+      ["x", "second"],
+      ["y", null],
+    ]);
+  });
+});
+
+describe("links (S7)", () => {
+  test("are followed inside the project only; errors name link and target", async () => {
+    const outside = folder({ "s/SKILL.md": skillText("Out"), "secret.txt": "s" });
+    const project = folder({
+      "shared/tool.py": "print(1)",
+      "shared/dir/x.txt": "x",
+      "skills/a/SKILL.md": skillText("A", "run: [python3, tool.py]"),
+      "skills/b/SKILL.md": skillText("B"),
+      "skills/c/SKILL.md": skillText("C"),
+    });
+    symlinkSync("../../shared/tool.py", join(project, "skills/a/tool.py"));
+    symlinkSync("../../shared/dir", join(project, "skills/a/dir"));
+    symlinkSync(join(outside, "secret.txt"), join(project, "skills/b/secret.txt"));
+    symlinkSync(".", join(project, "skills/c/loop"));
+    symlinkSync("nowhere", join(project, "skills/c/broken"));
+    symlinkSync(join(outside, "s"), join(project, "skills/out"));
+    const result = await build(project, { keepGoing: true });
+    expect(result.slugs).toEqual(["a"]);
+    expect(result.skills[0]?.record.files.map((f) => f.path)).toEqual(["SKILL.md", "dir/x.txt", "tool.py"]);
+    expect(result.found.sort()).toEqual([
+      "error link_broken c/broken",
+      "error link_loop c/loop",
+      "error link_outside b/secret.txt",
+      "error link_outside out",
+    ]);
+    const messages = result.diagnostics.map(({ diagnostic }) => diagnostic.message).join("\n");
+    expect(messages).toContain(`b/secret.txt leads to ${join(outside, "secret.txt")}`);
+    expect(messages).toContain(`out leads to ${join(outside, "s")}`);
+  });
+});
+
+test("what is never bundled, and .hullignore of project, root and skill", async () => {
+  const project = folder({
+    ".hullignore": "skills/a/secret-plans",
+    "skills/.hullignore": "*.log",
+    "skills/a/.hullignore": "data/\n!keep.log",
+    "skills/a/SKILL.md": skillText("A"),
+    "skills/a/.env": "KEY=1",
+    "skills/a/.git/config": "x",
+    "skills/a/m.pyc": "x",
+    "skills/a/secret-plans": "x",
+    "skills/a/x.log": "x",
+    "skills/a/keep.log": "x",
+    "skills/a/data/y": "x",
+    "skills/a/sub/data": "a file, not a folder",
+  });
+  const { skills } = await build(project);
+  expect(skills[0]?.record.files.map((f) => f.path)).toEqual(["SKILL.md", "keep.log", "sub/data"]);
+});
+
+test("SKILL.md that is not UTF-8 is an error", async () => {
+  const project = folder({ "skills/a/SKILL.md": Buffer.from("---\nname: \xff\n---\n", "latin1") });
+  expect((await build(project)).found).toEqual(["error encoding a/SKILL.md"]);
+});
+
+describe("watching", () => {
+  test("S11: only what changed is built again; ignored files change nothing", async () => {
+    const project = folder({
+      ...SCRIPT,
+      "skills/b/SKILL.md": skillText("B"),
+      "skills/c/SKILL.md": skillText("C"),
+    });
+    const cache = new BuildCache();
+    const first = await build(project, { cache });
+    expect(cache.rebuilt).toBe(3);
+    put(project, "skills/a/.env", "KEY=1");
+    put(project, "skills/b/x.pyc", "x");
+    expect((await build(project, { cache })).catalog).toEqual(first.catalog);
+    expect(cache.rebuilt).toBe(0);
+    put(project, "skills/b/state.json", "{}");
+    const second = await build(project, { cache });
+    expect(cache.rebuilt).toBe(1);
+    expect(second.skills.map((s, i) => s.digest === first.skills[i]?.digest)).toEqual([true, false, true]);
+    renameSync(join(project, "skills/c"), join(project, "skills/d"));
+    expect((await build(project, { cache })).slugs).toEqual(["a", "b", "c"]);
+    expect(cache.rebuilt).toBe(1);
+  });
+
+  test("a broken skill keeps its last good version until its folder goes", async () => {
+    const project = folder({ "skills/a/SKILL.md": skillText("A"), "skills/b/SKILL.md": skillText("B") });
+    const previous = byFolder((await build(project)).skills);
+    const again = () => build(project, { keepLastGood: true, previous });
+
+    put(project, "skills/a/SKILL.md", skillText("A", "mode: lmm"));
+    const broken = await again();
+    expect(broken.found).toEqual(["error value_not_allowed a/SKILL.md"]);
+    expect(broken.catalog?.catalog.cards.map((c) => [c.slug, c.stale])).toEqual([
+      ["a", true],
+      ["b", undefined],
+    ]);
+    expect(broken.skills[0]?.digest).toBe(previous.get(join(project, "skills/a"))?.digest);
+
+    rmSync(join(project, "skills/a/SKILL.md"));
+    expect((await again()).slugs).toEqual(["a", "b"]);
+    rmSync(join(project, "skills/a"), { recursive: true });
+    expect((await again()).slugs).toEqual(["b"]);
+  });
+
+  test("a skill that takes another's slug falls back; one whose slug was taken goes", async () => {
+    const project = folder({ "skills/a/SKILL.md": skillText("A"), "skills/b/SKILL.md": skillText("B") });
+    const previous = byFolder((await build(project)).skills);
+    put(project, "skills/b/SKILL.md", skillText("A"));
+    const second = await build(project, { keepLastGood: true, previous });
+    expect(second.found).toEqual(["error duplicate_slug b/SKILL.md"]);
+    expect(second.catalog?.catalog.cards.map((c) => [c.slug, c.stale])).toEqual([
+      ["a", undefined],
+      ["b", true],
+    ]);
+    put(project, "skills/b/SKILL.md", skillText("B"));
+    put(project, "skills/a/SKILL.md", skillText("B"));
+    expect((await build(project, { keepLastGood: true, previous })).slugs).toEqual(["b"]);
+  });
+});
+
+describe("writing", () => {
+  test("objects by digest, pointer last; a failed build leaves the pointer", async () => {
+    const project = folder({
+      ...SCRIPT,
+      "skills/page/SKILL.md": skillText("Page", "serve: index.html"),
+      "skills/page/index.html": "<p>hi</p>",
+    });
+    const out = join(project, ".hull/build");
+    const write = async (when: string) => writeBuild(out, await build(project), new Date(when));
+    const first = await write("2026-01-01T00:00:00Z");
+    expect(first).toMatchObject({ previous: null, published_at: "2026-01-01T00:00:00.000Z" });
+    expect(await write("2026-01-02T00:00:00Z")).toEqual(first);
+    const { skills } = await build(project);
+    for (const skill of skills)
+      expect(readFileSync(join(out, "skill", skill.digest), "utf8")).toBe(skill.recordJson);
+    expect(readdirSync(join(out, "pack"))).toEqual([skills[0]?.record.pack]);
+    const page = skills[1]?.record.files.find((f) => f.path === "index.html");
+    expect(readFileSync(join(out, "blob", page?.sha256 ?? ""), "utf8")).toBe("<p>hi</p>");
+
+    put(project, "skills/page/SKILL.md", skillText("Page", "serve: gone.html"));
+    expect(await write("2026-01-03T00:00:00Z")).toBeNull();
+    expect(JSON.parse(readFileSync(join(out, "catalog.current.json"), "utf8"))).toEqual(first);
+    expect(JSON.parse(readFileSync(join(out, "diagnostics.json"), "utf8"))).toMatchObject([
+      { level: "error", code: "file_missing", skill: "page", file: "page/SKILL.md", line: 4, field: "serve" },
+    ]);
+
+    put(project, "skills/page/SKILL.md", skillText("New Page", "serve: index.html"));
+    const second = await write("2026-01-04T00:00:00Z");
+    expect(second?.previous).toBe(first?.id);
+    expect(existsSync(join(out, "catalog", second?.id ?? ""))).toBe(true);
+  });
+});
+
+test("diagnostics for people name place, field, value and remedy", async () => {
+  const project = folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
+  const { diagnostics } = await build(project);
+  const text = renderDiagnostics(diagnostics, project, false);
+  expect(text).toMatch(
+    /^skills\/a\/SKILL\.md:4:7 error mode: .*script, static-file, proxy, llm.*\[value_not_allowed\]\n/,
+  );
+  expect(text).toContain('found: "lmm"');
+  expect(text).toContain("fix: Did you mean llm?");
+  expect(renderDiagnostics(diagnostics, project, true)).toContain("\u001b[31merror");
+});
+
+test("2,000 skills are built within 5 s", { timeout: 60_000 }, async () => {
+  const files: Record<string, string> = {};
+  for (let i = 0; i < 2000; i++) {
+    files[`skills/s${i}/SKILL.md`] = skillText(`Skill ${i}`, "run: [python3, main.py]");
+    files[`skills/s${i}/main.py`] = `print(${i})\n`;
+  }
+  const project = folder(files);
+  const started = performance.now();
+  const result = await build(project);
+  await writeBuild(join(project, "out"), result, new Date(0));
+  expect(performance.now() - started).toBeLessThan(5000);
+  expect(result.skills).toHaveLength(2000);
+});

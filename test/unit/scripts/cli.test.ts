@@ -1,0 +1,228 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { folder, put, skillText } from "./folder.ts";
+
+const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
+
+/** The Node that runs these tests, and the system's own, which may be older, where there is one. */
+const OTHER = (process.env.PATH ?? "")
+  .split(delimiter)
+  .filter((dir) => !dir.includes("node_modules"))
+  .map((dir) => join(dir, "node"))
+  .find((path) => existsSync(path));
+const NODES = [process.execPath, ...(OTHER === undefined ? [] : [OTHER])];
+
+function hull(args: string[], options: { cwd?: string; node?: string; bin?: string } = {}) {
+  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    const { cwd = process.cwd(), node = process.execPath, bin = BIN } = options;
+    execFile(node, [bin, ...args], { cwd, encoding: "utf8" }, (error, out, err) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+}
+
+const good = () => folder({ "skills/a/SKILL.md": skillText("A") });
+const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
+const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") });
+
+describe.each(NODES)("on %s", (node) => {
+  test("exit codes and where messages go", async () => {
+    const valid = await hull(["validate", good()], { node });
+    expect(valid).toMatchObject({ code: 0, err: "" });
+    const invalid = await hull(["validate", bad()], { node });
+    expect(invalid.code).toBe(1);
+    expect(invalid.err).toContain("SKILL.md:4:7 error mode");
+    const absent = await hull(["build", "/no/such/folder"], { node });
+    expect(absent).toMatchObject({ code: 3, out: "" });
+    expect(absent.err).toContain("/no/such/folder");
+  });
+});
+
+describe("an old Node", () => {
+  /** A checkout whose bin finds every Node too old, and whose hull.ts is a stand-in. */
+  const checkout = (script: string) => {
+    const text = readFileSync(BIN, "utf8");
+    const dir = folder({
+      "bin/hull.mjs": text.replace("const NEEDED = 24", "const NEEDED = 9999"),
+      "scripts/hull.ts": script,
+    });
+    const bundled = () => {
+      put(dir, "node_modules/node/package.json", "{}");
+      mkdirSync(join(dir, "node_modules/node/bin"));
+      symlinkSync(process.execPath, join(dir, "node_modules/node/bin/node"));
+    };
+    return { bin: join(dir, "bin/hull.mjs"), bundled };
+  };
+
+  test("without the bundled one is told what to do", async () => {
+    const { bin } = checkout("");
+    const { code, err } = await hull(["list"], { bin });
+    expect(code).toBe(1);
+    expect(err).toContain("npm ci");
+  });
+
+  test("hands arguments, signals and the exit code through", async () => {
+    const { bin, bundled } = checkout(
+      'process.on("SIGTERM", () => process.exit(7));\nsetInterval(() => {}, 1000);\nconsole.log(process.argv.slice(2).join("|"));\n',
+    );
+    bundled();
+    const child = spawn(process.execPath, [bin, "a b", "--c"], { stdio: ["ignore", "pipe", "inherit"] });
+    const [first] = await once(child.stdout, "data");
+    expect(String(first)).toBe("a b|--c\n");
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([7, null]);
+  });
+
+  test("reports the end by a signal as 128 + n", async () => {
+    const { bin, bundled } = checkout('process.kill(process.pid, "SIGKILL");\n');
+    bundled();
+    expect((await hull([], { bin })).code).toBe(137);
+  });
+});
+
+test("usage errors are exit 2 and suggest the nearest word", async () => {
+  const cases: [string[], RegExp][] = [
+    [["biuld"], /Did you mean: hull build/],
+    [["serv"], /hull serve/],
+    [["build", "--keep-goin"], /--keep-goin\.[\s\S]*Did you mean --keep-going/],
+    [["build", "--out"], /--out needs a value/],
+    [["build", "--json=1"], /takes no value/],
+    [["list", "a", "b"], /Unexpected argument "b"/],
+    [["new"], /needs a name/],
+    [["new", "x", "-l", "cobol"], /bash, python, ts, llm, proxy/],
+    [["validate", "-q"], /Unknown flag -q/],
+  ];
+  for (const [args, pattern] of cases) {
+    const { code, out, err } = await hull(args);
+    expect([args, code, out]).toEqual([args, 2, ""]);
+    expect(err).toMatch(pattern);
+  }
+});
+
+test("help of a command; --json prints the failure as an object", async () => {
+  expect(await hull(["build", "--help"])).toMatchObject({
+    code: 0,
+    err: "",
+    out: expect.stringContaining("--keep-going"),
+  });
+  const { code, out, err } = await hull(["list", "/no/such/folder", "--json"]);
+  expect({ code, err }).toEqual({ code: 3, err: "" });
+  expect(JSON.parse(out)).toMatchObject({
+    code: "folder_missing",
+    detail: expect.stringContaining("/no/such/folder"),
+  });
+});
+
+describe("folders (S4)", () => {
+  test("no skills anywhere, or the skills folder of a project missing: exit 3 with the absolute path", async () => {
+    const empty = folder({ "notes/readme.txt": "x" });
+    const project = folder({ "hull.toml": "" });
+    for (const cwd of [empty, project]) {
+      const { code, err } = await hull(["build"], { cwd });
+      expect(code).toBe(3);
+      expect(err).toContain(join(cwd, "skills"));
+    }
+  });
+
+  test("skills/, a plain folder of skills, one skill, its SKILL.md, and hull.toml upwards", async () => {
+    const project = good();
+    for (const path of [
+      project,
+      join(project, "skills"),
+      join(project, "skills/a"),
+      join(project, "skills/a/SKILL.md"),
+    ]) {
+      const { code, out } = await hull(["validate", path, "--json"]);
+      expect(code).toBe(0);
+      expect(JSON.parse(out)).toMatchObject([
+        { properties: { name: "A", description: "d" }, profiles: ["husk"], diagnostics: [] },
+      ]);
+    }
+    const custom = folder({ "hull.toml": 'skills = ["mine"]', "mine/m/SKILL.md": skillText("M") });
+    expect(JSON.parse((await hull(["list", "--json"], { cwd: custom })).out).skills[0].slug).toBe("m");
+    expect((await hull(["build"], { cwd: join(custom, "mine") })).code).toBe(0);
+    expect(existsSync(join(custom, ".hull/build/catalog.current.json"))).toBe(true);
+  });
+
+  test("hull.toml: unknown keys, wrong values and syntax are exit 2 and say where", async () => {
+    const cases: [string, RegExp][] = [
+      ["prot = 1", /hull\.toml: the key prot is unknown\.\n {2}Did you mean port\?/],
+      ["[runner]\nqueu = 1", /runner\.queu is unknown\.\n {2}Did you mean queue\?/],
+      ['port = "x"', /hull\.toml: port: /],
+      ['rate_limit = "fast"', /"120\/60s"/],
+      ["a = = 1", /hull\.toml:1:5: /],
+    ];
+    for (const [toml, pattern] of cases) {
+      const { code, err } = await hull(["list"], { cwd: folder({ "hull.toml": toml }) });
+      expect([toml, code]).toEqual([toml, 2]);
+      expect(err).toMatch(pattern);
+    }
+  });
+});
+
+test("build writes a catalog or, with errors, only diagnostics (S5)", async () => {
+  const project = folder({
+    "skills/a/SKILL.md": skillText("A"),
+    "skills/b/SKILL.md": skillText("B", "run: ./gone.sh"),
+  });
+  expect((await hull(["build", project])).code).toBe(1);
+  const out = join(project, ".hull/build");
+  expect(readdirSync(out)).toEqual(["diagnostics.json"]);
+  const { code, out: text } = await hull(["build", project, "--keep-going", "--json"]);
+  expect(code).toBe(1);
+  const printed = JSON.parse(text);
+  expect(printed.skills.map((c: { slug: string }) => c.slug)).toEqual(["a"]);
+  expect(JSON.parse(readFileSync(join(out, "catalog.current.json"), "utf8")).id).toBe(printed.catalog);
+});
+
+test("validate: --strict makes warnings errors, --runner looks for programs", async () => {
+  const project = warned();
+  expect((await hull(["validate", project])).code).toBe(0);
+  expect((await hull(["validate", project, "--strict"])).code).toBe(1);
+  const missing = folder({ "skills/a/SKILL.md": skillText("A", "run: [no-such-program-here]") });
+  expect((await hull(["validate", missing])).code).toBe(0);
+  const { code, err } = await hull(["validate", missing, "--runner"]);
+  expect(code).toBe(1);
+  expect(err).toMatch(/skills\/a\/SKILL\.md error run: .*no-such-program-here.*\[program_missing\]/);
+});
+
+test("new: every kind and nasty names pass validate --strict; nothing is overwritten", async () => {
+  const cwd = folder();
+  const names = [
+    "Weather",
+    `it's "quoted": yes`,
+    "- #x: [y] {z} & *",
+    "天気",
+    "天気 2",
+    "true",
+    "1.5",
+    "Zoë\u2028é\t!",
+  ];
+  for (const [i, language] of ["bash", "python", "ts", "llm", "proxy"].entries()) {
+    expect((await hull(["new", `Kind ${i}`, "-l", language], { cwd })).code).toBe(0);
+  }
+  for (const name of names) expect((await hull(["new", "-d", "skills", "--", name], { cwd })).code).toBe(0);
+  const { code, out, err } = await hull(["validate", "--strict", "--runner", "--json"], { cwd });
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  const found: string[] = JSON.parse(out).map((r: { properties: { name: string } }) => r.properties.name);
+  for (const name of names) expect(found).toContain(name.replace(/\s+/g, " "));
+  const again = await hull(["new", "weather"], { cwd });
+  expect(again.code).toBe(1);
+  expect(again.err).toContain(join(cwd, "skills/weather"));
+});
+
+test("init makes a project that builds, and keeps what is there", async () => {
+  const cwd = folder({ "my app/.gitignore": "mine\n" });
+  const first = await hull(["init", "my app"], { cwd });
+  expect(first).toMatchObject({ code: 0, err: "" });
+  expect(first.out).toMatch(/cd 'my app'\n {2}hull dev/);
+  const dir = join(cwd, "my app");
+  expect(readFileSync(join(dir, ".gitignore"), "utf8")).toBe("mine\n");
+  expect((await hull(["validate", "--strict"], { cwd: dir })).code).toBe(0);
+  chmodSync(join(dir, "skills/hello/main.sh"), 0o700);
+  expect((await hull(["init"], { cwd: dir })).out).toContain("kept   skills/hello/main.sh");
+});

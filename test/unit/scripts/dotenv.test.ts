@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { loadConfig } from "../../../scripts/config.ts";
+import { loadEnvironment } from "../../../scripts/dotenv.ts";
+import { folder } from "./folder.ts";
+
+test("the environment wins over .dev.vars, which wins over .env", async () => {
+  const dir = folder({ ".env": "A=env\nB=env\nC='e n v'\n# D=no\n", ".dev.vars": 'B="vars"\nE=vars\n' });
+  const variables = await loadEnvironment(dir, { E: "process", F: undefined });
+  expect(Object.fromEntries(variables)).toEqual({ A: "env", B: "vars", C: "e n v", E: "process" });
+  expect((await loadEnvironment(folder(), { X: "1" })).get("X")).toBe("1");
+});
+
+test("hull.toml: defaults and given values", async () => {
+  expect(await loadConfig(folder())).toEqual({
+    skills: null,
+    name: null,
+    port: 3000,
+    host: "127.0.0.1",
+    cors_origins: [],
+    allowed_hosts: [],
+    allowed_origins: [],
+    auth: null,
+    max_body_bytes: 52428800,
+    max_output_bytes: 104857600,
+    rate_limit: null,
+    runner: {
+      url: null,
+      concurrency: null,
+      queue: 256,
+      queue_timeout_ms: 10000,
+      grace_ms: 2000,
+      drain_ms: 30000,
+    },
+  });
+  const toml = 'skills = "s"\nauth = "keys"\nrate_limit = "120/60s"\n[runner]\nurl = "http://127.0.0.1:9"\n';
+  expect(await loadConfig(folder({ "hull.toml": toml }))).toMatchObject({
+    skills: ["s"],
+    auth: "keys",
+    rate_limit: { requests: 120, window_s: 60 },
+    runner: { url: "http://127.0.0.1:9", queue: 256 },
+  });
+});

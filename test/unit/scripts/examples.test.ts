@@ -1,0 +1,106 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { folder } from "./folder.ts";
+
+const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
+const SKILLS = join(PROJECT, "skills");
+
+/** Runs a program as the runner would: in the skill's folder, with input on stdin and a bare environment. */
+function run(skill: string, argv: string[], input = "", env: Record<string, string> = {}) {
+  const [program = "", ...args] = argv;
+  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    const options = { cwd: join(SKILLS, skill), env: { PATH: process.env.PATH, ...env } };
+    const child = execFile(program, args, options, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+    child.stdin?.end(input);
+  });
+}
+
+test("all examples validate without a warning", async () => {
+  const { skills, diagnostics } = await buildRoots([SKILLS], { projectDir: PROJECT });
+  expect(diagnostics).toEqual([]);
+  const slugs = skills.map((skill) => skill.card.slug);
+  expect(slugs).toEqual(["assistant", "echo-chat", "hello", "site-checker", "to-csv", "word-count"]);
+});
+
+test("hello", async () => {
+  expect(await run("hello", ["./hello.sh"], "Ada")).toEqual({ code: 0, out: "Hello, Ada!\n", err: "" });
+  expect((await run("hello", ["./hello.sh"])).out).toBe("Hello, world!\n");
+});
+
+test("echo", async () => {
+  expect((await run("echo-chat", ["bash", "echo.sh", "a  b\\n%s"])).out).toBe("a  b\\n%s\n");
+});
+
+test.each([
+  ["", { lines: 0, words: 0, characters: 0 }],
+  ["one two\nthree", { lines: 2, words: 3, characters: 13 }],
+  ["größe 天\n", { lines: 1, words: 2, characters: 8 }],
+])("word-count of %j", async (text, expected) => {
+  expect(JSON.parse((await run("word-count", ["python3", "count.py"], text)).out)).toEqual(expected);
+});
+
+test.each([
+  ["array", '[{"a":1,"b":"x,y"},{"b":null,"c":[true]}]', 'a,b,c\r\n1,"x,y",\r\n,,[true]\r\n'],
+  ["lines", '{"n":"天"}\n\n{"n":"q\\"r"}\n', 'n\r\n天\r\n"q""r"\r\n'],
+])("to-csv: %s", async (_, input, csv) => {
+  const dir = folder({ "in.json": input });
+  const env = {
+    HULL_INPUT_FILE: join(dir, "in.json"),
+    HULL_OUTPUT_FILE: join(dir, "out"),
+    HULL_OUTPUT_DIR: dir,
+  };
+  expect((await run("to-csv", ["python3", "to_csv.py"], "", env)).code).toBe(0);
+  expect(readFileSync(join(dir, "out"), "utf8")).toBe(csv);
+  await run("to-csv", ["python3", "to_csv.py"], "", { ...env, HULL_INPUT_FILENAME: "people.json" });
+  expect(readFileSync(join(dir, "people.csv"), "utf8")).toBe(csv);
+});
+
+test("to-csv says what it cannot read", async () => {
+  const dir = folder({ "in.json": '{"a":1}\nnope\n' });
+  const env = {
+    HULL_INPUT_FILE: join(dir, "in.json"),
+    HULL_OUTPUT_FILE: join(dir, "out"),
+    HULL_OUTPUT_DIR: dir,
+  };
+  expect(await run("to-csv", ["python3", "to_csv.py"], "", env)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("Line 2"),
+  });
+});
+
+test("check_status asks the site", async () => {
+  const server = createServer((request, response) => {
+    response.writeHead(request.url === "/teapot" ? 418 : 200, { server: "kettle" }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const check = async (url: string) => run("site-checker", ["python3", "check.py", url]);
+  const up = JSON.parse((await check(`127.0.0.1:${port}`)).out);
+  expect(up).toEqual({
+    url: `http://127.0.0.1:${port}`,
+    status_code: 200,
+    response_time_ms: expect.any(Number),
+    server: "kettle",
+  });
+  const teapot = JSON.parse((await check(`http://localhost:${port}/teapot`)).out);
+  expect(teapot).toMatchObject({ url: `http://localhost:${port}/teapot`, status_code: 418 });
+  server.close();
+  const down = JSON.parse((await check("localhost:1")).out);
+  expect(down).toEqual({
+    url: "http://localhost:1",
+    status_code: null,
+    error: expect.stringContaining("refused"),
+  });
+  expect((await check("file:///etc/passwd")).code).toBe(1);
+});
