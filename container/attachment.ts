@@ -6,6 +6,12 @@ import type { FrameLog } from "./frame-log.ts";
 const HEARTBEAT = encodeFrame(FRAME.heartbeat, new Uint8Array(0));
 
 /**
+ * The head and the first frames wait this long for company: what a short process says then goes out in one write, and
+ * its reader wakes up once.
+ */
+const FIRST_WRITE_MS = 4;
+
+/**
  * Sends `log` from `offset` to its end. `onGone` is told once: whether the reader left before the log was complete.
  * Everything appended in one turn of the event loop goes out in one write; heartbeats go only between frames.
  */
@@ -68,14 +74,24 @@ export function attach(
     }
   };
 
-  const unsubscribe = log.subscribe(pump);
+  let begun = log.complete;
+  const begin = (): void => {
+    begun = true;
+    pump();
+  };
+  const first = setTimeout(begin, FIRST_WRITE_MS);
+  const unsubscribe = log.subscribe(() => {
+    if (begun) pump();
+    else if (log.complete) begin();
+  });
   response.once("close", () => {
     closed = true;
     clearTimeout(heartbeat);
+    clearTimeout(first);
     unsubscribe();
     log.release();
     onGone(!response.writableFinished);
   });
   response.writeHead(200, { "content-type": "application/octet-stream" });
-  setImmediate(pump);
+  if (begun) setImmediate(pump);
 }

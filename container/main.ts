@@ -10,7 +10,6 @@
 import { readFileSync } from "node:fs";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
@@ -26,10 +25,6 @@ import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
 import { killProcessesOf, Sweep } from "./sweep.ts";
 
-// Starting a process copies the page tables of the runner, so that a small runner starts processes faster; it holds
-// little that is young for long.
-setFlagsFromString("--max-semi-space-size=1");
-
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
 
@@ -42,7 +37,7 @@ async function run(options: RunnerOptions): Promise<void> {
         `the secret in ${options.secretFile} has fewer than ${MIN_SECRET_CHARS} characters`,
       );
     }
-    await auth.setSecret(secret);
+    auth.setSecret(secret);
   }
 
   await mkdir(options.stateDir, { recursive: true, mode: 0o700 });
@@ -52,7 +47,7 @@ async function run(options: RunnerOptions): Promise<void> {
   const leftover = killProcessesOf(new Set(journal.lost()));
   if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
   const scratch = new ScratchRoot(join(state, "scratch"));
-  const pipes = new Pipes(join(state, "pipes"));
+  const pipes = new Pipes(Pipes.directory(state));
   const bundles = new Bundles(join(state, "bundles"), options.bundleBytes);
   await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare()]);
 

@@ -4,8 +4,8 @@
  * ahead in batches and without a name once it is open.
  */
 import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { accessSync, closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -30,6 +30,20 @@ export class Pipes {
 
   constructor(dir: string) {
     this.#dir = dir;
+  }
+
+  /**
+   * Where the pipes of the runner with this state folder are made: in memory where the system has a file system there,
+   * since making and removing a file on a disk can take as long as starting a process.
+   */
+  static directory(state: string): string {
+    const shared = "/dev/shm";
+    try {
+      accessSync(shared, constants.W_OK | constants.X_OK);
+      return join(shared, `hull-${createHash("sha256").update(state).digest("hex").slice(0, 16)}`);
+    } catch {
+      return join(state, "pipes");
+    }
   }
 
   /** Clears what an earlier runner left and makes the first batch. */

@@ -17,8 +17,8 @@ export interface Scratch {
  * Folders that an execution left untouched serve again: on common file systems making and removing three folders costs
  * half of what starting a small process does. They rest first, until every process of that execution is surely gone.
  */
-const REST_MS = 1000;
-const MAX_READY = 128;
+const REST_MS = 500;
+const MAX_READY = 512;
 
 export class ScratchRoot {
   readonly #root: string;

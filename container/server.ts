@@ -53,28 +53,31 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
   const url = new URL(request.url ?? "/", "http://runner");
   const [, version, collection, id, more] = url.pathname.split("/");
   const at = `${request.method} ${version}/${collection ?? ""}`;
-  const named = async (pattern: RegExp, subject: (id: string) => TicketSubject): Promise<string> => {
+  const named = (pattern: RegExp, subject: (id: string) => TicketSubject): string => {
     if (id === undefined || !pattern.test(id) || more !== undefined) throw unknownRoute();
-    await auth.permit(request, subject(id));
+    auth.permit(request, subject(id));
     return id;
   };
   if (at === "POST v1/executions" && id === undefined) return submit(parts, request, response);
   if (at === "GET v1/executions") {
     const from = Number(url.searchParams.get("from") ?? 0);
-    const execution = await named(ID, (name) => `execution:${name}`);
+    const execution = named(ID, (name) => `execution:${name}`);
     if (!Number.isSafeInteger(from) || from < 0) throw new Refused("bad_request", "`from` is not a number.");
     return executions.attach(execution, response, from);
   }
   if (at === "DELETE v1/executions") {
-    executions.cancel(await named(ID, (name) => `execution:${name}`));
+    executions.cancel(named(ID, (name) => `execution:${name}`));
     return answer(request, response, 204, "");
   }
   if (at === "DELETE v1/requests") {
-    executions.cancelRequest(await named(ID, (name) => `request:${name}`));
+    executions.cancelRequest(named(ID, (name) => `request:${name}`));
     return answer(request, response, 204, "");
   }
   if (at === "PUT v1/bundles") {
-    await bundles.receive(await named(DIGEST, (name) => `bundle:${name}`), request);
+    await bundles.receive(
+      named(DIGEST, (name) => `bundle:${name}`),
+      request,
+    );
     return answer(request, response, 204, "");
   }
   if (at === "PUT v1/secret" && auth.deliverable && id === undefined)
@@ -103,7 +106,7 @@ async function takeSecret(
   }
   const secret = Buffer.concat(chunks).toString("utf8");
   if (secret.length < MIN_SECRET_CHARS) throw new Refused("bad_request", "The secret is too short.");
-  if (!(await parts.auth.setSecret(secret))) {
+  if (!parts.auth.setSecret(secret)) {
     throw new Refused("execution_conflict", "The runner has another secret already.");
   }
   answer(request, response, 204, "");

@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../command.ts";
-import { startDirect } from "./direct.ts";
 import { Supervised } from "./supervised.ts";
 import { envFile } from "./variables.ts";
 
@@ -29,10 +28,10 @@ export interface LocalWorker {
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true });
-  const worker = options.direct
-    ? await startDirect({ ...options, stateDir })
-    : await startWrangler({ ...options, stateDir });
-  return worker;
+  if (!options.direct) return startWrangler({ ...options, stateDir });
+  // miniflare and esbuild take a while to load: only where they are used.
+  const { startDirect } = await import("./direct.ts");
+  return startDirect({ ...options, stateDir });
 }
 
 async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> {

@@ -2,6 +2,7 @@
 import type * as z from "zod";
 import { BadEncoding, BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
 import type { Json } from "../skill/manifest.ts";
+import { parseWithOffset } from "./json.ts";
 
 /** Longest silence inside a request body, in ms. */
 export const BODY_SILENCE_MS = 30_000;
@@ -100,11 +101,7 @@ export async function readJson<T>(request: Request, schema: z.ZodType<T>): Promi
 
 /** Any JSON value. @throws MalformedJson with the offset of the first fault */
 export function parseJson(text: string): Json {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "not JSON";
-    const position = /position (\d+)/.exec(reason)?.[1];
-    throw new MalformedJson({ offset: position === undefined ? text.length : Number(position), reason });
-  }
+  const parsed = parseWithOffset(text);
+  if (parsed.ok) return parsed.value;
+  throw new MalformedJson({ offset: parsed.offset, reason: parsed.reason });
 }

@@ -51,6 +51,12 @@ export class EventStream {
     await this.#writer.close().catch(() => {});
   }
 
+  /** Gives up a stream that nobody was given. */
+  abandon(): void {
+    this.#stop();
+    this.#writer.abort().catch(() => {});
+  }
+
   #stop(): void {
     this.#closed = true;
     clearInterval(this.#heartbeat);

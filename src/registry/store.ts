@@ -8,7 +8,7 @@ import { catalogSchema, skillRecord } from "./schema.ts";
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
-  const [, kind, digest] = /^(skill|pack|catalog)\/([0-9a-f]{64})$/.exec(name) ?? [];
+  const [, kind, digest] = /^(skill|pack|blob|catalog)\/([0-9a-f]{64})$/.exec(name) ?? [];
   if (kind === undefined || digest === undefined) {
     throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
   }
@@ -22,7 +22,7 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
-  if (kind === "pack") return;
+  if (kind === "pack" || kind === "blob") return;
   const schema = kind === "skill" ? skillRecord : catalogSchema;
   const result = schema.safeParse(parse(bytes));
   if (result.success) return;

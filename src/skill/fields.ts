@@ -11,7 +11,7 @@ export function stripControls(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }
 
-/** Required, non-empty text, trimmed. `what`: how the field is called in messages. */
+/** Required, non-empty text, trimmed. */
 export function readRequiredText(
   findings: Findings,
   parent: { path: string; at?: { line: number; column: number } },

@@ -7,7 +7,7 @@ import type { Findings } from "./findings.ts";
 import type { MapNode, Node, Position } from "./tree.ts";
 
 /** Largest SKILL.md, in bytes. */
-export const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 /** Largest frontmatter, in bytes (skill-formats.md §1.4); it bounds the time that hostile YAML can take. */
 const MAX_FRONTMATTER_BYTES = 64 * 1024;
 const MAX_DEPTH = 64;

@@ -3,6 +3,6 @@ import { defineConfig } from "vitest/config";
 
 /** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
 export default defineConfig({
-  plugins: [cloudflareTest({ wrangler: { configPath: "../../wrangler.toml" } })],
-  test: { name: "worker", include: ["**/*.test.ts"] },
+  plugins: [cloudflareTest({ remoteBindings: false, wrangler: { configPath: "../../wrangler.toml" } })],
+  test: { name: "worker", include: ["**/*.test.ts"], silent: "passed-only" },
 });

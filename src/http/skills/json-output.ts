@@ -1,20 +1,13 @@
 /** `output: json` (serving.md §3.1, §3.4). Pure. */
 import { OutputInvalidJson } from "../../errors/run.ts";
+import { parseWithOffset } from "../json.ts";
 
 /** The text itself when it is JSON; nothing at all counts as `{}`. @throws OutputInvalidJson */
 export function checkedJson(text: string): string {
   if (text.trim() === "") return "{}";
-  try {
-    JSON.parse(text);
-    return text;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "not JSON";
-    const position = /position (\d+)/.exec(reason)?.[1];
-    throw new OutputInvalidJson({
-      reason,
-      ...(position === undefined ? {} : { position: Number(position) }),
-    });
-  }
+  const parsed = parseWithOffset(text);
+  if (parsed.ok) return text;
+  throw new OutputInvalidJson({ position: parsed.offset, reason: parsed.reason });
 }
 
 /** A model's answer without one surrounding code fence. */

@@ -85,6 +85,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
   const { id, context, record, abort, state } = run;
   const events = new EventStream(id, context, () => abort.abort());
   const start = Promise.withResolvers<void>();
+  let begun = false;
   const handle: RunHandle = {
     id,
     context,
@@ -95,6 +96,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     started: () => {
       const { slug, mode } = record.manifest;
       const data = { execution_id: id, request_id: context.requestId, skill: slug, mode };
+      begun = true;
       void events.send({ event: "start", data });
       start.resolve();
     },
@@ -104,8 +106,9 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     (output) => finish(events, context, null, output.done),
     (error: unknown) => {
       const fault = state.fault ?? toHullError(error);
+      if (begun) return finish(events, context, fault, {});
+      events.abandon();
       start.reject(fault);
-      return finish(events, context, fault, {});
     },
   );
   context.finished = finished;

@@ -1,0 +1,234 @@
+/** The example skills, served by `hull dev` with wrangler and called as a user would. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents, textOf } from "../support/sse.ts";
+
+const curl = promisify(execFile);
+
+let fake: FakeProvider;
+let site: Server;
+let siteHits: string[];
+let address: string;
+let hull: HullDev;
+
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  siteHits = [];
+  site = createServer((request, response) => {
+    siteHits.push(`${request.method} ${request.url} ${request.headers["user-agent"]}`);
+    response.writeHead(418, { server: "teapot/1" }).end();
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => site.once("listening", resolve));
+  const bound = site.address();
+  address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`;
+  hull = await startHullDev({
+    skills: `${REPO}skills`,
+    env: {
+      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+      ANTHROPIC_BASE_URL: fake.url,
+      OPENAI_API_KEY: "sk-openai-e2e-key",
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+      OLLAMA_BASE_URL: `${fake.url}/v1`,
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  site?.close();
+  await fake?.close();
+});
+
+test("all examples are listed, with and without a key", async () => {
+  const response = await hull.call("/skills");
+  const cards = await response.json();
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-total-count")).toBe("6");
+  expect(cards.map((card: { slug: string; mode: string }) => [card.slug, card.mode])).toEqual([
+    ["assistant", "llm"],
+    ["echo-chat", "llm"],
+    ["hello", "script"],
+    ["site-checker", "llm"],
+    ["to-csv", "script"],
+    ["word-count", "script"],
+  ]);
+});
+
+describe("script examples", () => {
+  test("the curl line that hull dev prints works as printed", async () => {
+    const line = /^ {2}curl (\S+) --data 'world'$/m.exec(hull.output());
+    expect(line?.[1]).toMatch(/\/skills\/hello$/);
+    const { stdout } = await curl("curl", ["-sS", line?.[1] ?? "", "--data", "world"]);
+    expect(stdout).toBe("Hello, world!\n");
+  });
+
+  test.each([
+    ["/skills/hello", "Ada", "Hello, Ada!\n", "text/plain; charset=utf-8"],
+    ["/skills/hello", "", "Hello, world!\n", "text/plain; charset=utf-8"],
+    ["/skills/word-count", "два слова\nthree", '{"lines": 2, "words": 3, "characters": 15}', "application/json"],
+  ])("%s with %j", async (path, body, answer, type) => {
+    const response = await hull.call(path, body);
+    expect([response.status, await response.text()]).toEqual([200, answer]);
+    expect(response.headers.get("content-type")).toBe(type);
+    expect(response.headers.get("x-hull-skill")).toMatch(new RegExp(`^${path.split("/")[2]}@[0-9a-f]{12}$`));
+    expect(response.headers.get("x-hull-execution-id")).toMatch(/^ex_[0-9a-f]{32}$/);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("to-csv takes a raw body and an upload, and names the file after it", async () => {
+    const people = '[{"name": "Ada", "born": 1815}, {"name": "Grace, Rear Adm.", "tags": ["navy"]}]';
+    const csv = 'name,born,tags\r\nAda,1815,\r\n"Grace, Rear Adm.",,"[""navy""]"\r\n';
+    const raw = await hull.call("/skills/to-csv", people, { headers: { "content-type": "application/json" } });
+    expect([raw.status, (await raw.text()).replaceAll("\r\n", "\n")]).toEqual([200, csv.replaceAll("\r\n", "\n")]);
+    expect(raw.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    const form = new FormData();
+    form.append("file", new Blob([people], { type: "application/json" }), "people.json");
+    const upload = await hull.call("/skills/to-csv", form);
+    expect([upload.status, (await upload.text()).replaceAll("\r\n", "\n")]).toEqual([
+      200,
+      csv.replaceAll("\r\n", "\n"),
+    ]);
+    expect(upload.headers.get("content-disposition")).toBe(
+      `inline; filename="people.csv"; filename*=UTF-8''people.csv`,
+    );
+  });
+});
+
+describe("echo-chat, without any key", () => {
+  test("plain", async () => {
+    const response = await hull.call("/skills/echo-chat", "good morning");
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("The tool echo answered:\ngood morning\n\nYou asked: good morning");
+    expect(response.headers.get("x-hull-usage")).toMatch(/^input=\d+;output=50;rounds=2;tools=1$/);
+    expect(response.headers.get("x-hull-finish-reason")).toBe("stop");
+  });
+
+  test("streamed: the whole event order, ids counted up, done last", async () => {
+    const response = await hull.call("/skills/echo-chat?stream=1", "good morning");
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+    ]);
+    const events = await readEvents(response);
+    const order = events.map((e) => e.event).filter((name, i, all) => name !== "delta" || all[i - 1] !== "delta");
+    expect(order).toEqual(["start", "round", "tool_call", "tool_result", "delta", "round", "done"]);
+    const execution = response.headers.get("x-hull-execution-id");
+    expect(events.map((e) => e.id)).toEqual(events.map((_, i) => `${execution}:${i + 1}`));
+    expect(events[0]?.data).toEqual({
+      execution_id: execution,
+      request_id: response.headers.get("x-request-id"),
+      skill: "echo-chat",
+      mode: "llm",
+    });
+    const [call] = dataOf(events, "tool_call");
+    expect(call).toMatchObject({ round: 1, name: "echo", arguments: { text: "good morning" } });
+    expect(dataOf(events, "tool_result")).toEqual([
+      {
+        round: 1,
+        call_id: call?.call_id,
+        ok: true,
+        exit_code: 0,
+        duration_ms: expect.any(Number),
+        bytes: 13,
+        truncated: false,
+      },
+    ]);
+    expect(dataOf(events, "round")).toMatchObject([
+      { round: 1, usage: { output_tokens: 20 } },
+      { round: 2, usage: { output_tokens: 30 } },
+    ]);
+    expect(textOf(events, "delta")).toBe("The tool echo answered:\ngood morning\n\nYou asked: good morning");
+    expect(events.at(-1)?.data).toMatchObject({
+      ok: true,
+      finish_reason: "stop",
+      usage: { output_tokens: 50, rounds: 2, tools: 1 },
+      duration_ms: expect.any(Number),
+    });
+  });
+});
+
+/** Asks for the site in the user's words, then answers with what the tool found. */
+function checkThenReport(request: FakeRequest) {
+  const result = JSON.stringify(request.body.messages.at(-1)?.content ?? "");
+  const status = /status_code\D{1,6}(\d{3})/.exec(result)?.[1];
+  if (status === undefined) {
+    return { tool_calls: [{ name: "check_status", arguments: { url: request.text } }] };
+  }
+  return { text: ["It ", "answered ", `${status}.`], usage: { input: 7, output: 3 } };
+}
+
+describe("site-checker against a provider", () => {
+  test("Anthropic: the tool asks the real site, the model gets its findings", async () => {
+    const before = fake.requests.length;
+    fake.script(checkThenReport);
+    const response = await hull.call("/skills/site-checker", address);
+    expect([response.status, await response.text()]).toEqual([200, "It answered 418."]);
+    expect(siteHits.at(-1)).toBe("GET / hull-site-checker");
+    expect(response.headers.get("x-hull-usage")).toBe("input=17;output=8;rounds=2;tools=1");
+    const [first, second] = fake.requests.slice(before);
+    expect(first?.path).toBe("/v1/messages");
+    expect(first?.headers).toMatchObject({
+      "x-api-key": "sk-ant-e2e-key",
+      "anthropic-version": "2023-06-01",
+    });
+    expect(first?.body).toMatchObject({
+      model: "claude-haiku-4-5-20251001",
+      max_tokens: 4096,
+      tools: [
+        {
+          name: "check_status",
+          input_schema: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
+        },
+      ],
+    });
+    expect(JSON.stringify(first?.body.system)).toContain("You report on the state of websites.");
+    const result = JSON.stringify(second?.body.messages.at(-1));
+    expect(result).toContain('"type":"tool_result"');
+    expect(result).toMatch(/teapot\/1/);
+  });
+
+  test.each([
+    ["openai", "gpt-4o-mini", "Bearer sk-openai-e2e-key", "max_completion_tokens"],
+    ["ollama", "llama3.2", undefined, "max_tokens"],
+  ])("%s: the same skill through *_BASE_URL", async (provider, model, authorization, tokens) => {
+    const before = fake.requests.length;
+    const name = `site-checker-${provider}`;
+    const manifest = await readFile(`${REPO}skills/site-checker/SKILL.md`, "utf8");
+    const script = await readFile(`${REPO}skills/site-checker/check.py`, "utf8");
+    const at = hull.output().length;
+    await hull.write(`${name}/check.py`, script);
+    await hull.write(
+      `${name}/SKILL.md`,
+      manifest
+        .replace("name: Site Checker", `name: ${name}`)
+        .replace("mode: llm", `mode: llm\nprovider: ${provider}\nmax_tokens: 77`),
+    );
+    await hull.printed(/Reloaded/, 5000, at);
+    fake.script(checkThenReport);
+    const response = await hull.call(`/skills/${name}`, address);
+    expect([response.status, await response.text()]).toEqual([200, "It answered 418."]);
+    const sent = fake.requests.slice(before);
+    expect(sent.map((request) => request.path)).toEqual(["/v1/chat/completions", "/v1/chat/completions"]);
+    expect(sent[0]?.headers.authorization).toBe(authorization);
+    expect(sent[0]?.body).toMatchObject({ model, [tokens]: 77 });
+    expect(sent[1]?.body.messages.at(-1)).toMatchObject({ role: "tool" });
+  });
+
+  test("S80: 20 tokens at 50 ms arrive as 20 deltas spread over 1 s", async () => {
+    const tokens = Array.from({ length: 20 }, (_, i) => `token${i} `);
+    fake.script([{ text: tokens, delta_ms: 50 }]);
+    const events = await readEvents(await hull.call("/skills/assistant?stream=1", "count"));
+    const deltas = events.filter((e) => e.event === "delta");
+    expect(deltas.map((e) => e.data.text)).toEqual(tokens);
+    const spread = (deltas.at(-1)?.at ?? 0) - (deltas[0]?.at ?? 0);
+    expect(spread).toBeGreaterThan(700);
+    expect(spread).toBeLessThan(1500);
+    const moments = new Set(deltas.map((e) => Math.floor(e.at / 25)));
+    expect(moments.size).toBeGreaterThan(12);
+    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true, finish_reason: "stop" } });
+  });
+});

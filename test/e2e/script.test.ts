@@ -1,0 +1,239 @@
+/** mode: script through HTTP: environment, output, and how a process may end (serving.md §3.1, §6.2). */
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { processesWith, until } from "../support/runner.ts";
+
+/** A skill whose whole behaviour is one shell script. */
+const sh = (name: string, script: string, more = ""): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: [bash, run.sh]\n${more}---\nTest.\n`,
+  [`${name}/run.sh`]: script,
+});
+
+const ALLOWED =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|(HULL|HUSK)_(INPUT_FILE|INPUT_MIME|INPUT_FILENAME|OUTPUT_FILE|OUTPUT_DIR)|HULL_INPUT_DIR|HULL_EXECUTION_ID|HULL_SKILL|OLDPWD|SHLVL|_)$/;
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: {
+      ANTHROPIC_API_KEY: "canary-anthropic-1",
+      OPENAI_API_KEY: "canary-openai-22",
+      ALIAS_OF_KEY: "canary-openai-22",
+      WEATHER_API_KEY: "weather-7",
+      SHELL_SECRET: "canary-shell-333",
+      LC_TEST: "kept",
+    },
+    project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
+    skills: {
+      ...sh("env", "env -0"),
+      ...sh("opted", "env -0", "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n"),
+      ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
+      ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
+      ...sh("capped-file", 'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"', "output: file\nmax_output_bytes: 1000000\n"),
+      ...sh("bytes", "printf '\\377\\376\\000A'"),
+      ...sh("slow", 'sh -c "sleep 8.25; echo done"', "timeout_ms: 500\n"),
+      ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 8.26; done", "timeout_ms: 500\n"),
+      ...sh("kill-self", "kill -KILL $$"),
+      ...sh("term-self", "echo last words >&2; kill -TERM $$"),
+      ...sh("leaves-child", "sleep 8.27 & echo answered"),
+      ...sh("leaves-daemon", "setsid sleep 8.28 & echo answered"),
+      ...sh("not-json", "echo not json", "output: json\n"),
+      ...sh("empty-json", "true", "output: json\n"),
+      ...sh("exit-3", "echo out; echo err >&2; exit 3"),
+      "missing-command/SKILL.md":
+        "---\nname: missing-command\ndescription: Test.\nrun: [no-such-command-7]\n---\nTest.\n",
+      ...sh(
+        "cyrillic",
+        'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
+        "input: file\noutput: file\n",
+      ),
+      ...sh("two-files", 'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"', "output: file\n"),
+      ...sh(
+        "two-large",
+        'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
+        "output: file\n",
+      ),
+      ...sh("no-file", "echo nothing", "output: file\n"),
+      ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
+      ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
+    },
+  });
+});
+afterAll(() => hull?.stop());
+
+const problem = async (response: Response): Promise<Record<string, unknown>> => {
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  const body = await response.json();
+  expect(body).toMatchObject({
+    type: `urn:hull:problem:${body.code}`,
+    status: response.status,
+    instance: `urn:hull:request:${response.headers.get("x-request-id")}`,
+    request_id: response.headers.get("x-request-id"),
+    title: expect.any(String),
+    detail: expect.any(String),
+  });
+  expect(JSON.stringify(body)).not.toContain(hull.root);
+  return body;
+};
+const environment = async (slug: string): Promise<Map<string, string>> => {
+  const text = await (await hull.call(`/skills/${slug}`, "")).text();
+  return new Map(
+    text.split("\0").map((line): [string, string] => {
+      const at = line.indexOf("=");
+      return [line.slice(0, at), line.slice(at + 1)];
+    }),
+  );
+};
+const gone = (mark: string): Promise<string[]> =>
+  until(
+    () => processesWith(mark),
+    (list) => list.length === 0,
+    500,
+  );
+
+describe("environment", () => {
+  test("S26: only the listed variables, and no value of a secret", async () => {
+    const variables = await environment("env");
+    const names = [...variables.keys()].filter((name) => name !== "");
+    expect(names.filter((name) => !ALLOWED.test(name))).toEqual([]);
+    expect([...variables.values()].filter((value) => value.includes("canary"))).toEqual([]);
+    expect(variables.get("LC_TEST")).toBe("kept");
+    expect(variables.get("HULL_OUTPUT_DIR")).toBe(variables.get("HUSK_OUTPUT_DIR"));
+    expect(variables.get("HULL_SKILL")).toBe("env");
+    expect(variables.get("TMPDIR")).not.toBe(`${hull.root}/tmp`);
+  });
+
+  test("S27: tool_env lets in what it names, never a provider key by any name", async () => {
+    const variables = await environment("opted");
+    expect(variables.get("WEATHER_API_KEY")).toBe("weather-7");
+    expect(variables.get("DOTENV_OPTED")).toBe("opted-5");
+    for (const name of ["OPENAI_API_KEY", "ALIAS_OF_KEY", "UNSET_ONE", "DOTENV_SECRET"]) {
+      expect([name, variables.get(name)]).toEqual([name, undefined]);
+    }
+    expect(hull.output()).toMatch(/opted\/SKILL\.md:\d+:\d+ warning tool_env.*OPENAI_API_KEY/);
+  });
+});
+
+describe("output", () => {
+  test("S28: every byte of 12 MB arrives; over the cap it is an error, never a short 200", async () => {
+    const response = await hull.call("/skills/big", "");
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect([response.status, bytes.length, bytes.subarray(-4).toString()]).toEqual([200, 12_000_003, "xend"]);
+    expect(bytes.subarray(0, 12_000_000).every((byte) => byte === 0x78)).toBe(true);
+    for (const slug of ["capped", "capped-file"]) {
+      const refused = await hull.call(`/skills/${slug}`, "");
+      expect(refused.status).toBe(500);
+      expect(await problem(refused)).toMatchObject({ code: "output_too_large", limit: 1_000_000 });
+    }
+  });
+
+  test("S29: bytes that are no UTF-8 arrive as they are", async () => {
+    const response = await hull.call("/skills/bytes", "");
+    expect(response.headers.get("content-type")).toBe("application/octet-stream");
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([0xff, 0xfe, 0x00, 0x41]);
+  });
+
+  test("S35: output: json must be JSON; nothing at all is {}", async () => {
+    const bad = await hull.call("/skills/not-json", "");
+    expect(bad.status).toBe(500);
+    expect(await problem(bad)).toMatchObject({ code: "output_invalid_json", position: expect.any(Number) });
+    const empty = await hull.call("/skills/empty-json", "");
+    expect([empty.status, await empty.text()]).toEqual([200, "{}"]);
+  });
+
+  test("S36: note and file name in Cyrillic come back exactly", async () => {
+    const response = await hull.call("/skills/cyrillic", "content");
+    expect([response.status, await response.text()]).toEqual([200, "content"]);
+    const disposition = response.headers.get("content-disposition") ?? "";
+    expect(disposition).toMatch(/^inline; filename="[ -~]*"; filename\*=UTF-8''/);
+    expect(decodeURIComponent(disposition.split("UTF-8''")[1] ?? "")).toBe("отчёт.txt");
+    const note = response.headers.get("x-hull-note") ?? "";
+    expect(note).toMatch(/^[ -~]+$/);
+    expect(decodeURIComponent(note)).toBe("Готово: 100% вторая строка");
+  });
+
+  test("S37: several files are a JSON document; large ones by url, which is served", async () => {
+    const small = await hull.call("/skills/two-files", "");
+    expect(await small.json()).toEqual({
+      note: expect.stringMatching(/^note\n?$/),
+      files: [
+        { filename: "a.txt", mime: expect.stringMatching(/^text\/plain/), size: 1, sha256: sha256("a"), dataBase64: "YQ==" },
+        { filename: "b.bin", mime: "application/octet-stream", size: 1, sha256: sha256("b"), dataBase64: "Yg==" },
+      ],
+    });
+    const large = await hull.call("/skills/two-large", "");
+    expect(large.status).toBe(200);
+    for (const header of ["x-request-id", "server-timing", "x-hull-duration-ms", "x-hull-skill"]) {
+      expect([header, large.headers.get(header)]).toEqual([header, expect.any(String)]);
+    }
+    const { files } = await large.json();
+    expect(files).toMatchObject([
+      { filename: "a.dat", size: 20_000_000, url: expect.stringMatching(/^\/files\/\S+$/) },
+      { filename: "b.dat", size: 20_000_000 },
+    ]);
+    const fetched = await hull.call(files[1].url);
+    const bytes = Buffer.from(await fetched.arrayBuffer());
+    expect([fetched.status, bytes.length, sha256(bytes)]).toEqual([200, 20_000_000, files[1].sha256]);
+    expect(fetched.headers.get("content-disposition")).toContain('filename="b.dat"');
+    const again = await hull.call(files[1].url, undefined, {
+      headers: { "if-none-match": fetched.headers.get("etag") ?? "" },
+    });
+    expect(again.status).toBe(304);
+  });
+
+  test("S52: HTML that a script made is a download", async () => {
+    for (const slug of ["html-file", "html-text"]) {
+      const response = await hull.call(`/skills/${slug}`, "");
+      expect(response.headers.get("content-type")).toMatch(/^text\/html/);
+      expect(response.headers.get("content-disposition")).toMatch(/^attachment/);
+      expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+      await response.body?.cancel();
+    }
+  });
+
+  test("output: file without a file", async () => {
+    expect(await problem(await hull.call("/skills/no-file", ""))).toMatchObject({ code: "output_missing" });
+  });
+});
+
+const sha256 = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex");
+
+describe("ends", () => {
+  test.each([
+    // S30, with the spec's moments; TERM ignored: grace_ms later
+    ["slow", "script_timeout", 504, 1000, "sleep 8.25"],
+    ["stubborn", "script_timeout", 504, 3250, "sleep 8.26"],
+  ])("S30: %s is stopped in time, with everything that it started", async (slug, code, status, limit, mark) => {
+    const started = performance.now();
+    const response = await hull.call(`/skills/${slug}`, "");
+    const took = performance.now() - started;
+    expect(await problem(response)).toMatchObject({ code, status, timeout_ms: 500 });
+    expect(took).toBeGreaterThan(490);
+    expect(took).toBeLessThan(limit + 500);
+    expect(await gone(mark)).toEqual([]);
+  });
+
+  test.each([
+    ["kill-self", { code: "script_killed", signal: "SIGKILL" }],
+    ["term-self", { code: "script_killed", signal: "SIGTERM", stderr: "last words\n" }],
+    ["exit-3", { code: "script_failed", exit_code: 3, stderr: "err\n", stdout: "out\n" }],
+    ["missing-command", { code: "command_not_found", command: "no-such-command-7" }],
+  ])("S33, S39, S40: %s", async (slug, members) => {
+    const response = await hull.call(`/skills/${slug}`, "");
+    expect(response.status).toBe(500);
+    expect(await problem(response)).toMatchObject(members);
+  });
+
+  test.each([
+    ["leaves-child", "sleep 8.27"],
+    ["leaves-daemon", "sleep 8.28"],
+  ])("S34: %s holds nothing up and is not left running", async (slug, mark) => {
+    const started = performance.now();
+    const response = await hull.call(`/skills/${slug}`, "");
+    expect([response.status, await response.text()]).toEqual([200, "answered\n"]);
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(await gone(mark)).toEqual([]);
+  });
+});

@@ -1,0 +1,117 @@
+/** Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. */
+import { rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+
+/** The spec's limit for a change to be served (S10, S12), with its general allowance. */
+const LIVE_MS = 1500;
+
+const shout = (word: string): string =>
+  `---\nname: Shout\ndescription: Says a word.\nrun: [sh, -c, "echo ${word}"]\n---\nSays it.\n`;
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({
+    args: ["--direct"],
+    skills: {
+      "shout/SKILL.md": shout("one"),
+      "steady/SKILL.md": shout("steady").replace("Shout", "Steady"),
+      "broken/SKILL.md": "---\nname: Broken\ndescription: Of an unknown mode.\nmode: lmm\nrun: [cat]\n---\n",
+    },
+  });
+});
+afterAll(() => hull?.stop());
+
+const said = async (slug: string): Promise<string> => {
+  const response = await hull.call(`/skills/${slug}`, "");
+  return `${response.status} ${(await response.text()).trim()}`;
+};
+const becomes = (slug: string, expected: RegExp): Promise<string> =>
+  until(
+    () => said(slug),
+    (text) => expected.test(text),
+    LIVE_MS,
+  );
+const card = async (slug: string): Promise<Record<string, unknown>> =>
+  (await hull.call(`/skills/${slug}/card`)).json();
+
+test("S5: a skill that is broken at the start is reported and does not stop the others", async () => {
+  expect(hull.output()).toMatch(/broken\/SKILL\.md:4:\d+ error mode:/);
+  expect(hull.output()).toContain("Hull serves 2 skills");
+  expect(await said("shout")).toBe("200 one");
+  expect(await said("broken")).toMatch(/^404 /);
+});
+
+test("the broken one is served once it is repaired", async () => {
+  await hull.write("broken/SKILL.md", shout("repaired").replace("Shout", "Broken"));
+  expect(await becomes("broken", /^200/)).toBe("200 repaired");
+});
+
+test("an edit is live within a second, and changes the card's version", async () => {
+  const before = await card("shout");
+  await hull.write("shout/SKILL.md", shout("two"));
+  expect(await becomes("shout", /two/)).toBe("200 two");
+  expect((await card("shout")).version).not.toBe(before.version);
+});
+
+test("S10: a manifest that breaks keeps answering, is shown as stale, and heals", async () => {
+  const at = hull.output().length;
+  await hull.write("shout/SKILL.md", "---\nname: Shout\ndescription: Says a word.\nmode: LLM\nrun: [cat]\n---\n");
+  const shown = await hull.printed(/last good version kept of shout/, LIVE_MS, at);
+  expect(shown).toMatch(/skills\/shout\/SKILL\.md:4:\d+ error mode:/);
+  expect(await said("shout")).toBe("200 two");
+  expect(await card("shout")).toMatchObject({ stale: true });
+  expect(await card("steady")).not.toHaveProperty("stale");
+  await hull.write("shout/SKILL.md", shout("three"));
+  expect(await becomes("shout", /three/)).toBe("200 three");
+  expect(await card("shout")).not.toHaveProperty("stale");
+});
+
+test("an editor's way of saving (a rename over the file) is seen too", async () => {
+  const target = join(hull.root, "skills", "shout", "SKILL.md");
+  await writeFile(`${target}.tmp`, shout("four"));
+  await rename(`${target}.tmp`, target);
+  expect(await becomes("shout", /four/)).toBe("200 four");
+});
+
+test("S12: a folder added after the start, and an edit inside it", async () => {
+  await hull.write(
+    "late/SKILL.md",
+    "---\nname: Late\ndescription: Came later.\nrun: [./bin/late.sh]\n---\nLate.\n",
+  );
+  await hull.write("late/bin/late.sh", "#!/bin/sh\necho first\n");
+  expect(await becomes("late", /first/)).toBe("200 first");
+  await hull.write("late/bin/late.sh", "#!/bin/sh\necho second\n");
+  expect(await becomes("late", /second/)).toBe("200 second");
+});
+
+test("ignored files rebuild nothing", async () => {
+  const at = hull.output().length;
+  const before = await card("late");
+  await hull.write("late/__pycache__/x.pyc", "x");
+  await hull.write("late/.env", "A=1");
+  await hull.write("shout/SKILL.md", shout("five"));
+  await hull.printed(/Reloaded/, LIVE_MS, at);
+  expect(await becomes("shout", /five/)).toBe("200 five");
+  expect((await card("late")).version).toBe(before.version);
+});
+
+test("a reload lets a call that has begun finish on its own version", async () => {
+  await hull.write("slow/SKILL.md", shout("slow").replace("Shout", "Slow").replace("echo", "sleep 1; echo"));
+  expect(await becomes("slow", /^200/)).toBe("200 slow");
+  const call = said("slow");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const at = hull.output().length;
+  await hull.write("slow/SKILL.md", shout("fast").replace("Shout", "Slow"));
+  await hull.printed(/Reloaded/, LIVE_MS, at);
+  expect(await said("slow")).toBe("200 fast");
+  expect(await call).toBe("200 slow");
+});
+
+test("a folder that goes takes its skill with it", async () => {
+  await hull.remove("late");
+  expect(await becomes("late", /^404/)).toContain("skill_not_found");
+  expect(await said("steady")).toBe("200 steady");
+});

@@ -1,0 +1,176 @@
+/**
+ * A real `hull dev` for tests: its own process, folder, state, HOME and TMPDIR, so that everything that it starts and
+ * everything that it leaves behind can be told from the rest of the machine.
+ */
+import { spawn } from "node:child_process";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { until } from "./runner.ts";
+
+export const REPO = new URL("../..", import.meta.url).pathname;
+const HULL = join(REPO, "scripts", "hull.ts");
+/** How long `hull dev` may take until it serves, in ms. */
+const START_MS = 45_000;
+
+export interface HullDevOptions {
+  /** Skill files by path below the skills folder, e.g. `hello/SKILL.md`; or a folder that is copied. */
+  skills?: Record<string, string> | string;
+  /** Variables beside PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
+  env?: Record<string, string>;
+  /** Further files of the project folder, e.g. `.env`. */
+  project?: Record<string, string>;
+  /** Further flags, e.g. `--direct`. */
+  args?: string[];
+  /** Goes on in the folder of an earlier server, which must have ended. */
+  from?: HullDev;
+}
+
+export interface HullDev {
+  /** Origin, e.g. `http://127.0.0.1:41234`. */
+  url: string;
+  pid: number;
+  /** Holds `skills`, `state`, `tmp`, `home`. */
+  root: string;
+  stateDir: string;
+  /** Everything that it printed so far, stdout and stderr. */
+  output(): string;
+  /** Waits until the output from index `after` on matches; answers that part of the output. */
+  printed(pattern: RegExp, limitMs?: number, after?: number): Promise<string>;
+  /** Writes a file below the skills folder; a text that begins with `#!` becomes executable. */
+  write(path: string, text: string): Promise<void>;
+  /** Removes a file or folder below the skills folder. */
+  remove(path: string): Promise<void>;
+  /** Calls a route; `body` makes it a POST. */
+  call(path: string, body?: BodyInit, init?: RequestInit): Promise<Response>;
+  /** Processes that belong to this server: command line by pid, itself included. */
+  processes(): Promise<Map<number, string>>;
+  /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+  /** Stops it and removes its folder; throws when it leaves a process or a temporary file behind. */
+  stop(): Promise<void>;
+}
+
+/** Starts `hull dev` on a free port and waits until it has published the skills. */
+export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
+  const { skills = {}, env = {}, project = {}, args = [], from } = options;
+  const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
+  const skillsDir = join(root, "skills");
+  const stateDir = join(root, "state");
+  const temporary = join(root, "tmp");
+  for (const dir of [skillsDir, temporary, join(root, "home")]) await mkdir(dir, { recursive: true });
+  if (typeof skills === "string") await cp(skills, skillsDir, { recursive: true });
+  else for (const [path, text] of Object.entries(skills)) await writeIn(skillsDir, path, text);
+  for (const [path, text] of Object.entries(project)) await writeIn(root, path, text);
+
+  const flags = ["dev", "--port", "0", "--skills", skillsDir, "--state", stateDir, ...args];
+  const child = spawn(process.execPath, [HULL, ...flags], {
+    cwd: root,
+    env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  let exit: { code: number | null } | null = null;
+  const exited = new Promise<number | null>((resolve) => {
+    child.once("close", (code) => {
+      exit = { code };
+      resolve(code);
+    });
+  });
+  const printed = async (pattern: RegExp, limitMs = 5000, after = 0): Promise<string> =>
+    until(
+      () => {
+        if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);
+        return output.slice(after);
+      },
+      (text) => pattern.test(text),
+      limitMs,
+    );
+  const processes = (): Promise<Map<number, string>> => processesBelow(root);
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    return exited;
+  };
+  const address = /Hull serves \d+ skills on http:\/\/localhost:(\d+)/;
+  try {
+    await printed(address, START_MS);
+  } catch (error) {
+    await end("SIGKILL");
+    await until(processes, (left) => left.size === 0, 10_000);
+    await rm(root, { recursive: true });
+    throw error;
+  }
+  const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
+  return {
+    url,
+    pid: child.pid ?? 0,
+    root,
+    stateDir,
+    output: () => output,
+    printed,
+    write: (path, text) => writeIn(skillsDir, path, text),
+    remove: (path) => rm(join(skillsDir, path), { recursive: true }),
+    call: (path, body, init = {}) =>
+      fetch(url + path, body === undefined ? init : { method: "POST", body, ...init }),
+    processes,
+    end,
+    async stop() {
+      if (exit === null) await end("SIGTERM");
+      const left = await until(processes, (all) => all.size === 0, 6000).catch((error: Error) => error);
+      const files = await readdir(temporary, { recursive: true });
+      const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
+      await rm(root, { recursive: true, force: true, maxRetries: 3 });
+      if (left instanceof Error) throw new Error(`processes left behind: ${left.message}`);
+      if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
+      if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
+    },
+  };
+}
+
+/** Runs `hull` to its end. */
+export async function runHull(
+  args: string[],
+  options: { cwd: string; env?: Record<string, string> },
+): Promise<{ code: number | null; output: string }> {
+  const { cwd, env = {} } = options;
+  const child = spawn(process.execPath, [HULL, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, output };
+}
+
+async function writeIn(folder: string, path: string, text: string): Promise<void> {
+  const target = join(folder, path);
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, text);
+  if (text.startsWith("#!")) await chmod(target, 0o755);
+}
+
+/** Every process whose environment or command line names the folder. */
+async function processesBelow(root: string): Promise<Map<number, string>> {
+  const found = new Map<number, string>();
+  for (const name of await readdir("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    const read = (file: string): Promise<string> => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
+    const [environment, command] = await Promise.all([read("environ"), read("cmdline")]);
+    if (environment.includes(root) || command.includes(root)) {
+      found.set(pid, command.replaceAll("\0", " ").trim());
+    }
+  }
+  return found;
+}

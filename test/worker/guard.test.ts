@@ -1,0 +1,113 @@
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const KEY = "hull-admin-canary-0123456789";
+const local = new Client();
+
+beforeAll(() => local.publish({ cat: mockSkill("cat") }));
+afterEach(() => vi.restoreAllMocks());
+
+const run = (client: Client, headers: Record<string, string> = {}, url = "/skills/cat") =>
+  client.fetch(url, { method: "POST", body: "hi", headers: { "content-type": "text/plain", ...headers } });
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+describe("S72: a deployment", () => {
+  it("without a key refuses everything but health, and says how to set one", async () => {
+    const bare = new Client({});
+    for (const path of ["/", "/skills", "/skills/cat", "/skills/none", "/nowhere", "/_hull/bundles"]) {
+      const response = await bare.fetch(`https://hull.example${path}`);
+      expect([path, response.status]).toEqual([path, 503]);
+      expect(await response.json()).toMatchObject({ code: "auth_not_configured" });
+    }
+    expect((await bare.fetch("https://hull.example/healthz")).status).toBe(200);
+  });
+
+  it("with a key wants exactly that key", async () => {
+    const keyed = new Client({ HULL_ADMIN_KEY: KEY });
+    const none = await run(keyed);
+    expect(none.status).toBe(401);
+    expect(none.headers.get("www-authenticate")).toBe("Bearer");
+    expect((await run(keyed, bearer("wrong"))).status).toBe(401);
+    expect((await run(keyed, bearer(KEY))).status).toBe(200);
+    expect((await run(keyed, { "x-api-key": KEY })).status).toBe(200);
+    expect((await keyed.fetch("https://hull.example/unknown")).status).toBe(401);
+  });
+
+  it("declared public runs for everybody but publishes for nobody", async () => {
+    const open = new Client({ HULL_PUBLIC: "1" });
+    expect((await run(open)).status).toBe(200);
+    expect((await open.fetch("/_hull/bundles")).status).toBe(503);
+    const both = new Client({ HULL_PUBLIC: "1", HULL_ADMIN_KEY: KEY });
+    expect((await run(both)).status).toBe(200);
+    expect((await both.fetch("/_hull/bundles")).status).toBe(401);
+    expect((await run(both, bearer("wrong"))).status).toBe(401);
+  });
+});
+
+describe("local dev", () => {
+  it.each([
+    ["localhost:3000", 200],
+    ["127.0.0.1:3000", 200],
+    ["[::1]:3000", 200],
+    ["evil.example", 403],
+    ["localhost.evil.example", 403],
+  ])("S69: Host %s → %i", async (host, status) => {
+    const response = await local.fetch(`http://${host}/healthz`, { headers: { host } });
+    expect(response.status).toBe(status);
+    if (status === 403) expect(await response.json()).toMatchObject({ code: "host_not_allowed" });
+  });
+
+  it("S70: another site's page runs nothing", async () => {
+    const evil = await run(local, { origin: "https://evil.example" });
+    expect(evil.status).toBe(403);
+    expect(await evil.json()).toMatchObject({ code: "origin_not_allowed" });
+    expect((await run(local, { "sec-fetch-site": "cross-site" })).status).toBe(403);
+    expect((await run(local, { origin: "null" })).status).toBe(403);
+    expect((await run(local, { origin: "http://localhost:3000" })).status).toBe(200);
+    const listed = new Client({
+      HULL_ENV: "local",
+      HULL_CONFIG: JSON.stringify({ allowed_origins: ["https://evil.example"] }),
+    });
+    expect((await run(listed, { origin: "https://evil.example" })).status).toBe(200);
+  });
+});
+
+describe("S118 in small: the log line", () => {
+  it("is one JSON object per request with id, skill, status, usage, and no secret", async () => {
+    const lines: string[] = [];
+    vi.spyOn(console, "log").mockImplementation((line: string) => lines.push(line));
+    const keyed = new Client({ HULL_ADMIN_KEY: KEY, OPENAI_API_KEY: "sk-canary-openai-1" });
+    await run(keyed, { ...bearer(KEY), "x-request-id": "request-77" });
+    await keyed.fetch(`/skills/${KEY}`, { headers: bearer(KEY) });
+    expect(lines).toHaveLength(2);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      event: "request",
+      request_id: "request-77",
+      method: "POST",
+      path: "/skills/cat",
+      status: 200,
+      skill: "cat",
+      usage: { input_tokens: 2 },
+    });
+    expect(JSON.parse(lines[1] ?? "")).toMatchObject({ status: 404, code: "skill_not_found" });
+    expect(lines.join("\n")).not.toContain("canary");
+  });
+
+  it("a secret in a path or an answer is redacted", async () => {
+    const keyed = new Client({ HULL_ADMIN_KEY: KEY });
+    const missing = await keyed.fetch(`/skills/${KEY}`, { headers: bearer(KEY) });
+    expect(await missing.text()).not.toContain(KEY);
+    const echoed = await keyed.fetch("/skills/cat", {
+      method: "POST",
+      body: `say ${KEY}`,
+      headers: bearer(KEY),
+    });
+    expect(await echoed.text()).toContain("say [redacted]");
+    const streamed = await keyed.fetch("/skills/cat?stream=1", {
+      method: "POST",
+      body: KEY,
+      headers: bearer(KEY),
+    });
+    expect(await streamed.text()).not.toContain("canary");
+  });
+});

@@ -1,0 +1,267 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client();
+
+beforeAll(async () => {
+  await client.publish({
+    cat: mockSkill("cat"),
+    dog: mockSkill("dog", "route: /pets/dog\nmethod: GET\ninput: text\n"),
+    json: mockSkill("json", "output: json\n"),
+    small: mockSkill("small", "max_input_bytes: 10\n"),
+    shaped: mockSkill(
+      "shaped",
+      "input_schema: {type: object, required: [n], properties: {n: {type: integer}}}\n",
+    ),
+    quiet: mockSkill("quiet", "input: none\n"),
+    keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
+  });
+});
+
+const problem = async (response: Response): Promise<Record<string, unknown>> => {
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  return response.json();
+};
+
+describe("paths and methods", () => {
+  it.each([
+    ["/skills/cat", 200],
+    ["/skills/%63at", 200],
+    ["/skills/cat/", 200],
+    ["/skills//cat", 404],
+    ["/skills/Cat", 404],
+    ["/skills/cat?x=1", 200],
+    ["/pets/dog?input=x", 200],
+    ["/skills/dog", 200],
+    ["/pets/dog", 422],
+    ["/nowhere", 404],
+  ])("S59: GET %s → %i", async (path, status) => {
+    expect((await client.fetch(path)).status).toBe(status);
+  });
+
+  it("where the skill itself answers GET, the card is only at /card", async () => {
+    expect(await (await client.fetch("/pets/dog?input=hello")).text()).toContain("hello");
+    const card = await (await client.fetch("/skills/dog/card")).json();
+    expect(card).toMatchObject({ slug: "dog", route: "/pets/dog", method: "GET", mode: "llm" });
+    expect(card).not.toHaveProperty("doc");
+  });
+
+  it.each([
+    ["DELETE", "/skills", "GET, HEAD, OPTIONS"],
+    ["PUT", "/skills/cat", "GET, HEAD, POST, OPTIONS"],
+    ["HEAD", "/pets/dog", "GET, OPTIONS"],
+    ["POST", "/healthz", "GET, HEAD, OPTIONS"],
+    ["PATCH", "/_hull/catalog", "POST, OPTIONS"],
+  ])("S67: %s %s is 405 with Allow", async (method, path, allow) => {
+    const response = await client.fetch(path, { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe(allow);
+  });
+
+  it("OPTIONS tells the methods of any route", async () => {
+    const options = async (path: string) =>
+      (await client.fetch(path, { method: "OPTIONS" })).headers.get("allow");
+    expect(await options("/skills")).toBe("GET, HEAD, OPTIONS");
+    expect(await options("/skills/cat")).toBe("GET, HEAD, POST, OPTIONS");
+  });
+
+  it.each(["/healthz", "/skills", "/skills/cat", "/skills/cat/card", "/"])("S58: HEAD %s", async (path) => {
+    const response = await client.fetch(path, { method: "HEAD" });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("");
+  });
+
+  it("an unknown skill is answered with near names", async () => {
+    const body = await problem(await client.fetch("/skills/catt"));
+    expect(body).toMatchObject({ status: 404, code: "skill_not_found", near: ["cat"] });
+  });
+});
+
+describe("S66: headers of every response", () => {
+  it.each([
+    ["/healthz", {}],
+    ["/skills", {}],
+    ["/skills/none", {}],
+    ["/skills/cat", { method: "POST", body: "hi" }],
+    ["/skills/cat?stream=1", { method: "POST", body: "hi" }],
+    ["/skills/cat", { method: "DELETE" }],
+  ])("%s %j", async (path, init) => {
+    const { headers } = await client.fetch(path, init);
+    for (const name of ["x-request-id", "server-timing", "x-hull-duration-ms"])
+      expect(headers.has(name)).toBe(true);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  it("a sane request id is kept, another is replaced", async () => {
+    const id = async (sent: string) =>
+      (await client.fetch("/healthz", { headers: { "x-request-id": sent } })).headers.get("x-request-id");
+    expect(await id("my-request.1")).toBe("my-request.1");
+    expect(await id("short")).not.toBe("short");
+    expect(await id("with blank in it")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("a run names itself, its skill and its usage", async () => {
+    const { headers } = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
+    expect(headers.get("x-hull-execution-id")).toMatch(/^ex_[0-9a-f]{32}$/);
+    expect(headers.get("x-hull-skill")).toMatch(/^cat@[0-9a-f]{12}$/);
+    expect(headers.get("x-hull-usage")).toBe("input=2;output=30;rounds=1;tools=0");
+    expect(headers.get("x-hull-finish-reason")).toBe("stop");
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+describe("the listing", () => {
+  it("S53: pages, totals, filters", async () => {
+    const first = await client.fetch("/skills?limit=3");
+    expect(await first.json()).toHaveLength(3);
+    expect(first.headers.get("x-total-count")).toBe("7");
+    const link = /<([^>]+)>; rel="next"/.exec(first.headers.get("link") ?? "")?.[1];
+    const second = await client.fetch(link ?? "");
+    const slugs = (await second.json<{ slug: string }[]>()).map((card) => card.slug);
+    expect(slugs).toEqual(["keyed", "quiet", "shaped"]);
+    const found = await (await client.fetch("/skills?q=DOG")).json<{ slug: string }[]>();
+    expect(found.map((card) => card.slug)).toEqual(["dog"]);
+    expect(await (await client.fetch("/skills?mode=script")).json()).toEqual([]);
+    for (const query of ["limit=0", "limit=1001", "limit=x", "mode=lmm"]) {
+      expect((await client.fetch(`/skills?${query}`)).status).toBe(400);
+    }
+  });
+
+  it("S55: is not sent again while nothing was published", async () => {
+    const etag = (await client.fetch("/skills")).headers.get("etag") ?? "";
+    const again = await client.fetch("/skills", { headers: { "if-none-match": etag } });
+    expect(again.status).toBe(304);
+    expect(await again.text()).toBe("");
+    const card = await client.fetch("/skills/cat");
+    const tag = card.headers.get("etag") ?? "";
+    expect((await client.fetch("/skills/cat", { headers: { "if-none-match": tag } })).status).toBe(304);
+  });
+
+  it("the index is a page for people, JSON for programs, and escapes what skills say", async () => {
+    const page = await client.fetch("/");
+    expect(page.headers.get("content-type")).toContain("text/html");
+    expect(await page.text()).toContain("The cat skill");
+    const json = await client.fetch("/", { headers: { accept: "application/json" } });
+    expect(await json.json()).toMatchObject({ skills: 7 });
+  });
+});
+
+describe("inputs (serving.md §5.2)", () => {
+  const post = (path: string, type: string | null, body: BodyInit) =>
+    client.fetch(path, { method: "POST", headers: type === null ? {} : { "content-type": type }, body });
+  const form = (name: string, value: string): FormData => {
+    const data = new FormData();
+    data.set(name, value);
+    return data;
+  };
+
+  it.each<[string, string | null, BodyInit, number, string]>([
+    ["plain text", "text/plain", "hello", 200, "hello"],
+    ["what curl --data sends", "application/x-www-form-urlencoded", "a=1&b=2", 200, "a=1&b=2"],
+    ["a JSON string", "application/json", '"hello"', 200, "hello"],
+    ["a JSON envelope", "application/json", '{"input":"hello"}', 200, "hello"],
+    ["an object inside it", "application/json", '{"input":{"a":1}}', 200, '{"a":1}'],
+    ["a multipart field", null, form("prompt", "hello"), 200, "hello"],
+    ["S61: broken JSON", "application/json", '{"input": ', 400, "malformed_json"],
+    ["S62: an object without input", "application/json", '{"a":1}', 422, "input_invalid"],
+    ["S62: an array", "application/json", "[1]", 422, "input_invalid"],
+    ["a number", "application/json", "5", 422, "input_invalid"],
+    ["null input", "application/json", '{"input":null}', 422, "input_required"],
+    ["S64: an image", "image/png", "x", 415, "unsupported_media_type"],
+    ["invalid UTF-8", "text/plain", Uint8Array.of(0xff, 0xfe), 400, "bad_encoding"],
+    ["multipart without boundary", "multipart/form-data", "x", 400, "malformed_multipart"],
+    ["S111: nothing", "text/plain", "", 422, "input_required"],
+    ["blanks", "text/plain", " \n", 422, "input_required"],
+  ])("%s", async (_, type, body, status, expected) => {
+    const response = await post("/skills/cat", type, body);
+    expect(response.status).toBe(status);
+    if (status === 200) expect(await response.text()).toContain(expected);
+    else expect(await problem(response)).toMatchObject({ code: expected });
+  });
+
+  it("S61: says where JSON breaks", async () => {
+    expect(await problem(await post("/skills/cat", "application/json", '{"a": x}'))).toMatchObject({
+      offset: 6,
+    });
+  });
+
+  it("S65: sizes count actual bytes, declared or not", async () => {
+    for (const body of ["12345678901", new Response("12345678901").body]) {
+      const response = await client.fetch("/skills/small", { method: "POST", body });
+      expect(response.status).toBe(413);
+      expect(await problem(response)).toMatchObject({ code: "body_too_large", limit: 10 });
+    }
+    expect((await post("/skills/small", "text/plain", "1234567890")).status).toBe(200);
+  });
+
+  it("S65: a schema is checked with pointers, and wants JSON", async () => {
+    const response = await post("/skills/shaped", "application/json", '{"input":{"n":"x"}}');
+    expect(response.status).toBe(422);
+    const body = await problem(response);
+    expect(body.code).toBe("input_schema_mismatch");
+    expect(JSON.stringify(body.errors)).toContain('"pointer":"/n"');
+    expect((await post("/skills/shaped", "application/json", '{"input":{"n":1}}')).status).toBe(200);
+    expect((await post("/skills/shaped", "text/plain", "n=1")).status).toBe(415);
+  });
+
+  it("input: none drops the body", async () => {
+    const response = await post("/skills/quiet", "image/png", "x");
+    expect(response.status).toBe(200);
+  });
+});
+
+describe("failures", () => {
+  it("S93, S76: a missing key is 503 with its variable, streamed or not", async () => {
+    for (const path of ["/skills/keyed", "/skills/keyed?stream=1"]) {
+      const response = await client.fetch(path, { method: "POST", body: "hi" });
+      expect(response.status).toBe(503);
+      expect(await problem(response)).toMatchObject({
+        code: "provider_not_configured",
+        variable: "OPENAI_API_KEY",
+        request_id: response.headers.get("x-request-id"),
+      });
+      expect(response.headers.has("retry-after")).toBe(false);
+    }
+  });
+
+  it("a body over the JSON limit and unknown fields are refused with their path", async () => {
+    const unknown = await client.post("/_hull/catalog", { id: "0".repeat(64), extra: 1 });
+    expect(unknown.status).toBe(422);
+    const large = await client.post("/_hull/catalog", { id: "x".repeat(1_100_000) });
+    expect(large.status).toBe(413);
+  });
+
+  it("the runner out of reach is 503 with Retry-After", async () => {
+    const offline = new Client({ HULL_ENV: "local", HULL_RUNNER_URL: "http://127.0.0.1:1" });
+    const response = await offline.fetch("/readyz");
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ catalog: "ok", runner: "runner_unavailable" });
+  });
+});
+
+describe("S80 in small: events of a mock run", () => {
+  it("start first, deltas in order, done last, ids counted", async () => {
+    const response = await client.fetch("/skills/cat", {
+      method: "POST",
+      body: "one two",
+      headers: { accept: "text/event-stream" },
+    });
+    expect(response.headers.get("content-type")).toContain("text/event-stream");
+    const events = (await response.text()).trim().split("\n\n").map(parseEvent);
+    expect(events.map((event) => event.id)).toEqual(
+      events.map((_, i) => `${events[0]?.id.split(":")[0]}:${i + 1}`),
+    );
+    const names = events.map((event) => event.event);
+    expect(names[0]).toBe("start");
+    expect(names.at(-1)).toBe("done");
+    const text = events.filter((e) => e.event === "delta").map((e) => e.data.text);
+    expect(text.length).toBeGreaterThan(3);
+    const plain = await client.fetch("/skills/cat", { method: "POST", body: "one two" });
+    expect(text.join("")).toBe(await plain.text());
+  });
+});
+
+function parseEvent(block: string): { id: string; event: string; data: Record<string, unknown> } {
+  const field = (name: string): string => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1] ?? "";
+  return { id: field("id"), event: field("event"), data: JSON.parse(field("data")) };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { webCryptoHash } from "../../src/skill/bundle.ts";
+import { Client, entry, mockSkill } from "./served.ts";
+
+const client = new Client();
+const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
+
+async function refused(response: Promise<Response>, reason: RegExp): Promise<void> {
+  const answer = await response;
+  expect(answer.status).toBe(422);
+  const body = await answer.json<{ code: string; detail: string }>();
+  expect(body.code).toBe("bundle_invalid");
+  expect(body.detail).toMatch(reason);
+}
+
+describe("publishing", () => {
+  it("serves a catalog as soon as its pointer is moved, and keeps the one before", async () => {
+    const first = await client.publish({ one: mockSkill("one") });
+    const second = await client.publish({ one: mockSkill("one"), two: mockSkill("two") });
+    expect((await client.fetch("/skills/two")).status).toBe(200);
+    expect(await client.env.SKILLS.get("catalog:current", "json")).toMatchObject({
+      id: second,
+      previous: first,
+    });
+    const again = await client.post("/_hull/catalog", { id: second });
+    expect(again.status).toBe(200);
+    expect(await again.json()).toMatchObject({ id: second, previous: first });
+    await client.publish({ two: mockSkill("two") });
+    expect((await client.fetch("/skills/one")).status).toBe(404);
+  });
+
+  it("lists what is stored, so that only the missing is sent", async () => {
+    const id = await client.publish({ listed: mockSkill("listed") });
+    const { data } = await (await client.fetch("/_hull/bundles")).json<{ data: string[] }>();
+    expect(data).toContain(`catalog:${id}`);
+  });
+
+  it("refuses what is not what it says", async () => {
+    const good = bytes("x");
+    const digest = await webCryptoHash(good);
+    await refused(client.upload([entry(`pack/${digest}`, good)], "0".repeat(64)), /SHA-256/);
+    await refused(client.upload([entry(`pack/${digest}`, bytes("y"))]), /has the SHA-256/);
+    await refused(client.upload([entry(`other/${digest}`, good)]), /<kind>/);
+    await refused(client.upload([entry(`skill/${digest}`, good)]), /skill/);
+    const half = bytes('{"format":1}');
+    await refused(client.upload([entry(`catalog/${await webCryptoHash(half)}`, half)]), /cards/);
+    const junk = client.fetch(`/_hull/bundles/${digest}`, { method: "PUT", body: "not a tar" });
+    await refused(junk, /cut off/);
+    await refused(client.post("/_hull/catalog", { id: "0".repeat(64) }), /not stored/);
+  });
+
+  it("without anything published answers 503 catalog_missing", async () => {
+    const empty = new Client();
+    empty.env.SKILLS = new Proxy(client.env.SKILLS, {
+      get: (target, name) => (name === "get" ? async () => null : Reflect.get(target, name)),
+    });
+    const response = await empty.fetch("/skills");
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "catalog_missing" });
+    expect(await (await empty.fetch("/healthz")).json()).toMatchObject({ status: "ok", skills: 0 });
+  });
+});
