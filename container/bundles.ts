@@ -85,7 +85,10 @@ export class Bundles {
     const arriving = this.#arriving.get(digest);
     if (arriving !== undefined) {
       tar.resume();
-      return arriving;
+      return arriving.catch((error: unknown) => {
+        if (error instanceof Refused) throw error;
+        throw new Refused("bundle_missing", "The other transfer of this bundle failed.");
+      });
     }
     const arrival = this.#take(digest, tar).finally(() => this.#arriving.delete(digest));
     this.#arriving.set(digest, arrival);

@@ -111,9 +111,10 @@ export class Execution {
     this.#admission.resolve();
   }
 
-  /** Ends before it began: nothing is kept. */
+  /** Ends before its answer began: nothing is kept. */
   refuse(reason: unknown): void {
     this.#ended = true;
+    this.#slot?.release();
     this.#shop.bundles.release(this.spec.digest);
     this.#log.release();
     this.#admission.reject(reason);
@@ -139,9 +140,13 @@ export class Execution {
     const command = found instanceof Promise ? await found : found;
     while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
     clearTimeout(this.#receiving);
-    if (this.#ended || this.scratch === null) return;
+    if (this.#ended || this.scratch === null) {
+      input.stdin?.rest?.resume();
+      return;
+    }
     this.#startedAt = performance.now();
     if (command === null) {
+      input.stdin?.rest?.resume();
       commands.forget(name);
       void this.#end({ cause: "command_not_found", exit_code: null, signal: null });
       return;

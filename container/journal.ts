@@ -6,7 +6,6 @@
  * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written. A record is one
  * write and no fsync: the journal guards against the death of the runner, not of the machine.
  */
-import { randomBytes } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -68,6 +67,7 @@ export class Journal {
   #segment = 0;
   #segmentSize = 0;
   #fd = -1;
+  #frameFiles = 0;
   #pending: { id: string; entry: Ended; frames: FrameLog }[] = [];
   #flushTimer: NodeJS.Timeout | undefined;
   readonly #expiry: NodeJS.Timeout;
@@ -109,7 +109,9 @@ export class Journal {
 
   /** Path for the frames of a new execution, should they be many. */
   framesPath(): string {
-    return join(this.#dir, "frames", randomBytes(12).toString("hex"));
+    this.#frameFiles += 1;
+    // No earlier runner used this name: every runner begins with a segment of its own.
+    return join(this.#dir, "frames", `${this.#segment}-${this.#frameFiles}`);
   }
 
   /** Notes that an execution begins; written before this returns, so that it is never begun again. */
@@ -162,9 +164,13 @@ export class Journal {
         bytes: bytes?.length ?? 0,
         file,
       };
-      const offset = this.#append(written, bytes);
+      const offset = this.#tryAppend(written, bytes);
       frames.release();
       if (this.#entries.get(id) !== entry) continue;
+      if (offset === null) {
+        this.#drop(id, entry);
+        continue;
+      }
       this.#move(entry, this.#segment);
       entry.frames = file ?? { offset, bytes: bytes?.length ?? 0 };
     }
@@ -185,6 +191,16 @@ export class Journal {
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
     this.#segmentSize += bytes.length;
     return offset;
+  }
+
+  /** A disk that takes no more costs the replay of what has ended, not the runner. */
+  #tryAppend(value: JournalRecord, frames: Uint8Array | null): number | null {
+    try {
+      return this.#append(value, frames);
+    } catch (error) {
+      log("error", "journal_write_failed", { id: value.id, reason: reasonOf(error) });
+      return null;
+    }
   }
 
   /** Puts an entry at the end of the order of expiry. */

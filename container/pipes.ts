@@ -27,6 +27,7 @@ export class Pipes {
   readonly #dir: string;
   readonly #ready: string[] = [];
   #refill: Promise<void> | null = null;
+  #files = 0;
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -86,7 +87,8 @@ export class Pipes {
    * input is not piped: once its writer was done, opening `/dev/stdin` would wait for another writer for ever.
    */
   file(bytes: Uint8Array): number {
-    const path = join(this.#dir, randomBytes(8).toString("hex"));
+    this.#files += 1;
+    const path = join(this.#dir, `stdin-${this.#files}`);
     const fd = openSync(path, "wx+", 0o600);
     unlinkSync(path);
     // At an explicit position, so that the process reads from the start.

@@ -56,6 +56,7 @@ export class GroupProcess {
   #exit: { exitCode: number | null; signal: string | null } | null = null;
   #stopped: StopReason | null = null;
   #ended = false;
+  #gone = false;
   #paused = false;
   #lastRead = 0;
   #timeout: NodeJS.Timeout | undefined;
@@ -119,7 +120,7 @@ export class GroupProcess {
   whenGone(done: () => void): void {
     const limit = performance.now() + GONE_LIMIT_MS;
     const look = (): void => {
-      if (this.#signal(0) && performance.now() < limit) setTimeout(look, GONE_POLL_MS);
+      if (!this.#gone && this.#signal(0) && performance.now() < limit) setTimeout(look, GONE_POLL_MS);
       else done();
     };
     look();
@@ -192,7 +193,7 @@ export class GroupProcess {
     this.#ended = true;
     clearTimeout(this.#timeout);
     clearTimeout(this.#escalation);
-    this.#signal("SIGKILL");
+    this.#gone = !this.#signal("SIGKILL");
     this.stdin?.destroy();
     for (const output of this.#outputs) output.destroy();
     this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError });

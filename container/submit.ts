@@ -57,8 +57,8 @@ export async function submit(desk: Desk, request: IncomingMessage, response: Ser
   try {
     await execution.start(await receiveInput(body, execution));
   } catch (error) {
-    log("warn", "input_not_received", { id: spec.id, reason: reasonOf(error) });
-    execution.stop("cancelled");
+    log("warn", "not_started", { id: spec.id, reason: reasonOf(error) });
+    execution.stop(error instanceof BodyCut || error instanceof Refused ? "cancelled" : "lost");
     body.discard();
   }
 }

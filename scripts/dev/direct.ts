@@ -56,6 +56,12 @@ export interface DirectOptions {
   onLine: (line: string) => void;
 }
 
+/**
+ * Signals that end the command. miniflare answers them by leaving the process at once, before the runner is stopped:
+ * that is the command's decision, and workerd still ends with the process.
+ */
+const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** Starts workerd; answers its URL and how to stop it. */
 export async function startDirect(
   options: DirectOptions,
@@ -66,6 +72,7 @@ export async function startDirect(
   const script = await bundleWorker(repoDir, config.main);
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
+  const known = new Map(END_SIGNALS.map((signal) => [signal, new Set(process.listeners(signal))]));
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       name: "hull",
@@ -92,6 +99,9 @@ export async function startDirect(
     }),
   );
   await miniflare.ready;
+  for (const [signal, listeners] of known) {
+    for (const added of process.listeners(signal)) if (!listeners.has(added)) process.off(signal, added);
+  }
   const url = await miniflare.unsafeGetDirectURL();
   return { url: url.origin, stop: () => miniflare.dispose() };
 }

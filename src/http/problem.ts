@@ -28,6 +28,10 @@ export function logError(error: HullError, context: RequestContext): void {
   if (Object.keys(error.operator).length > 0) context.log.error = error.operator;
 }
 
+function pathOf(url: string): string {
+  return url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "") || "/";
+}
+
 /** Writes the one log line of a request. */
 export function logRequest(context: RequestContext, status: number): void {
   const { request, requestId, log, settings, timings, durationMs } = context;
@@ -35,7 +39,7 @@ export function logRequest(context: RequestContext, status: number): void {
     event: "request",
     request_id: requestId,
     method: request.method,
-    path: new URL(request.url).pathname,
+    path: pathOf(request.url),
     status,
     duration_ms: durationMs,
     ...timings,

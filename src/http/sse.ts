@@ -73,6 +73,6 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const accept = request.headers.get("accept") ?? "";
   const types = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase());
   const listed = types.includes("text/event-stream");
-  if (!listed) return new URL(request.url).searchParams.get("stream") === "1" ? "only" : "no";
+  if (!listed) return /[?&]stream=1(&|#|$)/.test(request.url) ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";
 }

@@ -114,14 +114,19 @@ function waitBefore(attempt: number, failure: Failure, clock: Clock): number | n
 }
 
 /** A signal that is aborted by the caller's one or when the time is over. */
-function timeLimit(options: CallOptions): { signal: AbortSignal; stop(): void } {
-  const over = new AbortController();
-  const stop = new AbortController();
-  options.clock.sleep(options.timeout_ms, stop.signal).then(
-    () => over.abort(),
-    () => undefined,
-  );
-  return { signal: AbortSignal.any([options.signal, over.signal]), stop: () => stop.abort() };
+function timeLimit({ signal, clock, timeout_ms }: CallOptions): { signal: AbortSignal; stop(): void } {
+  const limit = new AbortController();
+  const pass = () => limit.abort(signal.reason);
+  if (signal.aborted) pass();
+  else signal.addEventListener("abort", pass, { once: true });
+  const cancel = clock.after(timeout_ms, () => limit.abort());
+  return {
+    signal: limit.signal,
+    stop() {
+      cancel();
+      signal.removeEventListener("abort", pass);
+    },
+  };
 }
 
 function closedBy(reason: unknown): HullError {

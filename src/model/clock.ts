@@ -4,6 +4,8 @@ export interface Clock {
   now(): number;
   /** Resolves after `ms`; rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** Calls `fire` once after `ms`; the answer cancels it. */
+  after(ms: number, fire: () => void): () => void;
   /** Uniform in [0, 1). */
   random(): number;
 }
@@ -12,6 +14,10 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   random: () => Math.random(),
+  after(ms, fire) {
+    const timer = setTimeout(fire, ms);
+    return () => clearTimeout(timer);
+  },
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal.aborted) {

@@ -156,6 +156,9 @@ async function readError(response: Response): Promise<string> {
 /** A body as text, at most `limit` bytes of it; the rest is cancelled. */
 async function readText(response: Response, limit: number): Promise<{ value: string; cut: boolean }> {
   if (response.body === null) return { value: "", cut: false };
+  const declared =
+    response.headers.get("content-encoding") === null ? response.headers.get("content-length") : null;
+  if (declared !== null && Number(declared) <= limit) return { value: await response.text(), cut: false };
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let value = "";

@@ -198,10 +198,7 @@ export type TicketKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 /** Imports the runner secret (any string of 32 or more characters) as an HMAC key. */
 export function importTicketKey(secret: string): Promise<TicketKey> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  return crypto.subtle.importKey("raw", new TextEncoder().encode(secret), algorithm, false, [
-    "sign",
-    "verify",
-  ]);
+  return crypto.subtle.importKey("raw", new TextEncoder().encode(secret), algorithm, false, ["sign"]);
 }
 
 /** Signs a short-lived ticket: `base64url(payload).base64url(HMAC-SHA256(payload))`. */

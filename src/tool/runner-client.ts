@@ -277,6 +277,8 @@ class Submission extends Subscription {
     const body = await this.options.pack(digest);
     const path = `/v1/bundles/${digest}`;
     const response = await this.send(connection, "PUT", path, `bundle:${digest}`, { body });
+    // Another caller's transfer, which this one relied on, failed.
+    if (response.status === 424) throw new Disconnected("the transfer of the skill's files failed");
     if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
 }

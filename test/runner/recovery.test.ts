@@ -270,7 +270,7 @@ describe("drain", () => {
   });
 
   test("a runner whose parent is gone ends its processes and itself", async () => {
-    const runner = await startRunner({ flags: ["--exit-with-parent"] });
+    const runner = await startRunner();
     const orphan = run(runner, files, { argv: ["sleep", "67.5"] });
     orphan.catch(() => {});
     await until(

@@ -39,7 +39,9 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
   const secret = from?.secret ?? randomBytes(24).toString("hex");
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret);
-  const args = [MAIN, "--port", "0", "--state", stateDir, "--secret-file", secretFile, ...flags];
+  // Whatever happens to the test, its runner does not outlive it.
+  const always = ["--port", "0", "--state", stateDir, "--secret-file", secretFile, "--exit-with-parent"];
+  const args = [MAIN, ...always, ...flags];
   const child = spawn(process.execPath, args, {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, ...env },

@@ -34,7 +34,12 @@ function parse(block: string): SseEvent | null {
   );
   const data = fields.get("data");
   if (data === undefined) return null;
-  return { id: fields.get("id") ?? "", event: fields.get("event") ?? "", data: JSON.parse(data), at: Date.now() };
+  return {
+    id: fields.get("id") ?? "",
+    event: fields.get("event") ?? "",
+    data: JSON.parse(data),
+    at: Date.now(),
+  };
 }
 
 /** The text of all events of one name, joined. */

@@ -1,6 +1,6 @@
 /** mode: llm — the engine with the in-memory driver, inside the request (serving.md §3.4, §4; design.md §2.1). */
 import { toolDefinition } from "../../engine/arguments.ts";
-import { type Clock, type Effects, type RunObserver, startRun } from "../../engine/drive.ts";
+import { type Effects, type RunObserver, startRun } from "../../engine/drive.ts";
 import type { RunOutcome, RunSpec, RunTotals } from "../../engine/records.ts";
 import { variable } from "../../env.ts";
 import { HullError, Internal } from "../../errors.ts";
@@ -16,14 +16,6 @@ import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import type { RunHandle, RunOutput } from "./run-handle.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
-
-const clock: Clock = {
-  now: Date.now,
-  after(ms, fire) {
-    const timer = setTimeout(fire, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 export async function runLlm(run: RunHandle): Promise<RunOutput> {
   const { record, context } = run;
@@ -49,7 +41,7 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
     effects: effects(run, llm, files, deadlineAt, operator),
     // A stateless request ends with its answer: its records are not read again.
     log: { append: () => {} },
-    clock,
+    clock: systemClock,
     observer: observer(run),
     signal: run.signal,
   });

@@ -43,7 +43,7 @@ const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
     stream: false,
     timeout_ms: TIMEOUT,
     signal: new AbortController().signal,
-    clock: fakeClock(TIMEOUT),
+    clock: fakeClock(),
     fetch,
     ...options,
   });
@@ -80,7 +80,7 @@ test.each<[ProviderName, string, string]>([
 describe("attempts", () => {
   test.each([408, 409, 429, 500, 502, 503, 504, 529])("%i is tried again, twice (S89)", async (status) => {
     fake.script([{ status }, { status }, { text: "ok" }]);
-    const clock = fakeClock(TIMEOUT);
+    const clock = fakeClock();
     expect(answerText(await call({ clock }))).toBe("ok");
     expect(clock.waits).toEqual([250, 500]);
     fake.script([{ status }, { status }, { status }, { text: "too late" }]);
@@ -94,14 +94,14 @@ describe("attempts", () => {
       [0.999, [374.75, 749.5]],
     ] as const) {
       fake.script([{ status: 503 }, { status: 503 }]);
-      const clock = fakeClock(TIMEOUT, () => random);
+      const clock = fakeClock(() => random);
       await call({ clock });
       expect(clock.waits).toEqual(waits);
     }
   });
 
   test("Retry-After replaces the wait, as seconds and as a date (S88)", async () => {
-    const clock = fakeClock(TIMEOUT);
+    const clock = fakeClock();
     const date = new Date(clock.now() + 3000).toUTCString();
     fake.script([
       { status: 429, headers: { "retry-after": "2" } },
@@ -112,7 +112,7 @@ describe("attempts", () => {
   });
 
   test.each<[string, string, Partial<CallOptions>]>([
-    ["over 30 s", "31", { timeout_ms: 90_000, clock: fakeClock(90_000) }],
+    ["over 30 s", "31", { timeout_ms: 90_000, clock: fakeClock() }],
     ["past the timeout", "6", {}],
     ["past the deadline", "2", { deadline_at: Date.UTC(2026, 0, 1) + 1500 }],
   ])("Retry-After %s fails at once (S88)", async (_, seconds, options) => {
@@ -133,7 +133,7 @@ describe("attempts", () => {
       stream: false,
       timeout_ms: TIMEOUT,
       signal: new AbortController().signal,
-      clock: fakeClock(TIMEOUT),
+      clock: fakeClock(),
       fetch,
       log: (entry: AttemptEntry) => entries.push(entry),
     };

@@ -46,7 +46,7 @@ const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<Fallb
     stream: true,
     timeout_ms: TIMEOUT,
     signal: new AbortController().signal,
-    clock: fakeClock(TIMEOUT),
+    clock: fakeClock(),
     fetch,
     ...more,
   });

@@ -1,0 +1,83 @@
+/** Load and its figures: latencies of something done again and again, side by side with its floor. */
+import { Agent, request } from "node:http";
+
+/** Latencies in ms, throughput in calls per second. */
+export interface Sample {
+  p50: number;
+  p90: number;
+  p99: number;
+  per_second: number;
+}
+
+/** Runs `once` `rounds` times, `concurrency` at a time. */
+export async function load(
+  once: () => Promise<unknown>,
+  concurrency: number,
+  rounds: number,
+): Promise<Sample> {
+  const times: number[] = [];
+  let left = rounds;
+  const begun = performance.now();
+  const lane = async (): Promise<void> => {
+    while (left-- > 0) {
+      const start = performance.now();
+      await once();
+      times.push(performance.now() - start);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  const seconds = (performance.now() - begun) / 1000;
+  times.sort((a, b) => a - b);
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), per_second: rounds / seconds };
+}
+
+/** Measures floor and ours in turns, so that both meet the same machine; answers the block of median p50 of each. */
+export async function compare(
+  floor: () => Promise<unknown>,
+  ours: () => Promise<unknown>,
+  concurrency: number,
+  rounds: number,
+): Promise<{ floor: Sample; ours: Sample }> {
+  await load(floor, concurrency, Math.ceil(rounds / 4));
+  await load(ours, concurrency, Math.ceil(rounds / 4));
+  const floors: Sample[] = [];
+  const mine: Sample[] = [];
+  for (let block = 0; block < 5; block++) {
+    floors.push(await load(floor, concurrency, rounds));
+    mine.push(await load(ours, concurrency, rounds));
+  }
+  return { floor: median(floors), ours: median(mine) };
+}
+
+export function median(samples: Sample[]): Sample {
+  const sorted = samples.toSorted((a, b) => a.p50 - b.p50);
+  const middle = sorted[Math.floor(sorted.length / 2)];
+  if (middle === undefined) throw new RangeError("no samples");
+  return middle;
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** One POST over a kept connection; a status other than 200 is an error. */
+export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const sent = request(
+    url,
+    { method: "POST", agent, headers: { "content-type": "text/plain", ...headers } },
+    (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+      answer.on("end", () => {
+        const text = Buffer.concat(chunks).toString();
+        if (answer.statusCode === 200) resolve(text);
+        else reject(new RangeError(`${url} answered ${answer.statusCode}: ${text}`));
+      });
+      answer.on("error", reject);
+    },
+  );
+  sent.on("error", reject);
+  sent.end(body);
+  return promise;
+}
