@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   console: [...VOCABULARY],
   http: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "session", "console"],
   worker: ["http", "session", "errors", "env"],
-  scripts: ["errors", "secrets", "skill", "registry", "src/tool/protocol.ts"],
+  scripts: ["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
   container: ["src/tool/protocol.ts"],
 };
 

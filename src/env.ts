@@ -4,7 +4,7 @@
 import * as z from "zod";
 import { Internal } from "./errors.ts";
 import { Redactor } from "./redact.ts";
-import { PROVIDER_KEY_VARIABLES } from "./secrets.ts";
+import { SECRET_VARIABLES } from "./secrets.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -66,6 +66,8 @@ export interface Settings extends ServingConfig {
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
   redactor: Redactor;
+  /** Reads one variable or secret by name; an empty value counts as unset. */
+  read: (name: string) => string | undefined;
 }
 
 const cache = new WeakMap<object, Settings>();
@@ -80,12 +82,7 @@ export function settings(env: Bindings): Settings {
   if (!config.success) throw new Internal({ cause: `HULL_CONFIG: ${z.prettifyError(config.error)}` });
   const v = vars.data;
   const read = variable(env);
-  const secrets = [
-    ...PROVIDER_KEY_VARIABLES,
-    "HULL_ADMIN_KEY",
-    "HULL_RUNNER_SECRET",
-    "HULL_SECRET_KEY",
-  ].flatMap((name) => read(name) ?? []);
+  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
   const parsed: Settings = {
     ...config.data,
     local: v.HULL_ENV === "local",
@@ -94,13 +91,13 @@ export function settings(env: Bindings): Settings {
     pinnedCatalog: v.HULL_CATALOG ?? null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     redactor: new Redactor(secrets),
+    read,
   };
   cache.set(env, parsed);
   return parsed;
 }
 
-/** Reads one variable or secret by name; an empty value counts as unset. */
-export function variable(env: Bindings): (name: string) => string | undefined {
+function variable(env: Bindings): (name: string) => string | undefined {
   return (name) => {
     const value: unknown = Reflect.get(env, name);
     return typeof value === "string" && value !== "" ? value : undefined;

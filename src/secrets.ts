@@ -20,3 +20,10 @@ const NAMES = [
 /** A provider's key variable; the provider table can name no other. */
 export type ProviderKeyVariable = (typeof NAMES)[number];
 export const PROVIDER_KEY_VARIABLES: readonly string[] = NAMES;
+/** Every variable whose value the redactor removes from what leaves the Worker or is logged. */
+export const SECRET_VARIABLES: readonly string[] = [
+  ...NAMES,
+  "HULL_ADMIN_KEY",
+  "HULL_RUNNER_SECRET",
+  "HULL_SECRET_KEY",
+];

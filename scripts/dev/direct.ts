@@ -50,29 +50,20 @@ export interface DirectOptions {
   repoDir: string;
   host: string;
   port: number;
-  /** Folder of the persistent state; `null`: in memory. */
-  stateDir: string | null;
+  /** Folder of the persistent state. */
+  stateDir: string;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
 }
 
-/**
- * Signals that end the command. miniflare answers them by leaving the process at once, before the runner is stopped:
- * that is the command's decision, and workerd still ends with the process.
- */
-const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-/** Starts workerd; answers its URL and how to stop it. */
-export async function startDirect(
-  options: DirectOptions,
-): Promise<{ url: string; stop: () => Promise<void> }> {
+/** Starts workerd, which ends with this process; answers its URL. */
+export async function startDirect(options: DirectOptions): Promise<{ url: string }> {
   const { repoDir, stateDir } = options;
   const text = await readFile(join(repoDir, "wrangler.toml"), "utf8");
   const config = wranglerConfig.parse(parse(text));
   const script = await bundleWorker(repoDir, config.main);
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
-  const known = new Map(END_SIGNALS.map((signal) => [signal, new Set(process.listeners(signal))]));
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       name: "hull",
@@ -95,13 +86,10 @@ export async function startDirect(
       ratelimits: Object.fromEntries(config.ratelimits.map(({ name, ...limit }) => [name, limit])),
       unsafeDirectSockets: [{ host: options.host, port: options.port }],
       // The folder that wrangler uses inside its --persist-to, so that both ways of serving share their state.
-      ...(stateDir === null ? {} : { resourcePersistencePath: join(stateDir, "v3") }),
+      resourcePersistencePath: join(stateDir, "v3"),
     }),
   );
   await miniflare.ready;
-  for (const [signal, listeners] of known) {
-    for (const added of process.listeners(signal)) if (!listeners.has(added)) process.off(signal, added);
-  }
   const url = await miniflare.unsafeGetDirectURL();
-  return { url: url.origin, stop: () => miniflare.dispose() };
+  return { url: url.origin };
 }

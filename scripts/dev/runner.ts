@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
@@ -10,6 +11,22 @@ import { runnerEnvironment } from "./variables.ts";
 const DEV_DRAIN_MS = 2000;
 /** How long the runner may take to listen, in ms. */
 const START_MS = 20_000;
+
+/** Forking costs what the parent has in memory: a small young generation keeps the runner small. */
+const NODE_FLAGS = ["--max-semi-space-size=1"];
+
+/** Makes one file of the runner, as its image does: it starts faster and stays smaller than from its sources. */
+async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(repoDir, "container", "main.ts")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    target: "node24",
+    format: "cjs",
+    logLevel: "error",
+  });
+}
 
 export interface LocalRunner {
   url: string;
@@ -33,6 +50,8 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const secret = randomBytes(32).toString("base64url");
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
+  const program = join(options.stateDir, "runner.cjs");
+  await bundleRunner(repoDir, program);
   let port = 0;
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [
@@ -46,7 +65,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const process_ = new Supervised({
     name: "runner",
     command: process.execPath,
-    args: () => [join(repoDir, "container", "main.ts"), ...flags()],
+    args: () => [...NODE_FLAGS, program, ...flags()],
     env: runnerEnvironment(process.env),
     cwd: repoDir,
     onLine: (line, stream) => {

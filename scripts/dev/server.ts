@@ -1,4 +1,6 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
+import { Redactor } from "../../src/redact.ts";
+import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import type { Project } from "../project.ts";
@@ -58,6 +60,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       .set("HULL_CONFIG", servingConfig(project))
       .set("HULL_RUNNER_URL", project.config.runner.url ?? runner.url)
       .set("HULL_RUNNER_SECRET", variables.get("HULL_RUNNER_SECRET") ?? runner.secret);
+    // wrangler prints each request's URL itself, whatever the client put there.
+    const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => variables.get(name) ?? []));
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
@@ -65,7 +69,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       port,
       direct: options.direct,
       variables,
-      onLine: (line) => options.onLine(line, "worker"),
+      onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
     stops.push(worker.stop);
     const registry = new RegistryClient(worker.url, variables.get("HULL_ADMIN_KEY"));

@@ -11,6 +11,8 @@ export interface SupervisedOptions {
   args: () => string[];
   env: NodeJS.ProcessEnv;
   cwd: string;
+  /** Written to its stdin at each start; stdin then stays open. */
+  input?: string;
   onLine: (line: string, stream: "stdout" | "stderr") => void;
   /** Told before each restart. */
   onCrash: (code: number | null, signal: NodeJS.Signals | null) => void;
@@ -37,7 +39,7 @@ export class Supervised {
   }
 
   start(): void {
-    const { command, args, env, cwd, onLine } = this.#options;
+    const { command, args, env, cwd, input, onLine } = this.#options;
     const startedAt = Date.now();
     // The child's stdin is the tether: it closes when this process dies.
     const child = spawn(command, args(), { env, cwd, stdio: ["pipe", "pipe", "pipe"], detached: true });
@@ -46,6 +48,7 @@ export class Supervised {
       createInterface({ input: child[stream] }).on("line", (line) => onLine(line, stream));
     }
     child.stdin.on("error", () => {});
+    if (input !== undefined) child.stdin.write(input);
     child.on("error", (error) => onLine(`${this.#options.name}: ${error.message}`, "stderr"));
     child.on("exit", (code, signal) => {
       if (this.#stopping) return;

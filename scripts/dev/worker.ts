@@ -28,11 +28,62 @@ export interface LocalWorker {
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true });
-  if (!options.direct) return startWrangler({ ...options, stateDir });
-  // miniflare and esbuild take a while to load: only where they are used.
-  const { startDirect } = await import("./direct.ts");
-  return startDirect({ ...options, stateDir });
+  return options.direct ? startWorkerd({ ...options, stateDir }) : startWrangler({ ...options, stateDir });
 }
+
+/** workerd without wrangler, in a process that ends with this one. */
+async function startWorkerd(options: LocalWorkerOptions): Promise<LocalWorker> {
+  const { repoDir, stateDir, host, port, onLine } = options;
+  const listening = Promise.withResolvers<string>();
+  const input = { repoDir, stateDir, host, port, variables: [...options.variables] };
+  const recent: string[] = [];
+  const child = new Supervised({
+    name: "worker",
+    command: process.execPath,
+    args: () => [join(import.meta.dirname, "direct-process.ts")],
+    env: wranglerEnvironment(process.env),
+    cwd: repoDir,
+    input: `${JSON.stringify(input)}\n`,
+    onLine: (line) => {
+      const url = listeningUrl(line);
+      if (url !== null) return listening.resolve(url);
+      keepRecent(recent, line);
+      onLine(line);
+    },
+    onCrash: (code, signal) => onLine(restarting(code, signal)),
+  });
+  child.start();
+  const timer = setTimeout(() => listening.reject(notStarted(`port ${port}`, recent)), START_MS);
+  try {
+    return { url: await listening.promise, stop: () => child.stop() };
+  } catch (error) {
+    await child.stop();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listeningUrl(line: string): string | null {
+  return /^\{"event":"listening","url":"([^"]+)"\}$/.exec(line)?.[1] ?? null;
+}
+
+/** The last lines, for the report of a start that fails. */
+function keepRecent(recent: string[], line: string): void {
+  recent.push(line);
+  if (recent.length > 40) recent.shift();
+}
+
+const restarting = (code: number | null, signal: NodeJS.Signals | null): string =>
+  `worker ended (${signal ?? `exit code ${code}`}); starting it again`;
+
+const notStarted = (where: string, recent: readonly string[]): CommandError =>
+  new CommandError(
+    EXIT.unreachable,
+    "worker_not_started",
+    `The Worker did not answer on ${where} within ${START_MS / 1000} s.\n${recent.join("\n")}`,
+    "Run `hull doctor`.",
+  );
 
 async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { host, port, repoDir, stateDir } = options;
@@ -56,12 +107,10 @@ async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> 
     env: wranglerEnvironment(process.env),
     cwd: repoDir,
     onLine: (line) => {
-      recent.push(line);
-      if (recent.length > 40) recent.shift();
+      keepRecent(recent, line);
       options.onLine(line);
     },
-    onCrash: (code, signal) =>
-      options.onLine(`worker ended (${signal ?? `exit code ${code}`}); starting it again`),
+    onCrash: (code, signal) => options.onLine(restarting(code, signal)),
   });
   child.start();
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -71,12 +120,7 @@ async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> 
   };
   if (await answers(url)) return { url, stop };
   await stop();
-  throw new CommandError(
-    EXIT.unreachable,
-    "worker_not_started",
-    `The Worker did not answer on ${url} within ${START_MS / 1000} s.\n${recent.join("\n")}`,
-    "Run `hull doctor`.",
-  );
+  throw notStarted(url, recent);
 }
 
 /** wrangler gets no variable of the developer but those it needs to run; the Worker's are in the env file. */

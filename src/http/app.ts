@@ -50,6 +50,16 @@ function failure(thrown: Error, c: AppContext): Response {
   return problemResponse(error, context);
 }
 
+/** In a later turn of the event loop, so that the answer does not wait for its log line. */
+function afterResponse(work: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(() => {
+      work();
+      resolve();
+    }, 0);
+  });
+}
+
 /** The headers of every response (serving.md §5.3), and the log line once the answer is complete. */
 function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
@@ -57,5 +67,5 @@ function complete(c: AppContext, context: RequestContext): void {
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
-  context.background(context.finished.then(() => logRequest(context, status)));
+  context.background(context.finished.then(() => afterResponse(() => logRequest(context, status))));
 }

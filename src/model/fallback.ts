@@ -4,10 +4,11 @@ import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider
 import type { ModelTarget } from "../skill/manifest.ts";
 import { type CallOptions, callModel } from "./call.ts";
 import { isRetryable } from "./failure.ts";
-import { type ReadVariable, type ResolvedTarget, resolveTarget } from "./providers.ts";
+import type { ResolvedTarget } from "./providers.ts";
 
 export interface FallbackOptions extends CallOptions {
-  env: ReadVariable;
+  /** How a target is reached. @throws ProviderNotConfigured, ProviderMisconfigured */
+  resolve: (target: ModelTarget) => ResolvedTarget;
 }
 
 export interface FallbackAnswer {
@@ -30,7 +31,7 @@ export async function callWithFallback(
 ): Promise<FallbackAnswer> {
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
-    const resolved = resolveTarget(target, options.env);
+    const resolved = options.resolve(target);
     const turn = await callModel(request, resolved, {
       ...options,
       onText: (text) => {

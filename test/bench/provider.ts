@@ -7,7 +7,8 @@ import { startFakeProvider } from "../support/fake-provider.ts";
 const fake = await startFakeProvider();
 fake.script((request) => {
   fake.requests.length = 0;
-  const asks = request.text.includes('"tools"') && !request.text.includes('"tool_result"');
+  const { tools = [], messages } = request.body;
+  const asks = tools.length > 0 && !JSON.stringify(messages.at(-1)).includes("tool_result");
   return asks
     ? { tool_calls: [{ name: "greet", arguments: { name: "world" } }] }
     : { text: "Hello from the provider." };

@@ -18,6 +18,7 @@ const SKILLS: Record<string, string> = {
   "tool/SKILL.md":
     "---\nname: tool\ndescription: Uses a tool\nmode: llm\nmodel: bench\ntools:\n  - name: greet\n    description: Greets\n" +
     "    command: [bash, greet.sh]\n    parameters: [{name: name, description: who}]\n---\nUse the tool.\n",
+  "mocked/SKILL.md": "---\nname: mocked\ndescription: M\nmode: llm\nprovider: mock\n---\nAnswer.\n",
   "tool/greet.sh": '#!/usr/bin/env bash\necho "Hello, $1!"\n',
 };
 

@@ -1,7 +1,7 @@
 /** A script's run as server-sent events (serving.md §5.4), and what becomes of it when the client leaves. */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { processesWith, until } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
@@ -25,7 +25,10 @@ beforeAll(async () => {
         "alternate",
         "import os, time\nfor i in range(6):\n  os.write(1 + i % 2, b'%d' % i); time.sleep(0.1)\n",
       ),
-      ...py("secret", "import os, time\nfor b in (b'key=canary-op', b'enai-5555 ', b'canary-'):\n  os.write(2, b); time.sleep(0.05)\n"),
+      ...py(
+        "secret",
+        "import os, time\nfor b in (b'key=canary-op', b'enai-5555 ', b'canary-'):\n  os.write(2, b); time.sleep(0.05)\n",
+      ),
       ...py("late", "import time\nprint('begun')\ntime.sleep(9.31)\n", "timeout_ms: 400\n"),
       ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
       ...py("bad-json", "print('nope')\n", "output: json\n"),
@@ -36,7 +39,8 @@ beforeAll(async () => {
         "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 9; echo silent-mark\"']\n---\nTest.\n",
       "chatty/SKILL.md":
         "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
-      "unkeyed/SKILL.md": "---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: deepseek\n---\nTest.\n",
+      "unkeyed/SKILL.md":
+        "---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: deepseek\n---\nTest.\n",
     },
   });
 });
@@ -92,7 +96,11 @@ test.each([
   expect(response.status).toBe(200);
   expect(events.slice(-2).map((e) => e.event)).toEqual(["error", "done"]);
   const requestId = response.headers.get("x-request-id");
-  expect(events.at(-2)?.data).toMatchObject({ ...members, request_id: requestId, type: `urn:hull:problem:${members.code}` });
+  expect(events.at(-2)?.data).toMatchObject({
+    ...members,
+    request_id: requestId,
+    type: `urn:hull:problem:${members.code}`,
+  });
   expect(events.at(-1)?.data).toMatchObject({ ok: false });
   if (text !== null) expect(textOf(events, "delta")).toBe(text);
 });
@@ -100,7 +108,7 @@ test.each([
 test("S75: a missing command is an error event after start, or a plain 500 before the first byte", async () => {
   const response = await stream("missing");
   if (response.status !== 200) {
-    expect([response.status, (await response.json()).code]).toEqual([500, "command_not_found"]);
+    expect([response.status, (await json(response)).code]).toEqual([500, "command_not_found"]);
     return;
   }
   const events = await readEvents(response);
@@ -112,7 +120,7 @@ test("S75: a missing command is an error event after start, or a plain 500 befor
 
 test("S76: a failure known before the first byte uses its real status", async () => {
   const response = await stream("unkeyed");
-  expect([response.status, await response.json()]).toMatchObject([
+  expect([response.status, await json(response)]).toMatchObject([
     503,
     { code: "provider_not_configured", variable: "DEEPSEEK_API_KEY" },
   ]);

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const curl = promisify(execFile);
@@ -45,10 +45,10 @@ afterAll(async () => {
 
 test("all examples are listed, with and without a key", async () => {
   const response = await hull.call("/skills");
-  const cards = await response.json();
+  const cards = await json<{ slug: string; mode: string }[]>(response);
   expect(response.status).toBe(200);
   expect(response.headers.get("x-total-count")).toBe("6");
-  expect(cards.map((card: { slug: string; mode: string }) => [card.slug, card.mode])).toEqual([
+  expect(cards.map((card) => [card.slug, card.mode])).toEqual([
     ["assistant", "llm"],
     ["echo-chat", "llm"],
     ["hello", "script"],
@@ -69,7 +69,12 @@ describe("script examples", () => {
   test.each([
     ["/skills/hello", "Ada", "Hello, Ada!\n", "text/plain; charset=utf-8"],
     ["/skills/hello", "", "Hello, world!\n", "text/plain; charset=utf-8"],
-    ["/skills/word-count", "два слова\nthree", '{"lines": 2, "words": 3, "characters": 15}', "application/json"],
+    [
+      "/skills/word-count",
+      "два слова\nthree",
+      '{"lines": 2, "words": 3, "characters": 15}',
+      "application/json",
+    ],
   ])("%s with %j", async (path, body, answer, type) => {
     const response = await hull.call(path, body);
     expect([response.status, await response.text()]).toEqual([200, answer]);
@@ -82,8 +87,13 @@ describe("script examples", () => {
   test("to-csv takes a raw body and an upload, and names the file after it", async () => {
     const people = '[{"name": "Ada", "born": 1815}, {"name": "Grace, Rear Adm.", "tags": ["navy"]}]';
     const csv = 'name,born,tags\r\nAda,1815,\r\n"Grace, Rear Adm.",,"[""navy""]"\r\n';
-    const raw = await hull.call("/skills/to-csv", people, { headers: { "content-type": "application/json" } });
-    expect([raw.status, (await raw.text()).replaceAll("\r\n", "\n")]).toEqual([200, csv.replaceAll("\r\n", "\n")]);
+    const raw = await hull.call("/skills/to-csv", people, {
+      headers: { "content-type": "application/json" },
+    });
+    expect([raw.status, (await raw.text()).replaceAll("\r\n", "\n")]).toEqual([
+      200,
+      csv.replaceAll("\r\n", "\n"),
+    ]);
     expect(raw.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     const form = new FormData();
     form.append("file", new Blob([people], { type: "application/json" }), "people.json");
@@ -114,7 +124,9 @@ describe("echo-chat, without any key", () => {
       "text/event-stream; charset=utf-8",
     ]);
     const events = await readEvents(response);
-    const order = events.map((e) => e.event).filter((name, i, all) => name !== "delta" || all[i - 1] !== "delta");
+    const order = events
+      .map((e) => e.event)
+      .filter((name, i, all) => name !== "delta" || all[i - 1] !== "delta");
     expect(order).toEqual(["start", "round", "tool_call", "tool_result", "delta", "round", "done"]);
     const execution = response.headers.get("x-hull-execution-id");
     expect(events.map((e) => e.id)).toEqual(events.map((_, i) => `${execution}:${i + 1}`));

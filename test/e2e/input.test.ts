@@ -1,7 +1,7 @@
 /** What a request may send to a skill, and what it is told when it may not (serving.md §5.2). */
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { type Body, type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 
 const skill = (name: string, run: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: ${run}\n${more}---\nTest.\n`,
@@ -22,7 +22,11 @@ beforeAll(async () => {
     skills: {
       ...skill("text", "[cat]"),
       ...skill("files", LIST_FILES, "input: file\n"),
-      ...skill("csv-only", "[bash, -c, 'cat \"$HULL_INPUT_FILE\"']", "input: file\ninput_mime: [text/csv, image/*]\n"),
+      ...skill(
+        "csv-only",
+        "[bash, -c, 'cat \"$HULL_INPUT_FILE\"']",
+        "input: file\ninput_mime: [text/csv, image/*]\n",
+      ),
       ...skill("none", "[bash, -c, 'echo \"<$(cat)>\"']", "input: none\n"),
       ...skill("ten", "[cat]", "max_input_bytes: 10\n"),
       ...skill("ten-file", "[wc, -c]", "input: file\nmax_input_bytes: 10\n"),
@@ -34,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => hull?.stop());
 
-const send = (path: string, type: string | null, body: BodyInit): Promise<Response> =>
+const send = (path: string, type: string | null, body: Body): Promise<Response> =>
   hull.call(`/skills/${path}`, new Blob([typeof body === "string" ? body : ""]), {
     body: typeof body === "string" ? new TextEncoder().encode(body) : body,
     headers: type === null ? {} : { "content-type": type },
@@ -71,12 +75,12 @@ describe("text", () => {
     ["multipart/form-data; boundary=b", "--b\r\nnonsense", 400, { code: "malformed_multipart" }],
   ])("S61, S62, S64: %s %j is %i", async (type, body, status, members) => {
     const response = await send("text", type, body);
-    expect([response.status, await response.json()]).toMatchObject([status, members]);
+    expect([response.status, await json(response)]).toMatchObject([status, members]);
   });
 
   test("invalid UTF-8 is 400 bad_encoding", async () => {
     const response = await hull.call("/skills/text", new Uint8Array([0xff, 0xfe]));
-    expect([response.status, (await response.json()).code]).toEqual([400, "bad_encoding"]);
+    expect([response.status, (await json(response)).code]).toEqual([400, "bad_encoding"]);
   });
 
   test.each(["text", "input", "prompt"])("multipart field %s", async (field) => {
@@ -124,7 +128,7 @@ describe("files", () => {
     ["files", "text/plain", "", 422, { code: "file_required" }],
   ])("S63, S25: %s with %s %j is %i", async (slug, type, body, status, expected) => {
     const response = await send(slug, type, body);
-    const answer = status === 200 ? await response.text() : await response.json();
+    const answer = status === 200 ? await response.text() : await json(response);
     expect([response.status, answer]).toEqual([
       status,
       typeof expected === "string" ? expected : expect.objectContaining(expected),
@@ -134,7 +138,7 @@ describe("files", () => {
   test("a form without a file part", async () => {
     const form = new FormData();
     form.append("text", "x");
-    expect(await (await hull.call("/skills/files", form)).json()).toMatchObject({ code: "file_required" });
+    expect(await json(await hull.call("/skills/files", form))).toMatchObject({ code: "file_required" });
   });
 });
 
@@ -142,7 +146,10 @@ describe("S65: limits and schema", () => {
   test.each(["ten", "ten-file"])("%s: 10 bytes pass, 11 are 413, declared or chunked", async (slug) => {
     expect((await send(slug, "text/plain", "0123456789")).status).toBe(200);
     const declared = await send(slug, "text/plain", "0123456789a");
-    expect([declared.status, await declared.json()]).toMatchObject([413, { code: "body_too_large", limit: 10 }]);
+    expect([declared.status, await json(declared)]).toMatchObject([
+      413,
+      { code: "body_too_large", limit: 10 },
+    ]);
     expect(await chunked(`/skills/${slug}`, ["01234", "56789", "a"])).toMatchObject([
       413,
       { code: "body_too_large", limit: 10 },
@@ -169,7 +176,10 @@ describe("S65: limits and schema", () => {
 /** Sends a body in chunks without declaring its length. */
 function chunked(path: string, chunks: string[]): Promise<[number | undefined, unknown]> {
   const { promise, resolve, reject } = Promise.withResolvers<[number | undefined, unknown]>();
-  const request = httpRequest(`${hull.url}${path}`, { method: "POST", headers: { "content-type": "text/plain" } });
+  const request = httpRequest(`${hull.url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "text/plain" },
+  });
   request.on("error", reject);
   request.on("response", (response) => {
     let text = "";

@@ -1,7 +1,7 @@
 /** mode: script through HTTP: environment, output, and how a process may end (serving.md §3.1, §6.2). */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { processesWith, until } from "../support/runner.ts";
 
 /** A skill whose whole behaviour is one shell script. */
@@ -28,10 +28,18 @@ beforeAll(async () => {
     project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
     skills: {
       ...sh("env", "env -0"),
-      ...sh("opted", "env -0", "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n"),
+      ...sh(
+        "opted",
+        "env -0",
+        "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n",
+      ),
       ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
       ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
-      ...sh("capped-file", 'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"', "output: file\nmax_output_bytes: 1000000\n"),
+      ...sh(
+        "capped-file",
+        'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
+        "output: file\nmax_output_bytes: 1000000\n",
+      ),
       ...sh("bytes", "printf '\\377\\376\\000A'"),
       ...sh("slow", 'sh -c "sleep 8.25; echo done"', "timeout_ms: 500\n"),
       ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 8.26; done", "timeout_ms: 500\n"),
@@ -49,7 +57,11 @@ beforeAll(async () => {
         'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
         "input: file\noutput: file\n",
       ),
-      ...sh("two-files", 'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"', "output: file\n"),
+      ...sh(
+        "two-files",
+        'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"',
+        "output: file\n",
+      ),
       ...sh(
         "two-large",
         'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
@@ -65,7 +77,7 @@ afterAll(() => hull?.stop());
 
 const problem = async (response: Response): Promise<Record<string, unknown>> => {
   expect(response.headers.get("content-type")).toBe("application/problem+json");
-  const body = await response.json();
+  const body = await json(response);
   expect(body).toMatchObject({
     type: `urn:hull:problem:${body.code}`,
     status: response.status,
@@ -156,11 +168,23 @@ describe("output", () => {
 
   test("S37: several files are a JSON document; large ones by url, which is served", async () => {
     const small = await hull.call("/skills/two-files", "");
-    expect(await small.json()).toEqual({
+    expect(await json(small)).toEqual({
       note: expect.stringMatching(/^note\n?$/),
       files: [
-        { filename: "a.txt", mime: expect.stringMatching(/^text\/plain/), size: 1, sha256: sha256("a"), dataBase64: "YQ==" },
-        { filename: "b.bin", mime: "application/octet-stream", size: 1, sha256: sha256("b"), dataBase64: "Yg==" },
+        {
+          filename: "a.txt",
+          mime: expect.stringMatching(/^text\/plain/),
+          size: 1,
+          sha256: sha256("a"),
+          dataBase64: "YQ==",
+        },
+        {
+          filename: "b.bin",
+          mime: "application/octet-stream",
+          size: 1,
+          sha256: sha256("b"),
+          dataBase64: "Yg==",
+        },
       ],
     });
     const large = await hull.call("/skills/two-large", "");
@@ -168,16 +192,17 @@ describe("output", () => {
     for (const header of ["x-request-id", "server-timing", "x-hull-duration-ms", "x-hull-skill"]) {
       expect([header, large.headers.get(header)]).toEqual([header, expect.any(String)]);
     }
-    const { files } = await large.json();
+    const { files } = await json<{ files: { url: string; sha256: string }[] }>(large);
+    const [, second] = files;
     expect(files).toMatchObject([
       { filename: "a.dat", size: 20_000_000, url: expect.stringMatching(/^\/files\/\S+$/) },
       { filename: "b.dat", size: 20_000_000 },
     ]);
-    const fetched = await hull.call(files[1].url);
+    const fetched = await hull.call(second?.url ?? "");
     const bytes = Buffer.from(await fetched.arrayBuffer());
-    expect([fetched.status, bytes.length, sha256(bytes)]).toEqual([200, 20_000_000, files[1].sha256]);
+    expect([fetched.status, bytes.length, sha256(bytes)]).toEqual([200, 20_000_000, second?.sha256]);
     expect(fetched.headers.get("content-disposition")).toContain('filename="b.dat"');
-    const again = await hull.call(files[1].url, undefined, {
+    const again = await hull.call(second?.url ?? "", undefined, {
       headers: { "if-none-match": fetched.headers.get("etag") ?? "" },
     });
     expect(again.status).toBe(304);
@@ -205,15 +230,18 @@ describe("ends", () => {
     // S30, with the spec's moments; TERM ignored: grace_ms later
     ["slow", "script_timeout", 504, 1000, "sleep 8.25"],
     ["stubborn", "script_timeout", 504, 3250, "sleep 8.26"],
-  ])("S30: %s is stopped in time, with everything that it started", async (slug, code, status, limit, mark) => {
-    const started = performance.now();
-    const response = await hull.call(`/skills/${slug}`, "");
-    const took = performance.now() - started;
-    expect(await problem(response)).toMatchObject({ code, status, timeout_ms: 500 });
-    expect(took).toBeGreaterThan(490);
-    expect(took).toBeLessThan(limit + 500);
-    expect(await gone(mark)).toEqual([]);
-  });
+  ])(
+    "S30: %s is stopped in time, with everything that it started",
+    async (slug, code, status, limit, mark) => {
+      const started = performance.now();
+      const response = await hull.call(`/skills/${slug}`, "");
+      const took = performance.now() - started;
+      expect(await problem(response)).toMatchObject({ code, status, timeout_ms: 500 });
+      expect(took).toBeGreaterThan(490);
+      expect(took).toBeLessThan(limit + 500);
+      expect(await gone(mark)).toEqual([]);
+    },
+  );
 
   test.each([
     ["kill-self", { code: "script_killed", signal: "SIGKILL" }],

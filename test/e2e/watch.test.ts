@@ -2,7 +2,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
 /** The spec's limit for a change to be served (S10, S12), with its general allowance. */
@@ -35,7 +35,7 @@ const becomes = (slug: string, expected: RegExp): Promise<string> =>
     LIVE_MS,
   );
 const card = async (slug: string): Promise<Record<string, unknown>> =>
-  (await hull.call(`/skills/${slug}/card`)).json();
+  json(await hull.call(`/skills/${slug}/card`));
 
 test("S5: a skill that is broken at the start is reported and does not stop the others", async () => {
   expect(hull.output()).toMatch(/broken\/SKILL\.md:4:\d+ error mode:/);
@@ -58,7 +58,10 @@ test("an edit is live within a second, and changes the card's version", async ()
 
 test("S10: a manifest that breaks keeps answering, is shown as stale, and heals", async () => {
   const at = hull.output().length;
-  await hull.write("shout/SKILL.md", "---\nname: Shout\ndescription: Says a word.\nmode: LLM\nrun: [cat]\n---\n");
+  await hull.write(
+    "shout/SKILL.md",
+    "---\nname: Shout\ndescription: Says a word.\nmode: LLM\nrun: [cat]\n---\n",
+  );
   const shown = await hull.printed(/last good version kept of shout/, LIVE_MS, at);
   expect(shown).toMatch(/skills\/shout\/SKILL\.md:4:\d+ error mode:/);
   expect(await said("shout")).toBe("200 two");

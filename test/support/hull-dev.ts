@@ -13,6 +13,9 @@ const HULL = join(REPO, "scripts", "hull.ts");
 /** How long `hull dev` may take until it serves, in ms. */
 const START_MS = 45_000;
 
+/** What `fetch` takes as a body. */
+export type Body = NonNullable<RequestInit["body"]>;
+
 export interface HullDevOptions {
   /** Skill files by path below the skills folder, e.g. `hello/SKILL.md`; or a folder that is copied. */
   skills?: Record<string, string> | string;
@@ -42,7 +45,7 @@ export interface HullDev {
   /** Removes a file or folder below the skills folder. */
   remove(path: string): Promise<void>;
   /** Calls a route; `body` makes it a POST. */
-  call(path: string, body?: BodyInit, init?: RequestInit): Promise<Response>;
+  call(path: string, body?: Body, init?: RequestInit): Promise<Response>;
   /** Processes that belong to this server: command line by pid, itself included. */
   processes(): Promise<Map<number, string>>;
   /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
@@ -121,15 +124,22 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     end,
     async stop() {
       if (exit === null) await end("SIGTERM");
-      const left = await until(processes, (all) => all.size === 0, 6000).catch((error: Error) => error);
+      await until(processes, (all) => all.size === 0, 6000).catch(() => {});
+      const left = [...(await processes()).values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
       await rm(root, { recursive: true, force: true, maxRetries: 3 });
-      if (left instanceof Error) throw new Error(`processes left behind: ${left.message}`);
+      if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
     },
   };
+}
+
+/** The JSON body of a response, of the shape that the caller expects of it. */
+export async function json<T = Record<string, unknown>>(response: Response): Promise<T> {
+  const value: T = JSON.parse(await response.text());
+  return value;
 }
 
 /** Runs `hull` to its end. */

@@ -2,12 +2,12 @@
 import { toolDefinition } from "../../engine/arguments.ts";
 import { type Effects, type RunObserver, startRun } from "../../engine/drive.ts";
 import type { RunOutcome, RunSpec, RunTotals } from "../../engine/records.ts";
-import { variable } from "../../env.ts";
+import type { Settings } from "../../env.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import { callWithFallback } from "../../model/fallback.ts";
-import { resolveTarget } from "../../model/providers.ts";
-import type { Manifest } from "../../skill/manifest.ts";
+import { type ResolvedTarget, resolveTarget } from "../../model/providers.ts";
+import type { Manifest, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { DeltaText } from "./delta.ts";
@@ -17,6 +17,21 @@ import type { RunHandle, RunOutput } from "./run-handle.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
+/** Variables do not change while an isolate lives, so neither does what a target resolves to. */
+const targets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
+
+function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
+  let known = targets.get(settings);
+  if (known === undefined) {
+    known = new Map();
+    targets.set(settings, known);
+  }
+  const name = `${target.provider}/${target.model ?? ""}`;
+  const resolved = known.get(name) ?? resolveTarget(target, settings.read);
+  known.set(name, resolved);
+  return resolved;
+}
+
 export async function runLlm(run: RunHandle): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
@@ -24,7 +39,7 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  resolveTarget(llm.target, variable(context.env));
+  resolve(context.settings, llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
     system: record.body,
@@ -101,7 +116,7 @@ function effects(
           onText: (text) => void deltas.pushText(text),
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
-          env: variable(env),
+          resolve: (target) => resolve(settings, target),
           ai: settings.local ? undefined : env.AI,
           log: (entry) =>
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
@@ -131,7 +146,7 @@ function effects(
           graceMs: settings.grace_ms,
           maxOutputBytes: settings.max_output_bytes,
           files,
-          read: variable(env),
+          read: settings.read,
         });
       } finally {
         context.time("tools", Date.now() - started);

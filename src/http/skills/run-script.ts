@@ -1,5 +1,4 @@
 /** mode: script — one process per call, its output the answer (serving.md §3.1). */
-import { variable } from "../../env.ts";
 import { OutputTooLarge, RunnerProtocolError } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
 import { executionSpec, scriptError } from "../../tool/execution.ts";
@@ -49,7 +48,7 @@ const BINARY = "application/octet-stream";
 function scriptSpec(run: RunHandle): ExecutionSpec {
   const { record, context, input } = run;
   const { manifest } = record;
-  const { settings, env } = context;
+  const { settings } = context;
   const first = input.files[0];
   const mode = manifest.input === "file" ? "file" : input.text === null ? "none" : "stdin";
   const spec = executionSpec({
@@ -69,7 +68,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
       ...(first?.filename ? { filename: first.filename } : {}),
     },
     output: manifest.output,
-    read: variable(env),
+    read: settings.read,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback, type FallbackOptions } from "../../../src/model/fallback.ts";
+import { resolveTarget } from "../../../src/model/providers.ts";
 import type { ModelTarget } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
@@ -42,7 +43,7 @@ const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<Fallb
     json: false,
   };
   return callWithFallback(request, primary, fallbacks, {
-    env: (name) => variables[name],
+    resolve: (target) => resolveTarget(target, (name) => variables[name]),
     stream: true,
     timeout_ms: TIMEOUT,
     signal: new AbortController().signal,

@@ -1,0 +1,307 @@
+/** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs (serving.md §3.4, §4). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
+import { type Body, type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { processesWith, until } from "../support/runner.ts";
+import { dataOf, readEvents, textOf } from "../support/sse.ts";
+
+const llm = (name: string, more = "", body = "You are a test."): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\n${more}---\n${body}\n`,
+});
+/** Tools that show how they were called, and that misbehave on request. */
+const TOOLS = `tools:
+  - {name: show, description: Shows., command: [python3, -S, show.py], parameters: [{name: url, description: u}, {name: depth, type: integer, required: false}, {name: note, required: false}]}
+  - {name: slow, description: Slow., command: [sh, -c, 'sleep 2; echo "slow $0"'], parameters: [{name: n}]}
+  - {name: hang, description: Hangs., command: [sh, -c, 'sleep 9.41']}
+  - {name: seven, description: Fails., command: [sh, -c, 'echo on stdout; exit 7']}
+  - {name: flood, description: Floods., command: [sh, -c, 'head -c 8000000 /dev/zero | tr "\\\\0" y']}
+  - {name: absent, description: Not there., command: [no-such-tool]}
+  - {name: file, description: Reads., command: [sh, -c, 'echo "$HULL_INPUT_FILENAME=$(cat "$HULL_INPUT_FILE")"']}
+`;
+const withTools = (name: string, more = ""): Record<string, string> => ({
+  ...llm(name, `${more}${TOOLS}`),
+  [`${name}/show.py`]: "import json, sys\nprint(json.dumps(sys.argv[1:]))\n",
+});
+
+let fake: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: {
+      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+      ANTHROPIC_BASE_URL: fake.url,
+      OPENAI_API_KEY: "sk-openai-e2e-key",
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+    },
+    skills: {
+      ...llm("plain"),
+      ...llm("plain-openai", "provider: openai\n"),
+      ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
+      ...llm("blank", "input: none\n"),
+      ...llm("file", "input: file\n"),
+      ...withTools("tools"),
+      ...withTools("tools-openai", "provider: openai\n"),
+      ...withTools("one-round", "max_tool_rounds: 1\n"),
+      ...withTools("two-rounds", "max_tool_rounds: 2\n"),
+      ...withTools("brief", "timeout_ms: 700\n"),
+      ...withTools("deadline", "deadline_ms: 2000\n"),
+      "empty/SKILL.md": "---\nname: empty\ndescription: Test.\nmode: llm\n---\n",
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+  fake.script([]);
+});
+
+const ask = (slug: string, body: Body = "hello", init: RequestInit = {}): Promise<Response> =>
+  hull.call(`/skills/${slug}`, body, init);
+const calls = (...list: [string, object | string][]) => ({
+  tool_calls: list.map(([name, args]) => ({ name, arguments: args })),
+});
+
+interface ToolResult {
+  text: string;
+  is_error: boolean;
+}
+/** The tool results that a provider got, as Anthropic's blocks or OpenAI's messages carry them. */
+function resultsIn(request: FakeRequest | undefined): ToolResult[] {
+  const messages = request?.body.messages ?? [];
+  const tools = messages.filter((m) => m.role === "tool");
+  if (tools.length > 0) return tools.map((m) => ({ text: String(m.content), is_error: false }));
+  const last = messages.at(-1)?.content;
+  const blocks: { type: string; content: unknown; is_error?: boolean }[] = Array.isArray(last) ? last : [];
+  return blocks
+    .filter((block) => block.type === "tool_result")
+    .map(({ content, is_error = false }) => ({
+      text: typeof content === "string" ? content : JSON.stringify(content),
+      is_error,
+    }));
+}
+
+describe("answers", () => {
+  test("S95, S97: blocks are joined with nothing between; usage is summed over rounds", async () => {
+    fake.script([
+      { ...calls(["show", { url: "a" }]), usage: { input: 100, output: 20 } },
+      {
+        body: {
+          type: "message",
+          role: "assistant",
+          content: [
+            { type: "text", text: "part A" },
+            { type: "text", text: " B" },
+          ],
+          stop_reason: "end_turn",
+          usage: { input_tokens: 200, output_tokens: 30 },
+        },
+      },
+    ]);
+    const response = await ask("tools");
+    expect([response.status, await response.text()]).toEqual([200, "part A B"]);
+    expect(response.headers.get("x-hull-usage")).toBe("input=300;output=50;rounds=2;tools=1");
+    expect(response.headers.get("server-timing")).toMatch(/total;dur=\d+, .*llm;dur=\d+/);
+    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  });
+
+  test.each([
+    ["plain", { text: "cut", stop: "max_tokens" }, 200, "length"],
+    ["plain", { text: "no", stop: "refusal" }, 200, "refusal"],
+    ["plain-openai", { text: "no", stop: "length" }, 200, "length"],
+    ["plain-openai", { text: "no", stop: "content_filter" }, 200, "content_filter"],
+    ["plain-openai", { refusal: "I will not." }, 502, "model_refused"],
+    ["plain", { text: [], stop: "refusal" }, 502, "model_refused"],
+    ["plain", { text: [] }, 502, "provider_empty_answer"],
+    ["plain-openai", { text: [], stop: "length" }, 502, "provider_empty_answer"],
+  ])("S96, S94: %s %j is %i %s", async (slug, turn, status, expected) => {
+    fake.script([turn]);
+    const response = await ask(slug);
+    const text = await response.text();
+    const found = status === 200 ? response.headers.get("x-hull-finish-reason") : JSON.parse(text).code;
+    expect([response.status, found]).toEqual([status, expected]);
+    if (expected === "provider_empty_answer") {
+      expect(JSON.parse(text)).toMatchObject({ max_tokens: 4096, finish_reason: expect.any(String) });
+    }
+  });
+
+  test("S110: output: json loses one code fence and must then parse", async () => {
+    fake.script([{ text: '```json\n{"a": 1}\n```' }, { text: "no json" }]);
+    const good = await ask("json");
+    expect([good.status, await good.text(), good.headers.get("content-type")]).toEqual([
+      200,
+      '{"a": 1}',
+      "application/json",
+    ]);
+    expect(fake.requests[0]?.body.response_format).toEqual({ type: "json_object" });
+    const bad = await ask("json");
+    expect([bad.status, (await json(bad)).code]).toEqual([500, "output_invalid_json"]);
+  });
+});
+
+describe("inputs", () => {
+  test("S109: an image becomes an image block, a CSV is inlined, a ZIP is 415 before any token", async () => {
+    const png = Buffer.from("iVBORw0KGgo=", "base64");
+    const form = new FormData();
+    form.append("image", new Blob([png], { type: "image/png" }), "dot.png");
+    form.append("table", new Blob(["a,b\n1,2\n"], { type: "text/csv" }), "t.csv");
+    expect((await ask("file", form)).status).toBe(200);
+    const content = fake.requests[0]?.body.messages[0]?.content;
+    expect(content).toContainEqual({
+      type: "image",
+      source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" },
+    });
+    expect(JSON.stringify(content)).toContain("a,b\\n1,2");
+    const zip = await ask("file", new Blob(["PK"], { type: "application/zip" }));
+    expect([zip.status, await json(zip)]).toMatchObject([415, { accepted: expect.any(Array) }]);
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test("a tool sees the request's file", async () => {
+    fake.script([calls(["file", {}]), { text: "done" }]);
+    const form = new FormData();
+    form.append("text", "look");
+    form.append("f", new Blob(["inside"], { type: "text/plain" }), "f.txt");
+    expect((await ask("tools", form)).status).toBe(200);
+    expect(resultsIn(fake.requests[1])).toMatchObject([{ text: expect.stringContaining("f.txt=inside") }]);
+  });
+
+  test("S111: no input is 422 without a call; input: none asks in its own words", async () => {
+    expect([(await ask("plain", " \n")).status, fake.requests.length]).toEqual([422, 0]);
+    expect((await ask("blank", "")).status).toBe(200);
+    expect(fake.requests).toHaveLength(1);
+    expect(hull.output()).toMatch(/empty\/SKILL\.md.* error /);
+  });
+});
+
+describe("tools", () => {
+  /** Runs one tool call and answers what the model was told. */
+  async function resultOf(slug: string, name: string, args: object | string): Promise<ToolResult> {
+    fake.script([calls([name, args]), { text: "ok" }]);
+    // Anthropic has malformed arguments in streams only.
+    const response = await ask(`${slug}?stream=1`);
+    expect(response.status).toBe(200);
+    const done = (await readEvents(response)).at(-1);
+    expect(done).toMatchObject({ event: "done", data: { ok: true } });
+    const [result] = resultsIn(fake.requests.at(-1));
+    if (result === undefined) return expect.fail("the model got no result");
+    return result;
+  }
+
+  test.each([
+    [{ url: "a b", depth: 3, note: "n" }, '["a b", "--depth", "3", "--note", "n"]'],
+    [{ url: "a", depth: -5 }, '["a", "--depth", "-5"]'],
+    [{ url: "a", depth: "4" }, '["a", "--depth", "4"]'],
+    [{ url: "a", note: null }, '["a"]'],
+    [{ url: "$(id); `id` && x" }, '["$(id); `id` && x"]'],
+  ])("S103, S108: %j becomes %s", async (args, argv) => {
+    expect((await resultOf("tools-openai", "show", args)).text).toBe(argv);
+  });
+
+  test.each([
+    ["show", {}, "missing_argument"],
+    ["show", { url: "a", extra: 1 }, "unknown_argument"],
+    ["show", { url: "-rf" }, "dash_refused"],
+    ["show", { url: "a", note: "--x" }, "dash_refused"],
+    ["show", { url: { a: 1 } }, "bad_arguments"],
+    ["show", { url: "a", depth: "x" }, "bad_arguments"],
+    ["show", { url: "a\0b" }, "nul_byte"],
+    ["show", { url: "x".repeat(200_000) }, "argument_too_long"],
+    ["show", "not json", "bad_arguments"],
+    ["show", "null", "bad_arguments"],
+    ["show", '["a"]', "bad_arguments"],
+    ["nonesuch", { url: "a" }, "unknown_tool"],
+    ["absent", {}, "command_not_found"],
+  ])("S101-S105: %s %j is told to the model as %s", async (name, args, code) => {
+    const text = (await resultOf("tools-openai", name, args)).text;
+    expect(text).toMatch(new RegExp(`^\\[tool_error code=${code} exit=none\\]`));
+    expect((await resultOf("tools", name, args)).is_error).toBe(true);
+  });
+
+  test("S106: a tool that times out, and one that exits 7", async () => {
+    const late = await resultOf("brief", "hang", {});
+    expect(late).toMatchObject({ is_error: true, text: expect.stringMatching(/code=timed_out/) });
+    expect(await processesWith("sleep 9.41")).toEqual([]);
+    const seven = await resultOf("tools", "seven", {});
+    expect(seven.is_error).toBe(true);
+    expect(seven.text).toMatch(/\[tool_error code=exit_nonzero exit=7\](\\n|\n)on stdout/);
+  });
+
+  test("S107: 8 MB of output reach the model as a window with both counts", async () => {
+    const { text } = await resultOf("tools-openai", "flood", {});
+    expect(JSON.stringify(fake.requests.at(-1)?.body).length).toBeLessThan(100_000);
+    expect(text).toMatch(/\[hull: \d+ of 8000000 bytes omitted\]/);
+  });
+
+  test("S98: two tools of 2 s run side by side, their results in call order", async () => {
+    fake.script([calls(["slow", { n: "1" }], ["slow", { n: "2" }]), { text: "ok" }]);
+    const started = performance.now();
+    expect((await ask("tools-openai")).headers.get("x-hull-usage")).toMatch(/tools=2$/);
+    expect(performance.now() - started).toBeLessThan(2900);
+    expect(resultsIn(fake.requests[1]).map((r) => r.text)).toEqual(["slow 1", "slow 2"]);
+  });
+});
+
+describe("rounds and time", () => {
+  test("S99: two rounds, a third call without tools, then an error", async () => {
+    fake.script(() => calls(["show", { url: "again" }]));
+    const response = await ask("two-rounds");
+    expect([response.status, await json(response)]).toMatchObject([
+      502,
+      { code: "tool_rounds_exhausted", rounds: 2 },
+    ]);
+    expect(fake.requests).toHaveLength(3);
+    expect(fake.requests.map((r) => r.body.tool_choice)).toEqual([
+      { type: "auto" },
+      { type: "auto" },
+      { type: "none" },
+    ]);
+    expect(fake.requests[2]?.body.tools).toHaveLength(7);
+    expect(resultsIn(fake.requests[2])).toHaveLength(1);
+  });
+
+  test("S75: the same as events", async () => {
+    fake.script(() => calls(["show", { url: "again" }]));
+    const events = await readEvents(await ask("two-rounds?stream=1"));
+    expect(events.slice(-2)).toMatchObject([
+      { event: "error", data: { code: "tool_rounds_exhausted", status: 502 } },
+      { event: "done", data: { ok: false } },
+    ]);
+    expect(dataOf(events, "tool_result")).toHaveLength(2);
+  });
+
+  test("S100: one round is enough for one tool", async () => {
+    fake.script([calls(["show", { url: "x" }]), { text: "used" }]);
+    expect(await (await ask("one-round")).text()).toBe("used");
+  });
+
+  test("text of every round is streamed, with its round", async () => {
+    fake.script([{ text: ["thinking "], ...calls(["show", { url: "x" }]) }, { text: ["final"] }]);
+    const events = await readEvents(await ask("tools?stream=1"));
+    expect(dataOf(events, "delta")).toEqual([
+      { text: "thinking ", round: 1 },
+      { text: "final", round: 2 },
+    ]);
+    expect(textOf(events, "delta")).toBe("thinking final");
+  });
+
+  test("S91: the deadline ends the request and its tools", async () => {
+    fake.script(() => calls(["hang", {}]));
+    const started = performance.now();
+    const response = await ask("deadline");
+    expect([response.status, await json(response)]).toMatchObject([
+      504,
+      { code: "deadline_exceeded", timeout_ms: 2000, during: expect.any(String) },
+    ]);
+    expect(performance.now() - started).toBeLessThan(3000);
+    await until(
+      () => processesWith("sleep 9.41"),
+      (list) => list.length === 0,
+      2500,
+    );
+  });
+});

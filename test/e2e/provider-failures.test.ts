@@ -1,0 +1,226 @@
+/** What a client is told when a provider fails (serving.md §4.5), and what a fallback saves. */
+import { createServer } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeProvider, type FakeTurn, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents, textOf } from "../support/sse.ts";
+
+const llm = (name: string, more = ""): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\n${more}---\nYou are a test.\n`,
+});
+
+let fake: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: {
+      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+      ANTHROPIC_BASE_URL: fake.url,
+      OPENAI_API_KEY: "sk-openai-e2e-key",
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+      DEEPSEEK_API_KEY: "sk-deepseek-e2e-key",
+      DEEPSEEK_BASE_URL: `http://127.0.0.1:${await closedPort()}`,
+    },
+    skills: {
+      ...llm("anthropic"),
+      ...llm("openai", "provider: openai\n"),
+      ...llm("unreachable", "provider: deepseek\n"),
+      ...llm("unset", "provider: google\n"),
+      ...llm("impatient", "timeout_ms: 600\n"),
+      ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
+      ...llm("late-saved", "timeout_ms: 600\nfallback: [openai/gpt-4o]\n"),
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+});
+
+/** A loopback port on which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 1;
+}
+
+const ask = (slug: string): Promise<Response> => hull.call(`/skills/${slug}`, "hello");
+const fails = (turn: FakeTurn): void => fake.script(() => turn);
+const LONG = { error: { type: "invalid_request_error", message: `CANARY-BODY ${"x".repeat(5000)}` } };
+
+interface Expected {
+  status: number;
+  code: string;
+  /** Calls that the provider got. */
+  calls: number;
+  members?: Record<string, unknown>;
+  retryAfter?: string | null;
+}
+
+describe("S92, S94: outcomes", () => {
+  const rejected = { status: 502, code: "provider_rejected_request", calls: 1 };
+  const auth = { status: 502, code: "provider_auth_failed", calls: 1 };
+  const broken = { status: 502, code: "provider_error", calls: 3 };
+  const unreadable = { status: 502, code: "provider_bad_response" };
+  const table: [string, FakeTurn, Expected][] = [
+    ["401", { status: 401 }, { ...auth, members: { variable: "ANTHROPIC_API_KEY", provider_status: 401 } }],
+    ["402", { status: 402 }, auth],
+    ["403", { status: 403 }, { ...auth, members: { provider_status: 403 } }],
+    [
+      "400",
+      { status: 400, body: LONG },
+      { ...rejected, members: { provider_status: 400, provider_type: "invalid_request_error" } },
+    ],
+    ["404", { status: 404 }, { ...rejected, members: { provider_type: "not_found_error" } }],
+    ["413", { status: 413 }, rejected],
+    ["418", { status: 418 }, rejected],
+    ["422", { status: 422 }, rejected],
+    [
+      "429",
+      { status: 429, headers: { "retry-after": "120" } },
+      { status: 429, code: "provider_rate_limited", calls: 1, retryAfter: "120" },
+    ],
+    ["500", { status: 500, body: "<html>CANARY-BODY" }, { ...broken, members: { provider_status: 500 } }],
+    [
+      "503 asking for a long wait",
+      { status: 503, headers: { "retry-after": "90" } },
+      { ...broken, calls: 1, retryAfter: "90" },
+    ],
+    ["529", { status: 529 }, { ...broken, members: { provider_status: 529 } }],
+    [
+      "302",
+      { status: 302, headers: { location: "http://127.0.0.1:1/CANARY-BODY" } },
+      { status: 502, code: "provider_redirect_refused", calls: 1, members: { provider_status: 302 } },
+    ],
+    ["200 without JSON", { body: "CANARY-BODY" }, { ...unreadable, calls: 1 }],
+    ["200 with an error object", { body: LONG }, { ...unreadable, calls: 1 }],
+  ];
+  test.each(table)("%s", async (_name, turn, expected) => {
+    fails(turn);
+    const response = await ask("anthropic");
+    const body = await json(response);
+    expect(body).toMatchObject({ code: expected.code, provider: "anthropic", ...expected.members });
+    expect([response.status, body.status]).toEqual([expected.status, expected.status]);
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    if (expected.retryAfter !== undefined)
+      expect(response.headers.get("retry-after")).toBe(expected.retryAfter);
+    expect(fake.requests).toHaveLength(expected.calls);
+    // Local dev shows the provider's words in one member, at most 500 characters; nothing else does.
+    const { provider_message, ...rest } = body;
+    expect(JSON.stringify(rest)).not.toContain("CANARY-BODY");
+    expect(JSON.stringify(rest)).not.toContain(fake.url);
+    expect(String(provider_message ?? "").length).toBeLessThanOrEqual(500);
+  });
+
+  test("a 429 without Retry-After tells 5 s", async () => {
+    fails({ status: 429 });
+    const response = await ask("openai");
+    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(fake.requests).toHaveLength(3);
+  });
+
+  test("a document and a stream that are cut", async () => {
+    fails({ text: "never complete", cut: true });
+    const whole = await ask("anthropic");
+    expect([whole.status, (await json(whole)).code]).toEqual([
+      502,
+      expect.stringMatching(/^provider_(bad_response|unreachable)$/),
+    ]);
+    fails({ text: ["some ", "text"], cut: true });
+    const events = await readEvents(await ask("anthropic?stream=1"));
+    expect(textOf(events, "delta")).toBe("some text");
+    expect(dataOf(events, "error")).toMatchObject([{ code: "provider_bad_response", status: 502 }]);
+    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: false } });
+  });
+
+  test("nobody listens", async () => {
+    const response = await ask("unreachable");
+    expect([response.status, await json(response)]).toMatchObject([
+      502,
+      { code: "provider_unreachable", provider: "deepseek" },
+    ]);
+  });
+
+  test("S93: no key is 503 with the variable to set; the skill is still listed", async () => {
+    const response = await ask("unset");
+    expect([response.status, await json(response)]).toMatchObject([
+      503,
+      { code: "provider_not_configured", variable: "GOOGLE_API_KEY", provider: "google" },
+    ]);
+    expect(response.headers.get("retry-after")).toBeNull();
+    expect((await hull.call("/skills/unset")).status).toBe(200);
+    expect((await hull.call("/healthz")).status).toBe(200);
+  });
+});
+
+describe("time", () => {
+  test("S90: a silent provider is 504 in time", async () => {
+    fails({ hang: true });
+    const started = performance.now();
+    const response = await ask("impatient");
+    expect([response.status, await json(response)]).toMatchObject([
+      504,
+      { code: "provider_timeout", timeout_ms: 600 },
+    ]);
+    expect(performance.now() - started).toBeLessThan(600 + 750);
+    expect(fake.requests).toHaveLength(1);
+    expect(await fake.requests[0]?.left).toBe(true);
+  });
+
+  test("S88: a short Retry-After is waited for", async () => {
+    fake.script([{ status: 429, headers: { "retry-after": "1" } }, { text: "second try" }]);
+    expect(await (await ask("anthropic")).text()).toBe("second try");
+    const [first, second] = fake.requests;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test("S89: 500 and 529 are tried again", async () => {
+    fake.script([{ status: 500 }, { status: 529 }, { text: "third try" }]);
+    const response = await ask("anthropic");
+    expect([response.status, await response.text()]).toEqual([200, "third try"]);
+    expect(response.headers.get("x-hull-usage")).toBe("input=10;output=5;rounds=1;tools=0");
+  });
+
+  test("a client that leaves takes its provider call with it", async () => {
+    fails({ text: Array.from({ length: 100 }, (_, i) => `${i} `), delta_ms: 50 });
+    const abort = new AbortController();
+    const response = await hull.call("/skills/anthropic?stream=1", "hello", { signal: abort.signal });
+    const reader = response.body?.getReader();
+    let seen = "";
+    while (!seen.includes("event: delta")) seen += new TextDecoder().decode((await reader?.read())?.value);
+    abort.abort();
+    expect(await fake.requests[0]?.left).toBe(true);
+  });
+});
+
+describe("S112: fallback", () => {
+  test("the next configured provider answers, and the usage is its own", async () => {
+    fake.script([{ text: "from openai", usage: { input: 3, output: 4 } }]);
+    const response = await ask("saved");
+    expect([response.status, await response.text()]).toEqual([200, "from openai"]);
+    expect(response.headers.get("x-hull-usage")).toBe("input=3;output=4;rounds=1;tools=0");
+    expect(fake.requests.map((request) => request.body.model)).toEqual(["gpt-4o"]);
+  });
+
+  test("a timeout falls back too, streamed", async () => {
+    fake.script([{ hang: true }, { text: ["in ", "time"] }]);
+    const events = await readEvents(await ask("late-saved?stream=1"));
+    expect(textOf(events, "delta")).toBe("in time");
+    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true } });
+  });
+
+  test("not after text has reached the client", async () => {
+    fake.script([{ text: ["spoken "], hang: true }]);
+    const events = await readEvents(await ask("late-saved?stream=1"));
+    expect(textOf(events, "delta")).toBe("spoken ");
+    expect(dataOf(events, "error")).toMatchObject([{ code: "provider_timeout" }]);
+    expect(fake.requests).toHaveLength(1);
+  });
+});

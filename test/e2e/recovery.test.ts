@@ -1,0 +1,135 @@
+/** What hull dev survives, and what it leaves when it dies; its exit codes (serving.md §6, §7). */
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, json, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+
+const SKILLS = {
+  "echo/SKILL.md": "---\nname: Echo\ndescription: Test.\nrun: [cat]\n---\nTest.\n",
+  "slow/SKILL.md": "---\nname: Slow\ndescription: Test.\nrun: [sh, -c, 'sleep 30; true']\n---\nTest.\n",
+  "escapes/SKILL.md":
+    "---\nname: Escapes\ndescription: Test.\nrun: [sh, -c, 'setsid sleep 30 & wait']\n---\nTest.\n",
+};
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({ skills: SKILLS });
+});
+afterAll(() => hull?.stop());
+
+const pidOf = async (part: string): Promise<number> => {
+  const found = [...(await hull.processes())].find(([, command]) => command.includes(part));
+  if (found === undefined) return expect.fail(`no process of ${part}`);
+  return found[0];
+};
+const ready = async (): Promise<number> => (await hull.call("/readyz")).status;
+const echo = async (): Promise<string> => (await hull.call("/skills/echo", "again")).text();
+
+/** How many processes of the skills run. */
+const running = async (): Promise<number> =>
+  [...(await hull.processes()).values()].filter((command) => command === "sleep 30").length;
+
+describe("the runner dies", () => {
+  test("readyz tells, health stays, the runner is started again and calls work", async () => {
+    expect([await ready(), await echo()]).toEqual([200, "again"]);
+    const runner = await pidOf("container/main.ts");
+    process.kill(runner, "SIGKILL");
+    await until(ready, (status) => status === 503, 3000);
+    expect((await hull.call("/healthz")).status).toBe(200);
+    await until(ready, (status) => status === 200, 10_000);
+    expect(await pidOf("container/main.ts")).not.toBe(runner);
+    expect(await echo()).toBe("again");
+    expect(hull.output()).toMatch(/runner ended \(SIGKILL\); starting it again/);
+  });
+
+  test("S85: a call in progress is told that its execution is lost, and is not run again", async () => {
+    const call = hull.call("/skills/escapes", "x");
+    await until(running, (count) => count > 0);
+    process.kill(await pidOf("container/main.ts"), "SIGKILL");
+    const response = await call;
+    const { code } = await json(response);
+    expect([response.status, code]).toEqual([
+      expect.any(Number),
+      expect.stringMatching(/^(execution_lost|runner_unavailable)$/),
+    ]);
+    expect(response.status).toBe(code === "execution_lost" ? 502 : 503);
+    await until(ready, (status) => status === 200, 10_000);
+    // The new runner ends what the dead one had left running.
+    await until(running, (count) => count === 0, 3000);
+  });
+});
+
+describe("hull dev itself dies", () => {
+  /** Starts a call and waits until its process runs. */
+  const begin = async (slug: string): Promise<Promise<unknown>[]> => {
+    const call = hull.call(`/skills/${slug}`, "x").catch(() => null);
+    await until(running, (count) => count > 0);
+    return [call];
+  };
+
+  test.each([
+    ["SIGINT", 130, ["--direct"]],
+    ["SIGTERM", 0, []],
+  ] as const)("%s in mid-run ends everything in order: exit %i", async (signal, code, args) => {
+    const [call] = await begin("slow");
+    expect(await hull.end(signal)).toBe(code);
+    await call;
+    await until(hull.processes, (all) => all.size === 0, 1000);
+    expect(await readdir(join(hull.stateDir, "runner", "scratch")).catch(() => [])).toEqual([]);
+    hull = await startHullDev({ from: hull, args: [...args] });
+    expect(await echo()).toBe("again");
+  });
+
+  // The first one kills wrangler's parent, the second one workerd's.
+  test.each([
+    ["slow", ["--direct"]],
+    ["slow", []],
+    ["escapes", []],
+  ])("SIGKILL in mid-run (%s) leaves no process behind, and its state serves on", async (slug, args) => {
+    const [call] = await begin(slug);
+    await hull.end("SIGKILL");
+    await call;
+    const dead = hull;
+    try {
+      await until(dead.processes, (all) => all.size === 0, 6000);
+    } finally {
+      for (const pid of (await dead.processes()).keys()) process.kill(pid, "SIGKILL");
+      hull = await startHullDev({ from: dead, args });
+    }
+    expect([await ready(), await echo()]).toEqual([200, "again"]);
+  });
+});
+
+describe("S113, S4, S71: refusals at the start", () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "hull-e2e-exit-"));
+  });
+  afterAll(() => rm(dir, { recursive: true }));
+
+  test.each([
+    ["a missing folder", ["--skills", "/no/such/folder"], 3, "/no/such/folder"],
+    ["an unknown flag", ["--prot", "1"], 2, "--port"],
+    ["a port that is none", ["--port", "99999", "--skills", `${REPO}skills`], 2, "99999"],
+    ["an open address without keys", ["-H", "0.0.0.0", "--skills", `${REPO}skills`], 2, "HULL_ADMIN_KEY"],
+  ])("%s", async (_name, args, code, says) => {
+    const ended = await runHull(["dev", "--state", join(dir, "state"), ...args], { cwd: dir });
+    expect(ended.output).toContain(says);
+    expect(ended.code).toBe(code);
+  });
+
+  test("a port in use", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const address = server.address();
+    const port = String(typeof address === "object" && address !== null ? address.port : 0);
+    const args = ["dev", "--state", join(dir, "state"), "--skills", `${REPO}skills`, "--port", port];
+    const ended = await runHull(args, { cwd: dir });
+    server.close();
+    expect(ended.output).toContain(`Port ${port} is in use`);
+    expect(ended.code).toBe(4);
+  });
+});

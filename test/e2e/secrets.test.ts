@@ -1,0 +1,220 @@
+/**
+ * Canaries: values planted as keys and secrets are printed by scripts, tools, models and providers, and must never
+ * come back over HTTP, in the output of hull dev or on disk. And the key itself guards what it should.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type Body, type HullDev, startHullDev } from "../support/hull-dev.ts";
+
+const KEYS = Object.fromEntries(
+  PROVIDER_KEY_VARIABLES.map((name) => [name, `canary/${name}+=${name.length}x`]),
+);
+const ADMIN = "canary-admin-key-0123456789";
+const DOTENV = "canary-dotenv-value-77";
+const OPTED = "canary-opted-in-88";
+/** What may never be seen anywhere. */
+const SECRETS = [...Object.values(KEYS), ADMIN];
+const FORMS = SECRETS.flatMap((secret) => [
+  secret,
+  encodeURIComponent(secret),
+  Buffer.from(secret).toString("base64"),
+]);
+
+/** A skill that knows all canaries and prints them, since it cannot get them from its environment. */
+const PRINTER = `import json, os, sys
+text = " ".join(json.load(open("known.json")))
+print(text); print(text, file=sys.stderr); print(json.dumps(dict(os.environ)), file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+`;
+const script = (name: string, run: string, more = ""): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: ${run}\n${more}---\nTest.\n`,
+  [`${name}/print.py`]: PRINTER,
+  [`${name}/known.json`]: JSON.stringify(FORMS),
+});
+
+let fake: FakeProvider;
+let hull: HullDev;
+/** Everything that any response held: status line, headers, body. */
+let answers = "";
+
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--verbose"],
+    env: {
+      ...KEYS,
+      HULL_ADMIN_KEY: ADMIN,
+      ANTHROPIC_BASE_URL: fake.url,
+      OPTED_IN: OPTED,
+      OTHER_SECRET: "canary-shell",
+    },
+    project: { ".env": `FROM_DOTENV=${DOTENV}\n` },
+    skills: {
+      ...script("prints", "[python3, print.py, '0']"),
+      ...script("fails", "[python3, print.py, '3']"),
+      ...script("as-json", "[sh, -c, 'cat known.json']", "output: json\n"),
+      ...script("as-note", "[sh, -c, 'cat known.json; echo x > $HULL_OUTPUT_FILE']", "output: file\n"),
+      ...script(
+        "uses-opted",
+        "[sh, -c, 'echo $OPTED_IN $FROM_DOTENV']",
+        "tool_env: [OPTED_IN, FROM_DOTENV]\n",
+      ),
+      "model/SKILL.md":
+        "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n---\nTest.\n",
+      "model/print.py": PRINTER,
+      "model/known.json": JSON.stringify(FORMS),
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+
+async function send(
+  path: string,
+  body?: Body,
+  key: string | null = ADMIN,
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
+  const response = await hull.call(path, body, { headers });
+  const text = await response.text();
+  answers += `${response.status} ${JSON.stringify([...response.headers])}\n${text}\n`;
+  return { status: response.status, text, headers: response.headers };
+}
+const found = (text: string): string[] => FORMS.filter((form) => text.includes(form));
+
+describe("nothing of a secret comes back", () => {
+  test("scripts that print them: text, JSON, note, errors, events", async () => {
+    expect((await send("/skills/prints", "x")).text).toContain("[redacted]");
+    expect(await send("/skills/fails", "x")).toMatchObject({
+      status: 500,
+      text: expect.stringContaining("[redacted]"),
+    });
+    for (const path of [
+      "/skills/as-json",
+      "/skills/as-note",
+      "/skills/prints?stream=1",
+      "/skills/fails?stream=1",
+    ]) {
+      expect([path, (await send(path, "x")).status]).toEqual([path, 200]);
+    }
+    expect(found(answers)).toEqual([]);
+    // The environment that the script printed holds none of the server's secrets either.
+    for (const secret of [DOTENV, OPTED, "canary-shell"]) expect(answers).not.toContain(secret);
+  });
+
+  test("a client that sends them gets them back redacted, not stored", async () => {
+    for (const form of FORMS) await send(`/skills/nonesuch-${encodeURIComponent(form)}`, form);
+    expect(found(answers)).toEqual([]);
+  });
+
+  test("a model that echoes them, whole and token by token; a tool that leaks them", async () => {
+    const text = FORMS.join(" ");
+    const halves = FORMS.flatMap((form) => [form.slice(0, 9), `${form.slice(9)} `]);
+    for (const path of ["/skills/model", "/skills/model?stream=1"]) {
+      fake.script([
+        { tool_calls: [{ name: "leak", arguments: {} }] },
+        { text: path.includes("stream") ? halves : text },
+      ]);
+      const answer = await send(path, "hello");
+      expect([path, answer.status]).toEqual([path, 200]);
+      expect(answer.text).toContain("[redacted]");
+    }
+    expect(found(answers)).toEqual([]);
+  });
+
+  test.each([400, 401, 429, 500])("a provider whose error %i quotes them", async (status) => {
+    const headers = { "retry-after": "99" };
+    fake.script(() => ({
+      status,
+      headers,
+      body: { error: { type: FORMS[0], code: FORMS[1], message: FORMS.join(" ") } },
+    }));
+    for (const path of ["/skills/model", "/skills/model?stream=1"]) await send(path, "hello");
+    expect(found(answers)).toEqual([]);
+  });
+
+  test("a provider that breaks its answer off in the middle of them", async () => {
+    fake.script(() => ({ text: [FORMS.join(" "), (FORMS[0] ?? "").slice(0, 12)], cut: true }));
+    for (const path of ["/skills/model", "/skills/model?stream=1"]) await send(path, "hello");
+    fake.script(() => ({ body: `{"error": "${FORMS.join(" ")}` }));
+    await send("/skills/model", "hello");
+    expect(found(answers)).toEqual([]);
+  });
+
+  test("tool_env values reach the process, and neither journal nor log", async () => {
+    expect((await send("/skills/uses-opted", "x")).text).toBe(`${OPTED} ${DOTENV}\n`);
+  });
+
+  test("the output of hull dev holds none of them", async () => {
+    expect(found(hull.output())).toEqual([]);
+    expect(hull.output()).toContain("model_attempt_failed");
+  });
+
+  test("on disk they are in the Worker's env file only, which only its owner may read", async () => {
+    const holding: string[] = [];
+    const open: string[] = [];
+    for (const path of await readdir(hull.root, { recursive: true })) {
+      const file = join(hull.root, path);
+      const stats = await stat(file).catch(() => null);
+      if (!stats?.isFile() || path.startsWith("skills/") || path === ".env") continue;
+      const content = await readFile(file, "latin1").catch(() => "");
+      if (![...SECRETS, DOTENV].some((secret) => content.includes(secret))) continue;
+      // What the scripts above printed on purpose stands in the journal of the runner, and their sources in the registry.
+      holding.push(path);
+      if ((stats.mode & 0o077) !== 0) open.push(path);
+    }
+    expect(holding).toContain("state/worker.env");
+    expect(open.filter((path) => !isPlanted(path))).toEqual([]);
+    expect(holding.filter((path) => path !== "state/worker.env" && !isPlanted(path))).toEqual([]);
+  });
+});
+
+/** Files that hold canaries because the test's own skills carry them in `known.json` or print them. */
+function isPlanted(path: string): boolean {
+  return path.startsWith("state/worker/") || /^state\/runner\/(bundles|journal)\//.test(path);
+}
+
+describe("the key", () => {
+  test.each([
+    ["none", null, 401],
+    ["an unknown one", "not-the-key-at-all", 401],
+    ["the admin key", ADMIN, 200],
+  ])("S72: %s", async (_name, key, status) => {
+    for (const [path, body] of [
+      ["/skills", undefined],
+      ["/skills/model/card", undefined],
+      ["/skills/uses-opted", "x"],
+      ["/", undefined],
+    ] as const) {
+      const answer = await send(path, body, key);
+      expect([path, answer.status]).toEqual([path, status]);
+      if (status !== 401) continue;
+      expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "unauthenticated" });
+      expect(answer.headers.get("x-hull-execution-id")).toBeNull();
+    }
+  });
+
+  test("publishing needs it; health and readiness never do (S56)", async () => {
+    expect((await send("/_hull/bundles", undefined, null)).status).toBe(401);
+    expect((await send("/_hull/catalog", "{}", null)).status).toBe(401);
+    expect((await send("/healthz", undefined, null)).status).toBe(200);
+    expect((await send("/readyz", undefined, null)).status).toBe(200);
+    expect((await hull.call("/skills", undefined, { method: "OPTIONS" })).status).toBe(204);
+  });
+
+  test("unknown skills are not told apart without the key", async () => {
+    expect((await send("/skills/nonesuch", undefined, null)).status).toBe(401);
+    expect((await send("/skills/nonesuch", undefined, ADMIN)).status).toBe(404);
+  });
+
+  test("with a key another site's page may call, since the key proves intent", async () => {
+    const headers = { authorization: `Bearer ${ADMIN}`, origin: "https://app.example" };
+    expect((await hull.call("/skills/uses-opted", "x", { headers })).status).toBe(200);
+  });
+});

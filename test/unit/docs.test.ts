@@ -1,0 +1,137 @@
+/** The documents say what the code does: examples work, tables are complete, links lead somewhere. */
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { Command } from "../../scripts/command.ts";
+import * as provider from "../../src/errors/provider.ts";
+import * as request from "../../src/errors/request.ts";
+import * as run from "../../src/errors/run.ts";
+import { Internal } from "../../src/errors.ts";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { PROVIDERS } from "../../src/skill/manifest.ts";
+import { parseManifest } from "../../src/skill/parse.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+/** The text below a heading of level two, up to the next one. */
+function section(path: string, heading: string): string {
+  const text = read(path).split(`\n## ${heading}\n`)[1];
+  return text?.split("\n## ")[0] ?? expect.fail(`${path} has no section ${heading}`);
+}
+
+/** The cells of all table rows of a text, heads and rules left out. */
+function rows(text: string): string[][] {
+  const lines = text.split("\n").filter((line) => line.startsWith("|"));
+  const rules = new Set(lines.flatMap((line, i) => (/^\|[-|]+\|$/.test(line) ? [i - 1, i] : [])));
+  return lines
+    .filter((_, i) => !rules.has(i))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const quoted = (text = ""): string[] => Array.from(text.matchAll(/`([^`]+)`/g), (match) => match[1] ?? "");
+/** The quoted words of a string literal list in a source file. */
+function words(path: string, name: string): string[] {
+  const list = new RegExp(`const ${name}[^=]*= \\[([^\\]]*)\\]`).exec(read(path))?.[1];
+  return Array.from((list ?? "").matchAll(/"([^"]+)"/g), (match) => match[1] ?? "");
+}
+const sorted = (list: Iterable<string>): string[] => Array.from(new Set(list)).sort();
+
+/** The README's first fenced block of a language. */
+function example(language: string): string {
+  const block = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\`\n`).exec(read("README.md"))?.[1];
+  return block ?? expect.fail(`README.md has no ${language} block`);
+}
+
+test("the README's skill is valid and has the twenty lines it promises", () => {
+  const files = new Map([["days.py", new TextEncoder().encode(example("python"))]]);
+  const parsed = parseManifest(example("markdown"), { folder: "days-until", file: "SKILL.md", files });
+  expect(parsed.diagnostics).toEqual([]);
+  expect(parsed.manifest).toMatchObject({ slug: "days-until", mode: "llm" });
+  expect((example("markdown") + example("python")).split("\n").length - 1).toBeLessThanOrEqual(20);
+});
+
+test("http.md lists every error code with its status, and no other", () => {
+  const classes = [Internal, ...[request, run, provider].flatMap((module) => Object.values(module))];
+  const documented = rows(section("docs/http.md", "Errors")).map(
+    ([status, code]) => `${status} ${quoted(code)}`,
+  );
+  expect(documented.toSorted()).toEqual(classes.map(({ status, code }) => `${status} ${code}`).sort());
+});
+
+test("manifest.md lists every field, provider and key, and no other", () => {
+  const fields = (heading: string) =>
+    sorted(rows(section("docs/manifest.md", heading)).flatMap(([name]) => quoted(name)));
+  expect(fields("Fields")).toEqual(sorted(words("src/skill/parse.ts", "KNOWN_FIELDS")));
+  const tool = words("src/skill/tools.ts", "TOOL_KEYS").map((key) => `tools[].${key}`);
+  const parameter = words("src/skill/tools.ts", "PARAMETER_KEYS").map((key) => `tools[].parameters[].${key}`);
+  expect(tool.length * parameter.length).toBeGreaterThan(0);
+  expect(fields("Tools")).toEqual(sorted([...tool, ...parameter]));
+  expect(fields("Providers")).toEqual(sorted(PROVIDERS));
+  const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
+  expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
+});
+
+test("manifest.md lists every diagnostic code, and no other", () => {
+  const sources = globSync(["src/skill/*.ts", "scripts/build/*.ts", "scripts/commands/validate.ts"], {
+    cwd: ROOT,
+  });
+  const text = sources.map(read).join("\n");
+  const calls =
+    /(?:findings\.(?:error|warning)\(|"(?:error|warning)",|problem\(\s*folder,|code:)\s*"(?!error|warning)([a-z_]+)"/g;
+  const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
+  const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
+  const required = ["name", "description"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);
+  const documented = rows(section("docs/manifest.md", "Diagnostics")).flatMap(([code]) => quoted(code));
+  const codes = [...literal, ...made, ...required];
+  expect(sorted(documented)).toEqual(sorted(codes));
+});
+
+test("cli.md lists every command with its options, and no other", async () => {
+  const names = readdirSync(join(ROOT, "scripts/commands")).map((file) => file.replace(/\.ts$/, ""));
+  const text = read("docs/cli.md");
+  const documented = Array.from(text.matchAll(/^\| `hull ([a-z]+)/gm), (match) => match[1] ?? "");
+  expect(sorted(documented)).toEqual(sorted(names));
+  const missing: string[] = [];
+  for (const name of names) {
+    const { command }: { command: Command } = await import(`../../scripts/commands/${name}.ts`);
+    const flags = Array.from(command.usage.matchAll(/--[a-z]+(?:-[a-z]+)*/g), ([flag]) => flag);
+    missing.push(...flags.filter((flag) => !text.includes(flag)).map((flag) => `${name} ${flag}`));
+  }
+  expect(missing).toEqual([]);
+});
+
+test("links in documents lead to files and headings that exist", () => {
+  const documents = globSync(["*.md", "docs/**/*.md", "skills/**/*.md"], { cwd: ROOT });
+  const broken: string[] = [];
+  for (const path of documents) {
+    const prose = read(path).replace(/```[\s\S]*?```/g, "");
+    for (const [, target = ""] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [file = "", anchor] = target.split("#");
+      const place = file === "" ? path : join(dirname(path), file);
+      const found =
+        existsSync(join(ROOT, place)) && (anchor === undefined || anchors(place).includes(anchor));
+      if (!found) broken.push(`${path}: ${target}`);
+    }
+  }
+  expect(documents).toContain("README.md");
+  expect(broken).toEqual([]);
+});
+
+/** The anchors of a document's headings, as GitHub makes them. */
+function anchors(path: string): string[] {
+  const headings = Array.from(read(path).matchAll(/^#+ (.+)$/gm), (match) => match[1] ?? "");
+  return headings.map((text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
