@@ -9,7 +9,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { FrameLog } from "./frame-log.ts";
 import { log, reasonOf } from "./log.ts";
 
@@ -28,7 +28,7 @@ const record = z.discriminatedUnion("event", [
     spec: z.string(),
     at: z.number(),
     bytes: z.int(),
-    file: z.string().nullable(),
+    file: z.nullable(z.string()),
   }),
 ]);
 type JournalRecord = z.infer<typeof record>;

@@ -10,6 +10,8 @@
 import { readFileSync } from "node:fs";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
 import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
@@ -113,6 +115,9 @@ async function run(options: RunnerOptions): Promise<void> {
     process.exit(1);
   });
 }
+
+/** Words for what a schema refuses; zod/mini has none of its own. */
+z.config(en());
 
 const failToStart = (error: unknown): void => {
   const usage = error instanceof UsageError;

@@ -12,6 +12,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "list", aliases: [], load: () => import("./commands/list.ts") },
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
+  { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];
 

@@ -1,5 +1,5 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { BadEncoding, BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
 import type { Json } from "../skill/manifest.ts";
 import { parseWithOffset } from "./json.ts";
@@ -97,7 +97,7 @@ async function withSilenceLimit<T>(read: Promise<T>): Promise<T> {
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
-export async function readJson<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+export async function readJson<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T> {
   const text = decodeUtf8(await readBody(request, MAX_JSON_BYTES), "The body");
   const result = schema.safeParse(parseJson(text));
   if (result.success) return result.data;

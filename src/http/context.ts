@@ -1,6 +1,7 @@
 /** What one HTTP request carries with it: ids, settings, timings and the fields of its log line. */
 import type { Context, Hono } from "hono";
 import { type Bindings, type Settings, settings } from "../env.ts";
+import type { Redactor } from "../redact.ts";
 
 /** Parts of a request's time that are measured apart (serving.md §5.3). */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
@@ -20,6 +21,7 @@ export class RequestContext {
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   readonly #timings = new Map<TimingName, number>();
+  #secrets: Redactor | null = null;
 
   constructor(request: Request, env: Bindings, background: (work: Promise<unknown>) => void) {
     this.request = request;
@@ -28,6 +30,17 @@ export class RequestContext {
     this.background = background;
     const sent = request.headers.get("x-request-id") ?? "";
     this.requestId = /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
+  }
+
+  /** Secrets of this request alone, e.g. those that a proxy skill put into its call upstream. */
+  redactAlso(secrets: Redactor): void {
+    this.#secrets = secrets;
+  }
+
+  /** A JSON-like value as it may be shown or logged. */
+  redacted(value: unknown): unknown {
+    const once = this.settings.redactor.json(value);
+    return this.#secrets === null ? once : this.#secrets.json(once);
   }
 
   /** Adds to one of the measured parts, in ms. */

@@ -1,5 +1,6 @@
 /** `GET /files/:id`: a file that a run produced (serving.md §5.1). */
 import { readFile } from "../registry/files.ts";
+import { noneMatch } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
 import { contentDisposition, isActive } from "./skills/output-files.ts";
 
@@ -11,7 +12,7 @@ export async function getFile(context: RequestContext, params: Record<string, st
     "cache-control": "private, no-cache",
     etag: object.httpEtag,
   });
-  if (context.request.headers.get("if-none-match") === object.httpEtag) {
+  if (noneMatch(context.request, object.httpEtag)) {
     await object.body.cancel();
     return new Response(null, { status: 304, headers });
   }

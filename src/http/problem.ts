@@ -19,7 +19,7 @@ export function problemOf(error: HullError, context: RequestContext): unknown {
   const problem = toProblem(error.data, context.requestId);
   const said = error.operator.provider_message;
   if (context.settings.local && typeof said === "string") problem.provider_message = said.slice(0, 500);
-  return context.settings.redactor.json(problem);
+  return context.redacted(problem);
 }
 
 /** Notes an error in the request's log line, operator details included. */
@@ -34,7 +34,7 @@ function pathOf(url: string): string {
 
 /** Writes the one log line of a request. */
 export function logRequest(context: RequestContext, status: number): void {
-  const { request, requestId, log, settings, timings, durationMs } = context;
+  const { request, requestId, log, timings, durationMs } = context;
   const line = {
     event: "request",
     request_id: requestId,
@@ -45,5 +45,5 @@ export function logRequest(context: RequestContext, status: number): void {
     ...timings,
     ...log,
   };
-  console.log(JSON.stringify(settings.redactor.json(line)));
+  console.log(JSON.stringify(context.redacted(line)));
 }

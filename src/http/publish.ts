@@ -2,9 +2,10 @@
  * Receiving what a build made (serving.md §1, §5.1): objects first, each verified against its digest, the catalog
  * pointer last.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { BundleInvalid } from "../errors/request.ts";
 import { readPointer } from "../registry/published.ts";
+import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
@@ -48,7 +49,7 @@ export async function putBundle(context: RequestContext, params: Record<string, 
   return Response.json({ digest, stored }, { status: 201 });
 }
 
-const catalogRequest = z.strictObject({ id: z.string().regex(/^[0-9a-f]{64}$/) });
+const catalogRequest = z.strictObject({ id: sha256 });
 
 /** `POST /_hull/catalog {id}`: serves the catalog with this id, which must have been stored before. */
 export async function publishCatalog(context: RequestContext): Promise<Response> {

@@ -27,9 +27,16 @@ export function mount(app: App, path: string, route: Route): void {
   });
 }
 
-/** Origin first, then the key (serving.md §5.1 "Order of checks"). */
-export async function guard(context: RequestContext, scope: Scope): Promise<void> {
-  if (context.settings.adminKey === null) checkOrigin(context);
+/**
+ * Origin first, then the key (serving.md §5.1 "Order of checks").
+ * @param anyOrigin for what runs nothing: static files
+ */
+export async function guard(
+  context: RequestContext,
+  scope: Scope,
+  { anyOrigin = false }: { anyOrigin?: boolean } = {},
+): Promise<void> {
+  if (context.settings.adminKey === null && !anyOrigin) checkOrigin(context);
   await checkKey(context, scope);
 }
 

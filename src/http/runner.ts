@@ -1,6 +1,6 @@
 /** How this deployment reaches its runner: over loopback in dev, through the container's Durable Object otherwise. */
 import { RunnerUnavailable } from "../errors/run.ts";
-import { readPack } from "../registry/published.ts";
+import { readBytes } from "../registry/published.ts";
 import { importTicketKey } from "../tool/protocol.ts";
 import type { Runner, RunOptions } from "../tool/runner-client.ts";
 import type { RequestContext } from "./context.ts";
@@ -42,7 +42,7 @@ export async function runnerEndpoint(context: RequestContext, executionId: strin
 
 export function runOptions(context: RequestContext, signal: AbortSignal): RunOptions {
   return {
-    pack: (digest) => readPack(context.env, digest),
+    pack: (digest) => readBytes(context.env, "pack", digest),
     signal,
     now: Date.now,
     background: context.background,

@@ -40,7 +40,7 @@ export class EventStream {
 
   async send(event: RunEvent): Promise<void> {
     if (this.#closed) return;
-    const data = JSON.stringify(this.#context.settings.redactor.json(event.data));
+    const data = JSON.stringify(this.#context.redacted(event.data));
     this.#seq += 1;
     await this.#write(`id: ${this.#runId}:${this.#seq}\nevent: ${event.event}\ndata: ${data}\n\n`);
   }

@@ -1,5 +1,5 @@
 /** Folds the events of a streamed Anthropic answer into the message that an unstreamed call would have given. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { ServerSentEvent } from "./sse.ts";
 import {
@@ -12,8 +12,8 @@ import {
 } from "./wire.ts";
 
 const block = z.looseObject({ type: z.string() });
-const index = z.number().int().nonnegative().max(10_000);
-const usage = z.record(z.string(), z.unknown()).nullish();
+const index = z.int().check(z.nonnegative(), z.maximum(10_000));
+const usage = z.nullish(z.record(z.string(), z.unknown()));
 
 /** Events and deltas that are not listed here carry nothing that Hull reads. */
 const eventShape = z.discriminatedUnion("type", [
@@ -22,7 +22,7 @@ const eventShape = z.discriminatedUnion("type", [
   z.object({ type: z.literal("content_block_delta"), index, delta: block }),
   z.object({
     type: z.literal("message_delta"),
-    delta: z.object({ stop_reason: z.string().nullish() }),
+    delta: z.object({ stop_reason: z.nullish(z.string()) }),
     usage,
   }),
   z.object({ type: z.literal("message_stop") }),

@@ -9,7 +9,7 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from "@anthropic-ai/sdk/resources/messages";
-import * as z from "zod";
+import * as z from "zod/mini";
 import type {
   Block,
   Message,
@@ -139,27 +139,25 @@ const isStringList = (value: unknown): value is string[] =>
 
 const isBlank = (text: string): boolean => text.trim() === "";
 
-const count = z.number().nullish();
+const text = z.string();
+const optionalText = z.nullish(text);
+const count = z.nullish(z.number());
 const messageShape = z.object({
-  model: z.string().nullish(),
-  content: z.array(z.looseObject({ type: z.string() })),
-  stop_reason: z.string().nullish(),
-  usage: z
-    .object({
+  model: optionalText,
+  content: z.array(z.looseObject({ type: text })),
+  stop_reason: optionalText,
+  usage: z.nullish(
+    z.object({
       input_tokens: count,
       output_tokens: count,
       cache_read_input_tokens: count,
       cache_creation_input_tokens: count,
-    })
-    .nullish(),
+    }),
+  ),
 });
-const textBlock = z.object({ text: z.string() });
-const thinkingBlock = z.object({ thinking: z.string(), signature: z.string().optional() });
-const toolUseBlock = z.object({
-  id: z.string().nullish(),
-  name: z.string(),
-  input: z.unknown().optional(),
-});
+const textBlock = z.object({ text });
+const thinkingBlock = z.object({ thinking: text, signature: z.optional(text) });
+const toolUseBlock = z.object({ id: optionalText, name: text, input: z.optional(z.unknown()) });
 
 const STOP_REASONS = new Map<string, StopReason>([
   ["end_turn", "end_turn"],

@@ -1,43 +1,9 @@
 /** Folds the chunks of a streamed chat completion into the document that an unstreamed call would have given. */
-import * as z from "zod";
 import { ProviderBadResponse } from "../errors/provider.ts";
+import { chunkShape, type DeltaCall } from "./openai-chat-shape.ts";
 import type { ServerSentEvent } from "./sse.ts";
 import type { StreamReader, WireTarget } from "./wire.ts";
 import { parseArguments, parseJson, providerWords, readShape, type Sink } from "./wire.ts";
-
-const optionalText = z.string().nullish().catch(null);
-
-const deltaCall = z.object({
-  index: z.number().nullish().catch(null),
-  id: optionalText,
-  function: z.object({ name: optionalText, arguments: z.unknown().optional() }).nullish(),
-  extra_content: z.json().optional().catch(undefined),
-});
-type DeltaCall = z.infer<typeof deltaCall>;
-
-const chunkShape = z.object({
-  model: optionalText,
-  choices: z
-    .array(
-      z.object({
-        index: z.number().nullish(),
-        delta: z
-          .object({
-            content: z
-              .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
-              .nullish(),
-            refusal: optionalText,
-            reasoning: optionalText,
-            reasoning_content: optionalText,
-            tool_calls: z.array(deltaCall).nullish(),
-          })
-          .nullish(),
-        finish_reason: optionalText,
-      }),
-    )
-    .nullish(),
-  usage: z.record(z.string(), z.unknown()).nullish(),
-});
 
 interface OpenCall {
   index: number | null;

@@ -10,9 +10,9 @@ import type {
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import * as z from "zod";
 import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason, Usage } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
+import { completionShape, type WireMessage, type WireUsage } from "./openai-chat-shape.ts";
 import { createOpenAiStream } from "./openai-chat-stream.ts";
 import {
   type CallIdSource,
@@ -141,52 +141,6 @@ function assistantMessage(
   return [message];
 }
 
-const optionalText = z.string().nullish().catch(null);
-const count = z.number().nullish().catch(null);
-const details = z.object({ cached_tokens: count, cache_write_tokens: count }).nullish().catch(null);
-
-/** Token counts under the names that providers use (agent-runtime.md §3.6; DeepSeek: `prompt_cache_hit_tokens`). */
-const usageShape = z.object({
-  prompt_tokens: count,
-  completion_tokens: count,
-  prompt_tokens_details: details,
-  input_tokens_details: details,
-  cache_read_tokens: count,
-  cached_prompt_tokens: count,
-  prompt_cache_hit_tokens: count,
-});
-
-const completionShape = z.object({
-  model: optionalText,
-  choices: z
-    .array(
-      z.object({
-        message: z.object({
-          content: z
-            .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
-            .nullish(),
-          refusal: optionalText,
-          reasoning: optionalText,
-          reasoning_content: optionalText,
-          tool_calls: z
-            .array(
-              z.object({
-                id: optionalText,
-                function: z.object({ name: optionalText, arguments: z.unknown().optional() }),
-                extra_content: z.json().optional().catch(undefined),
-              }),
-            )
-            .nullish(),
-        }),
-        finish_reason: optionalText,
-      }),
-    )
-    .min(1),
-  usage: usageShape.nullish(),
-});
-
-type WireMessage = z.infer<typeof completionShape>["choices"][number]["message"];
-
 const STOP_REASONS = new Map<string, StopReason>([
   ["stop", "end_turn"],
   ["length", "max_tokens"],
@@ -264,7 +218,7 @@ function rawArguments(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function readUsage(usage: z.infer<typeof usageShape>): Usage {
+function readUsage(usage: WireUsage): Usage {
   return {
     input_tokens: usage.prompt_tokens ?? 0,
     output_tokens: usage.completion_tokens ?? 0,

@@ -1,5 +1,5 @@
 /** What the wire protocols share: their interface, call ids, arguments, and reading a provider's JSON. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -107,7 +107,7 @@ export function parseJson(text: string): Json | undefined {
  * Checks a provider's document against the shape that Hull reads.
  * @throws ProviderBadResponse for an error object, and naming the first place that differs
  */
-export function readShape<T>(schema: z.ZodType<T>, value: unknown, provider: string): T {
+export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, provider: string): T {
   const parsed = schema.safeParse(value);
   if (parsed.success && !holdsError(value)) return parsed.data;
   if (holdsError(value)) {
@@ -122,15 +122,14 @@ export function readShape<T>(schema: z.ZodType<T>, value: unknown, provider: str
 const holdsError = (value: unknown): boolean =>
   isJsonObject(value) && value.error !== undefined && value.error !== null;
 
+const word = z.catch(z.optional(z.string()), undefined);
 const errorDocument = z.object({
   error: z.union([
-    z.string().transform((message) => ({ message, type: undefined, code: undefined, status: undefined })),
-    z.object({
-      message: z.string().optional().catch(undefined),
-      type: z.string().optional().catch(undefined),
-      code: z.string().optional().catch(undefined),
-      status: z.string().optional().catch(undefined),
-    }),
+    z.pipe(
+      z.string(),
+      z.transform((message) => ({ message, type: undefined, code: undefined, status: undefined })),
+    ),
+    z.object({ message: word, type: word, code: word, status: word }),
   ]),
 });
 

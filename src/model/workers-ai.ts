@@ -1,5 +1,5 @@
 /** Workers AI through its binding, in the chat shape (agent-runtime.md §3.5). */
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { ModelRequest } from "../engine/messages.ts";
 import { ProviderNotConfigured } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
@@ -72,13 +72,13 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-const legacyCall = z.object({ name: z.string(), arguments: z.unknown().optional() });
+const legacyCall = z.object({ name: z.string(), arguments: z.optional(z.unknown()) });
 
 /** Older models answer `{response, tool_calls: [{name, arguments}], usage}`, whole or in pieces. */
 const legacyAnswer = z.object({
-  response: z.unknown().optional(),
-  tool_calls: z.array(z.unknown()).nullish(),
-  usage: z.unknown().optional(),
+  response: z.optional(z.unknown()),
+  tool_calls: z.nullish(z.array(z.unknown())),
+  usage: z.optional(z.unknown()),
 });
 
 interface LegacyParts {

@@ -2,7 +2,7 @@
  * Published skills (serving.md §1): immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`.
  * What is immutable is cached in the isolate; the pointer is refreshed in the background.
  */
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { type Bindings, type Settings, settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
@@ -10,7 +10,6 @@ import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manife
 import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
-export type ObjectKind = "skill" | "pack" | "catalog";
 
 /** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
 export const MAX_KV_BYTES = 24 * 1024 * 1024;
@@ -116,9 +115,13 @@ export async function readSkill(env: Bindings, digest: string): Promise<SkillRec
   return record;
 }
 
-/** The tar of a skill's folder, as a stream. */
-export async function readPack(env: Bindings, digest: string): Promise<ReadableStream<Uint8Array>> {
-  const key = `pack:${digest}`;
+/** The tar of a skill's folder (`pack`) or a file that it serves (`blob`), as a stream. */
+export async function readBytes(
+  env: Bindings,
+  kind: "pack" | "blob",
+  digest: string,
+): Promise<ReadableStream<Uint8Array>> {
+  const key = `${kind}:${digest}`;
   const stream = await env.SKILLS.get(key, { type: "stream", cacheTtl: IMMUTABLE_TTL_S });
   if (stream !== null) return stream;
   const object = await env.FILES.get(key);
@@ -128,9 +131,9 @@ export async function readPack(env: Bindings, digest: string): Promise<ReadableS
 
 async function readObject<T>(
   env: Bindings,
-  kind: ObjectKind,
+  kind: "skill" | "catalog",
   digest: string,
-  schema: z.ZodType<T>,
+  schema: z.ZodMiniType<T>,
 ): Promise<T> {
   const key = `${kind}:${digest}`;
   const value: unknown = await env.SKILLS.get(key, { type: "json", cacheTtl: IMMUTABLE_TTL_S });

@@ -1,5 +1,5 @@
 /** zod shapes of what the registry stores (serving.md §1); parsed once when read, trusted afterwards. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import {
   type Card,
   type Catalog,
@@ -13,24 +13,30 @@ import {
   type SkillRecord,
 } from "../skill/manifest.ts";
 
-const digest = z.string().regex(/^[0-9a-f]{64}$/);
-const json: z.ZodType<Json> = z.json();
-const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), json);
-const count = z.int().positive();
+const text = z.string();
+const texts = z.array(text);
+const command = z.array(text).check(z.minLength(1));
+/** In hex. */
+export const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+/** Everything here is read with `JSON.parse`, which gives nothing but JSON. */
+const json = z.custom<Json>();
+const jsonObject: z.ZodMiniType<JsonObject> = z.record(text, json);
+const count = z.int().check(z.positive());
+const mode = z.enum(MODES);
 
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
-const maybe = <T extends z.ZodType>(schema: T) => z.exactOptional(schema);
+const maybe = z.exactOptional;
 
-const target = z.object({ provider: z.enum(PROVIDERS), model: z.string().nullable() });
+const target = z.object({ provider: z.enum(PROVIDERS), model: z.nullable(text) });
 
 const tool = z.object({
-  name: z.string(),
-  description: z.string(),
-  command: z.array(z.string()).min(1),
+  name: text,
+  description: text,
+  command,
   parameters: z.array(
     z.object({
-      name: z.string(),
-      description: z.string(),
+      name: text,
+      description: text,
       required: z.boolean(),
       type: z.enum(PARAMETER_TYPES),
       enum: maybe(z.array(json)),
@@ -39,34 +45,34 @@ const tool = z.object({
   ),
 });
 
-const manifest: z.ZodType<Manifest> = z.object({
-  name: z.string(),
-  slug: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/),
-  description: z.string(),
-  mode: z.enum(MODES),
-  route: z.string().startsWith("/"),
+const manifest: z.ZodMiniType<Manifest> = z.object({
+  name: text,
+  slug: z.string().check(z.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)),
+  description: text,
+  mode,
+  route: z.string().check(z.startsWith("/")),
   method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
   input: z.enum(["text", "file", "none"]),
-  input_mime: z.array(z.string()),
+  input_mime: texts,
   input_schema: maybe(jsonObject),
   output: z.enum(["text", "json", "file"]),
-  output_mime: maybe(z.string()),
+  output_mime: maybe(text),
   timeout_ms: count,
   idle_timeout_ms: count,
   deadline_ms: count,
   max_input_bytes: maybe(count),
   max_output_bytes: maybe(count),
   concurrency: maybe(count),
-  tool_env: z.array(z.string()),
-  run: maybe(z.array(z.string()).min(1)),
-  serve: maybe(z.string()),
+  tool_env: texts,
+  run: maybe(command),
+  serve: maybe(text),
   proxy: maybe(
     z.object({
-      url: z.string(),
-      method: z.string().nullable(),
-      headers: z.record(z.string(), z.string()),
-      forward_headers: z.array(z.string()),
-      return_headers: z.array(z.string()),
+      url: text,
+      method: z.nullable(text),
+      headers: z.record(text, text),
+      forward_headers: texts,
+      return_headers: texts,
     }),
   ),
   llm: maybe(
@@ -79,48 +85,48 @@ const manifest: z.ZodType<Manifest> = z.object({
       max_tool_output_bytes: count,
     }),
   ),
-  license: maybe(z.string()),
-  compatibility: maybe(z.string()),
+  license: maybe(text),
+  compatibility: maybe(text),
   metadata: maybe(jsonObject),
-  allowed_tools: maybe(z.array(z.string())),
+  allowed_tools: maybe(texts),
   extra: jsonObject,
 });
 
-export const skillRecord: z.ZodType<SkillRecord> = z.object({
+export const skillRecord: z.ZodMiniType<SkillRecord> = z.object({
   format: z.literal(1),
   manifest,
-  body: z.string(),
+  body: text,
   files: z.array(
     z.object({
-      path: z.string(),
-      size: z.int().nonnegative(),
+      path: text,
+      size: z.int().check(z.nonnegative()),
       mode: z.union([z.literal(0o644), z.literal(0o755)]),
-      sha256: digest,
+      sha256,
     }),
   ),
-  pack: digest.nullable(),
+  pack: z.nullable(sha256),
 });
 
-const card: z.ZodType<Card> = z.object({
-  name: z.string(),
-  slug: z.string(),
-  description: z.string(),
-  mode: z.enum(MODES),
-  method: z.string(),
-  route: z.string(),
-  input: z.string(),
-  output: z.string(),
-  inputMime: maybe(z.array(z.string())),
-  outputMime: maybe(z.string()),
-  tools: maybe(z.array(z.string())),
-  version: digest,
+const card: z.ZodMiniType<Card> = z.object({
+  name: text,
+  slug: text,
+  description: text,
+  mode,
+  method: text,
+  route: text,
+  input: text,
+  output: text,
+  inputMime: maybe(texts),
+  outputMime: maybe(text),
+  tools: maybe(texts),
+  version: sha256,
   stale: maybe(z.literal(true)),
 });
 
-export const catalogSchema: z.ZodType<Catalog> = z.object({ format: z.literal(1), cards: z.array(card) });
+export const catalogSchema: z.ZodMiniType<Catalog> = z.object({ format: z.literal(1), cards: z.array(card) });
 
-export const pointerSchema: z.ZodType<CatalogPointer> = z.object({
-  id: digest,
-  previous: digest.nullable(),
-  published_at: z.string(),
+export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.object({
+  id: sha256,
+  previous: z.nullable(sha256),
+  published_at: text,
 });

@@ -2,14 +2,14 @@
  * The protocol between Worker and runner (serving.md §6.1): shapes, frames and tickets, used and validated on both
  * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 
 /** Version of this protocol; both sides refuse another. */
 export const PROTOCOL_VERSION = 1;
 
-const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const digest = z.string().check(z.regex(/^[0-9a-f]{64}$/));
 /** Execution and request ids: what a file name and a header can hold. */
-const id = z.string().regex(/^[A-Za-z0-9._-]{1,128}$/);
+const id = z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
 
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
 export const executionSpec = z.strictObject({
@@ -18,19 +18,19 @@ export const executionSpec = z.strictObject({
   id,
   request_id: id,
   /** Slug of the skill, for `HULL_SKILL` and the per-skill limit. */
-  skill: z.string().min(1).max(256),
+  skill: z.string().check(z.minLength(1), z.maxLength(256)),
   /** Pack digest of the skill's files. */
   digest,
-  argv: z.array(z.string()).min(1).max(4096),
+  argv: z.array(z.string()).check(z.minLength(1), z.maxLength(4096)),
   /** Values of opted-in `tool_env` names. Never written to journal or log. */
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()),
-  timeout_ms: z.int().min(1).max(2147483647),
-  grace_ms: z.int().min(0).max(600000),
+  env: z.record(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/)), z.string()),
+  timeout_ms: z.int().check(z.minimum(1), z.maximum(2147483647)),
+  grace_ms: z.int().check(z.minimum(0), z.maximum(600000)),
   limits: z.strictObject({
     /** Cap of stdout, and of all output files together. */
-    max_output_bytes: z.int().min(1),
+    max_output_bytes: z.int().check(z.minimum(1)),
     /** Most simultaneous runs of this skill. */
-    concurrency: z.int().min(1).optional(),
+    concurrency: z.optional(z.int().check(z.minimum(1))),
   }),
   /**
    * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
@@ -39,8 +39,8 @@ export const executionSpec = z.strictObject({
   input: z.strictObject({
     mode: z.enum(["stdin", "file", "none"]),
     /** Media type and client file name of the first file. */
-    mime: z.string().max(256).optional(),
-    filename: z.string().max(1024).optional(),
+    mime: z.optional(z.string().check(z.maxLength(256))),
+    filename: z.optional(z.string().check(z.maxLength(1024))),
   }),
   /** `file`: output files are sent as type 4 and 5 frames after the process ends. */
   output: z.enum(["text", "json", "file"]),
@@ -70,11 +70,11 @@ const startedStatus = z.object({
 const endedStatus = z.object({
   kind: z.literal("ended"),
   cause: z.enum(CAUSES),
-  exit_code: z.int().nullable(),
+  exit_code: z.nullable(z.int()),
   /** Name of the signal that ended the process, e.g. `SIGKILL`. */
-  signal: z.string().nullable(),
+  signal: z.nullable(z.string()),
   /** For `spawn_failed`: the system's code, e.g. `EACCES`. */
-  reason: z.string().optional(),
+  reason: z.optional(z.string()),
   duration_ms: z.number(),
   stdout_bytes: z.int(),
   stderr_bytes: z.int(),
@@ -107,7 +107,7 @@ export const refusal = z.object({
     "internal",
   ]),
   detail: z.string(),
-  retry_after_s: z.number().optional(),
+  retry_after_s: z.optional(z.number()),
 });
 export type Refusal = z.infer<typeof refusal>;
 

@@ -20,10 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => hull?.stop());
 
-const pidOf = async (part: string): Promise<number> => {
-  const found = [...(await hull.processes())].find(([, command]) => command.includes(part));
-  if (found === undefined) return expect.fail(`no process of ${part}`);
-  return found[0];
+/** The process that runs the skills' processes, known by a flag that only it has. */
+const runnerPid = async (): Promise<number> => {
+  const found = [...(await hull.processes())].find(([, command]) => command.includes(" --secret-file "));
+  return found?.[0] ?? expect.fail("there is no runner");
 };
 const ready = async (): Promise<number> => (await hull.call("/readyz")).status;
 const echo = async (): Promise<string> => (await hull.call("/skills/echo", "again")).text();
@@ -35,12 +35,12 @@ const running = async (): Promise<number> =>
 describe("the runner dies", () => {
   test("readyz tells, health stays, the runner is started again and calls work", async () => {
     expect([await ready(), await echo()]).toEqual([200, "again"]);
-    const runner = await pidOf("container/main.ts");
+    const runner = await runnerPid();
     process.kill(runner, "SIGKILL");
     await until(ready, (status) => status === 503, 3000);
     expect((await hull.call("/healthz")).status).toBe(200);
     await until(ready, (status) => status === 200, 10_000);
-    expect(await pidOf("container/main.ts")).not.toBe(runner);
+    expect(await runnerPid()).not.toBe(runner);
     expect(await echo()).toBe("again");
     expect(hull.output()).toMatch(/runner ended \(SIGKILL\); starting it again/);
   });
@@ -48,7 +48,7 @@ describe("the runner dies", () => {
   test("S85: a call in progress is told that its execution is lost, and is not run again", async () => {
     const call = hull.call("/skills/escapes", "x");
     await until(running, (count) => count > 0);
-    process.kill(await pidOf("container/main.ts"), "SIGKILL");
+    process.kill(await runnerPid(), "SIGKILL");
     const response = await call;
     const { code } = await json(response);
     expect([response.status, code]).toEqual([
@@ -60,6 +60,14 @@ describe("the runner dies", () => {
     // The new runner ends what the dead one had left running.
     await until(running, (count) => count === 0, 3000);
   });
+});
+
+test("workerd dies: it is started again and serves what was published", async () => {
+  for (const [pid, command] of await hull.processes()) {
+    if (command.includes("workerd serve")) process.kill(pid, "SIGKILL");
+  }
+  const answer = (): Promise<string> => echo().catch(() => "nobody answers");
+  await until(answer, (text) => text === "again", 12_000);
 });
 
 describe("hull dev itself dies", () => {

@@ -15,6 +15,8 @@ const KEYS = Object.fromEntries(
 const ADMIN = "canary-admin-key-0123456789";
 const DOTENV = "canary-dotenv-value-77";
 const OPTED = "canary-opted-in-88";
+/** Opted in by a skill that never prints it, and not opted in by any. */
+const QUIET = ["canary-quiet-opted-in-99", "canary-quiet-unused-11"] as const;
 /** What may never be seen anywhere. */
 const SECRETS = [...Object.values(KEYS), ADMIN];
 const FORMS = SECRETS.flatMap((secret) => [
@@ -51,7 +53,7 @@ beforeAll(async () => {
       OPTED_IN: OPTED,
       OTHER_SECRET: "canary-shell",
     },
-    project: { ".env": `FROM_DOTENV=${DOTENV}\n` },
+    project: { ".env": `FROM_DOTENV=${DOTENV}\nQUIET=${QUIET[0]}\nUNUSED=${QUIET[1]}\n` },
     skills: {
       ...script("prints", "[python3, print.py, '0']"),
       ...script("fails", "[python3, print.py, '3']"),
@@ -62,6 +64,7 @@ beforeAll(async () => {
         "[sh, -c, 'echo $OPTED_IN $FROM_DOTENV']",
         "tool_env: [OPTED_IN, FROM_DOTENV]\n",
       ),
+      ...script("quiet", "[sh, -c, 'printenv QUIET | wc -c']", "tool_env: [QUIET]\n"),
       "model/SKILL.md":
         "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n---\nTest.\n",
       "model/print.py": PRINTER,
@@ -146,8 +149,9 @@ describe("nothing of a secret comes back", () => {
     expect(found(answers)).toEqual([]);
   });
 
-  test("tool_env values reach the process, and neither journal nor log", async () => {
+  test("tool_env values reach the process", async () => {
     expect((await send("/skills/uses-opted", "x")).text).toBe(`${OPTED} ${DOTENV}\n`);
+    expect(Number((await send("/skills/quiet", "x")).text)).toBe(QUIET[0].length + 1);
   });
 
   test("the output of hull dev holds none of them", async () => {
@@ -156,27 +160,27 @@ describe("nothing of a secret comes back", () => {
   });
 
   test("on disk they are in the Worker's env file only, which only its owner may read", async () => {
-    const holding: string[] = [];
-    const open: string[] = [];
-    for (const path of await readdir(hull.root, { recursive: true })) {
-      const file = join(hull.root, path);
-      const stats = await stat(file).catch(() => null);
-      if (!stats?.isFile() || path.startsWith("skills/") || path === ".env") continue;
-      const content = await readFile(file, "latin1").catch(() => "");
-      if (![...SECRETS, DOTENV].some((secret) => content.includes(secret))) continue;
-      // What the scripts above printed on purpose stands in the journal of the runner, and their sources in the registry.
-      holding.push(path);
-      if ((stats.mode & 0o077) !== 0) open.push(path);
-    }
-    expect(holding).toContain("state/worker.env");
-    expect(open.filter((path) => !isPlanted(path))).toEqual([]);
-    expect(holding.filter((path) => path !== "state/worker.env" && !isPlanted(path))).toEqual([]);
+    const holding = await filesHolding([...SECRETS, ...QUIET]);
+    expect(holding.get("state/worker.env")).toBe(0o600);
+    // What the skills above print on purpose is in their own files, and their output in the runner's journal.
+    const planted = /^(skills|state\/worker|state\/runner\/(bundles|journal))\//;
+    const others = [...holding.keys()].filter((path) => path !== ".env" && !planted.test(path));
+    expect(others).toEqual(["state/worker.env"]);
+    expect([...(await filesHolding(QUIET)).keys()].sort()).toEqual([".env", "state/worker.env"]);
   });
 });
 
-/** Files that hold canaries because the test's own skills carry them in `known.json` or print them. */
-function isPlanted(path: string): boolean {
-  return path.startsWith("state/worker/") || /^state\/runner\/(bundles|journal)\//.test(path);
+/** Files below the server's folder that contain one of the texts, with their permission bits. */
+async function filesHolding(texts: readonly string[]): Promise<Map<string, number>> {
+  const holding = new Map<string, number>();
+  for (const path of await readdir(hull.root, { recursive: true })) {
+    const file = join(hull.root, path);
+    const stats = await stat(file).catch(() => null);
+    if (!stats?.isFile()) continue;
+    const content = await readFile(file, "latin1").catch(() => "");
+    if (texts.some((text) => content.includes(text))) holding.set(path, stats.mode & 0o777);
+  }
+  return holding;
 }
 
 describe("the key", () => {

@@ -29,20 +29,22 @@ export class Client {
     return new Response(body, response);
   }
 
-  /** Publishes skills given as SKILL.md texts by folder name; answers the catalog's id. */
-  async publish(skills: Record<string, string>): Promise<string> {
+  /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
+  async publish(skills: Record<string, string>, further: Record<string, Uint8Array> = {}): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
     for (const [folder, text] of Object.entries(skills)) {
       const bytes = new TextEncoder().encode(text);
-      const source = new Map([["SKILL.md", new Uint8Array(bytes)]]);
+      const contents = { "SKILL.md": bytes, ...further };
+      const source = new Map(Object.entries(contents).map(([path, data]) => [path, new Uint8Array(data)]));
       const parsed = parseManifest(text, { folder, file: `${folder}/SKILL.md`, files: source });
       if (parsed.manifest === null) throw new TypeError(JSON.stringify(parsed.diagnostics));
-      const bundle = await makeRecord(parsed.manifest, parsed.body, [
-        { path: "SKILL.md", mode: 0o644, bytes: new Uint8Array(bytes) },
-      ]);
+      const sources = [...source].map(([path, data]) => ({ path, mode: 0o644 as const, bytes: data }));
+      const bundle = await makeRecord(parsed.manifest, parsed.body, sources);
       files.push(entry(`skill/${bundle.digest}`, new TextEncoder().encode(bundle.json)));
       if (bundle.pack !== null) files.push(entry(`pack/${bundle.record.pack}`, bundle.pack));
+      const served = source.get(parsed.manifest.serve ?? "");
+      if (served !== undefined) files.push(entry(`blob/${await webCryptoHash(served)}`, served));
       cards.push(card(bundle.record, bundle.digest));
     }
     const catalog = await makeCatalog(cards);

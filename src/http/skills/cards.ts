@@ -4,6 +4,7 @@ import { currentCatalog, type LoadedCatalog, readSkill } from "../../registry/pu
 import { searchCards } from "../../registry/search.ts";
 import { type Card, MODES } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
+import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -14,7 +15,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   const catalog = await currentCatalog(context.env, context.background);
   const url = new URL(context.request.url);
   const etag = `W/"${catalog.id.slice(0, 32)}"`;
-  if (matches(context.request, etag)) return notModified(etag);
+  if (noneMatch(context.request, etag)) return notModified(etag);
   const limit = limitOf(url);
   const mode = url.searchParams.get("mode");
   if (mode !== null && !MODES.some((m) => m === mode)) {
@@ -39,7 +40,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
 /** A skill's card with its documentation; an llm skill's body is its prompt and stays private. */
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
   const etag = `"${card.version.slice(0, 32)}"`;
-  if (matches(context.request, etag)) return notModified(etag);
+  if (noneMatch(context.request, etag)) return notModified(etag);
   const record = await readSkill(context.env, card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
   return new Response(JSON.stringify({ ...card, ...doc }), {
@@ -61,14 +62,6 @@ function limitOf(url: URL): number {
     throw new BadRequest({ detail: `limit is a whole number from 1 to ${MAX_LIMIT}, not "${text}".` });
   }
   return limit;
-}
-
-/** RFC 9110 §13.1.2: weak comparison. */
-function matches(request: Request, etag: string): boolean {
-  const sent = request.headers.get("if-none-match");
-  if (sent === null) return false;
-  const bare = (tag: string): string => tag.trim().replace(/^W\//, "");
-  return sent.trim() === "*" || sent.split(",").some((tag) => bare(tag) === bare(etag));
 }
 
 function notModified(etag: string): Response {

@@ -2,10 +2,10 @@
 import type { Part } from "../../engine/messages.ts";
 import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import type { Manifest } from "../../skill/manifest.ts";
+import { isTextType } from "../../skill/media.ts";
 import { decodeUtf8 } from "../body.ts";
 import { toBase64 } from "./delta.ts";
 import type { InputFile, RunInput } from "./input.ts";
-import { isJson, isText } from "./media-type.ts";
 import { SPOOL_BYTES } from "./spool.ts";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -23,7 +23,7 @@ export interface HeldFile {
 /** The files of a request, read whole. Nothing of another type than a model can take passes. */
 export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
   for (const { mime } of files) {
-    if (!isText(mime) && !isJson(mime) && !IMAGES.includes(mime)) {
+    if (!isTextType(mime) && !IMAGES.includes(mime)) {
       throw new UnsupportedMediaType({ type: mime, accepted: ACCEPTED });
     }
   }

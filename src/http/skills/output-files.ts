@@ -1,7 +1,7 @@
 /** Files that a script made, as a response (serving.md §3.1). */
-import { getMimeType } from "hono/utils/mime";
 import { OutputMissing } from "../../errors/run.ts";
 import { storeFile } from "../../registry/files.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
 import type { RequestContext } from "../context.ts";
 import { toBase64 } from "./delta.ts";
 import type { Spool } from "./spool.ts";
@@ -16,7 +16,6 @@ export interface OutputFile {
 /** Several files travel inside the JSON answer up to this many bytes in all; larger ones by URL. */
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
-const BINARY = "application/octet-stream";
 
 export interface FilesAnswer {
   body: Uint8Array | ReadableStream<Uint8Array> | string;
@@ -37,7 +36,7 @@ export async function filesAnswer(
   const only = files[0];
   if (only === undefined) throw new OutputMissing({});
   if (files.length === 1) {
-    const type = outputMime ?? getMimeType(only.filename) ?? BINARY;
+    const type = outputMime ?? mediaTypeOf(only.filename);
     const headers = {
       "content-type": type,
       "content-disposition": contentDisposition(isActive(type) ? "attachment" : "inline", only.filename),
@@ -48,7 +47,7 @@ export async function filesAnswer(
   const inline = files.reduce((sum, file) => sum + file.size, 0) <= MAX_INLINE_BYTES;
   const rows: Record<string, unknown>[] = [];
   for (const [index, { filename, size, sha256 }] of files.entries()) {
-    const mime = getMimeType(filename) ?? BINARY;
+    const mime = mediaTypeOf(filename);
     const bytes = await bytesOf(index);
     const where =
       inline && bytes instanceof Uint8Array

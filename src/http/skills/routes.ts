@@ -1,5 +1,6 @@
 /** `<method> <route>` of a skill, and its card (serving.md §5.1). */
 import { MethodNotAllowed, NotFound } from "../../errors/request.ts";
+import { HullError, toHullError } from "../../errors.ts";
 import { currentCatalog, type LoadedCatalog } from "../../registry/published.ts";
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
@@ -17,17 +18,15 @@ export async function cardRoute(context: RequestContext, params: Record<string, 
 /** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of one that is served elsewhere. */
 export async function skillRoute(context: RequestContext, path: string): Promise<Response> {
   const { method } = context.request;
-  if (method === "OPTIONS") {
-    const card = find(await currentCatalog(context.env, context.background), path);
-    return optionsResponse(card === undefined ? ["OPTIONS"] : allowed(card, path));
-  }
-  await guard(context, "invoke");
-  const catalog = await currentCatalog(context.env, context.background);
-  const card = find(catalog, path) ?? missing(catalog, path);
-  const runs = card.route === path;
-  if (runs && method === card.method) return runSkill(context, card);
-  const readsCard = (method === "GET" || method === "HEAD") && !(runs && card.method === "GET");
-  if (readsCard) {
+  const catalog = await currentCatalog(context.env, context.background).catch(toHullError);
+  const known = catalog instanceof HullError ? undefined : find(catalog, path);
+  if (method === "OPTIONS") return optionsResponse(known === undefined ? ["OPTIONS"] : allowed(known, path));
+  const anyOrigin = known?.mode === "static-file" && known.route === path;
+  await guard(context, "invoke", { anyOrigin });
+  if (catalog instanceof HullError) throw catalog;
+  const card = known ?? missing(catalog, path);
+  if (runMethods(card, path).includes(method)) return runSkill(context, card);
+  if (allowed(card, path).includes(method)) {
     await discardBody(context.request);
     return skillCard(context, card);
   }
@@ -45,8 +44,15 @@ function missing(catalog: LoadedCatalog, path: string): Card {
   throw new NotFound({ path });
 }
 
-/** HEAD never runs a skill, so a skill that answers GET itself has no HEAD. */
+/** Methods that run the skill. HEAD runs no script and no model, so those that answer GET themselves have no HEAD. */
+function runMethods(card: Card, path: string): string[] {
+  if (card.route !== path) return [];
+  if (card.mode === "static-file") return ["GET", "HEAD", "POST"];
+  return card.mode === "proxy" && card.method === "GET" ? ["GET", "HEAD"] : [card.method];
+}
+
+/** Where the skill does not answer GET itself, GET and HEAD give its card. */
 function allowed(card: Card, path: string): string[] {
-  if (card.route !== path) return ["GET", "HEAD", "OPTIONS"];
-  return card.method === "GET" ? ["GET", "OPTIONS"] : ["GET", "HEAD", card.method, "OPTIONS"];
+  const runs = runMethods(card, path);
+  return [...(runs.includes("GET") ? [] : ["GET", "HEAD"]), ...runs, "OPTIONS"];
 }

@@ -18,13 +18,13 @@ import type { RunHandle, RunOutput } from "./run-handle.ts";
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
 /** Variables do not change while an isolate lives, so neither does what a target resolves to. */
-const targets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
+const resolvedTargets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
 
 function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
-  let known = targets.get(settings);
+  let known = resolvedTargets.get(settings);
   if (known === undefined) {
     known = new Map();
-    targets.set(settings, known);
+    resolvedTargets.set(settings, known);
   }
   const name = `${target.provider}/${target.model ?? ""}`;
   const resolved = known.get(name) ?? resolveTarget(target, settings.read);

@@ -7,13 +7,17 @@ import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
+import { isTextType } from "../../skill/media.ts";
+import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { logError, problemOf } from "../problem.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
 import { type InputState, type RunInput, readInput } from "./input.ts";
 import type { RunHandle, RunOutput } from "./run-handle.ts";
 import { runLlm } from "./run-llm.ts";
+import { runProxy } from "./run-proxy.ts";
 import { runScript } from "./run-script.ts";
+import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
@@ -22,22 +26,37 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const { manifest } = record;
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
-  const streaming = chooseForm(request, record);
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const state: InputState = { fault: null };
-  const input = await readInput(request, manifest, limit, state);
   const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const run: OpenRun = { id, context, record, input, state, abort };
   const headers = {
     "cache-control": "no-store",
     "x-hull-execution-id": id,
     "x-hull-skill": `${manifest.slug}@${card.version.slice(0, 12)}`,
   };
   context.log.execution_id = id;
+  if (manifest.mode === "proxy") {
+    return withHeaders(await runProxy(context, manifest, limit, abort.signal), headers);
+  }
+  const streaming = chooseForm(request, record);
+  if (manifest.mode === "static-file" && !streaming) {
+    await discardBody(request);
+    return withHeaders(await serveStatic(context, record), headers);
+  }
+  const state: InputState = { fault: null };
+  const input = await readInput(request, manifest, limit, state);
+  const run: OpenRun = { id, context, record, input, state, abort };
   return streaming ? streamed(run, headers) : whole(run, headers);
+}
+
+/** Adds what a run always carries; what the answer itself says, e.g. of caching, stays. */
+function withHeaders(response: Response, headers: Record<string, string>): Response {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!response.headers.has(name)) response.headers.set(name, value);
+  }
+  return response;
 }
 
 interface OpenRun {
@@ -49,11 +68,13 @@ interface OpenRun {
   abort: AbortController;
 }
 
-/** Whether to answer as events; 406 where events alone are asked for and the output is a file. */
-function chooseForm(request: Request, { manifest }: SkillRecord): boolean {
-  const wanted = wantsEvents(request);
-  if (wanted === "no" || manifest.output !== "file") return wanted !== "no";
-  if (wanted === "only") throw new NotAcceptable({ accepted: [manifest.output_mime ?? "*/*"] });
+/** Whether to answer as events; 406 where events alone are asked for and the output is not text. */
+function chooseForm(request: Request, record: SkillRecord): boolean {
+  const wanted = request.method === "HEAD" ? "no" : wantsEvents(request);
+  const { output, output_mime, mode } = record.manifest;
+  const text = mode === "static-file" ? isTextType(servedFile(record).type) : output !== "file";
+  if (wanted === "no" || text) return wanted !== "no";
+  if (wanted === "only") throw new NotAcceptable({ accepted: [output_mime ?? "*/*"] });
   return false;
 }
 
@@ -61,6 +82,7 @@ function runMode(handle: RunHandle): Promise<RunOutput> {
   const { mode } = handle.record.manifest;
   if (mode === "llm") return runLlm(handle);
   if (mode === "script") return runScript(handle);
+  if (mode === "static-file") return streamStatic(handle);
   throw new Internal({ cause: `mode ${mode} reached the run route` });
 }
 

@@ -1,0 +1,44 @@
+/** `hull publish`: brings the skills of a project to a running Hull (serving.md §1, §7). */
+import { buildRoots } from "../build/build.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { openProject } from "../project.ts";
+import { RegistryClient } from "../publish/registry-client.ts";
+
+export const command: Command = {
+  name: "publish",
+  summary: "Bring the skills to a running Hull",
+  usage: `
+Usage: hull publish [dir] --url URL [--key KEY] [--keep-going]
+
+  --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev
+  --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --keep-going  leave broken skills out instead of publishing nothing
+
+Sends what is missing first and moves the catalog last, so that a publish that breaks off changes nothing.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      { url: { type: "string" }, key: { type: "string" }, "keep-going": { type: "boolean" } },
+      1,
+    );
+    if (values.url === undefined || !URL.canParse(values.url)) {
+      throw new CommandError(EXIT.usage, "url_missing", "Publish where?", "hull publish --url https://…");
+    }
+    const project = await openProject(positionals[0]);
+    const keepGoing = values["keep-going"] === true;
+    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    printDiagnostics(result.diagnostics);
+    if (result.catalog === null) {
+      process.stderr.write("Nothing was published: the skills above have errors.\n");
+      return EXIT.failed;
+    }
+    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
+    const sent = await new RegistryClient(values.url, key).publish(result);
+    process.stdout.write(
+      `Published ${result.skills.length} skills to ${values.url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
+    );
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,87 @@
+/** What a proxy skill sends upstream (serving.md §3.3). */
+import { ProxyNotConfigured } from "../../errors/run.ts";
+import type { ProxySettings } from "../../skill/manifest.ts";
+import { parseTemplate } from "../../skill/placeholder.ts";
+
+/** Reads a variable of the Worker; the secrets that were read are noted for redaction. */
+export class ProxyVariables {
+  readonly #read: (name: string) => string | undefined;
+  /** Values that were put into the request. */
+  readonly used: string[] = [];
+
+  constructor(read: (name: string) => string | undefined) {
+    this.#read = read;
+  }
+
+  /** Fills a template; `encode` is applied to substituted values only. @throws ProxyNotConfigured */
+  fill(template: string, encode: (value: string) => string): string {
+    return parseTemplate(template)
+      .pieces.map((piece) => ("text" in piece ? piece.text : encode(this.#value(piece.variable))))
+      .join("");
+  }
+
+  #value(name: string): string {
+    const value = /^(HULL|HUSK)_/.test(name) ? undefined : this.#read(name);
+    if (value === undefined) throw new ProxyNotConfigured({ variable: name });
+    this.used.push(value);
+    return value;
+  }
+}
+
+/** The upstream URL: the manifest's, with the caller's query added. What the manifest sets, a caller cannot change. */
+export function upstreamUrl(proxy: ProxySettings, variables: ProxyVariables, requestUrl: string): URL {
+  const url = new URL(variables.fill(proxy.url, encodeURIComponent));
+  const own = new Set(url.searchParams.keys());
+  for (const [name, value] of new URL(requestUrl).searchParams) {
+    if (!own.has(name)) url.searchParams.append(name, value);
+  }
+  return url;
+}
+
+/** Headers upstream: what describes the body, what the skill forwards by name, and what the manifest sets. */
+export function upstreamHeaders(proxy: ProxySettings, variables: ProxyVariables, incoming: Headers): Headers {
+  const headers = new Headers();
+  for (const name of ["content-type", "accept", ...proxy.forward_headers]) {
+    const value = incoming.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  for (const [name, template] of Object.entries(proxy.headers)) {
+    headers.set(
+      name,
+      variables.fill(template, (value) => value),
+    );
+  }
+  // Lengths hold only for a body that nobody recodes on the way.
+  headers.set("accept-encoding", "identity");
+  if (!headers.has("user-agent")) headers.set("user-agent", "hull");
+  return headers;
+}
+
+const PASSED_DOWN = new Set([
+  "content-type",
+  "content-disposition",
+  "content-language",
+  "content-range",
+  "accept-ranges",
+  "cache-control",
+  "etag",
+  "last-modified",
+  "expires",
+  "retry-after",
+]);
+
+/** Headers down: those that describe the answer, rate limits, and what the skill returns by name. */
+export function returnedHeaders(proxy: ProxySettings, upstream: Headers, url: URL): Headers {
+  const headers = new Headers();
+  const named = new Set(proxy.return_headers);
+  for (const [name, value] of upstream) {
+    if (PASSED_DOWN.has(name) || /^(x-)?ratelimit/.test(name) || named.has(name)) headers.append(name, value);
+  }
+  const location = upstream.get("location");
+  if (location !== null && URL.canParse(location, url)) {
+    const target = new URL(location, url);
+    if (target.origin === url.origin) headers.set("location", target.pathname + target.search + target.hash);
+    else headers.delete("location");
+  }
+  return headers;
+}

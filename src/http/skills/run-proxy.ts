@@ -1,0 +1,139 @@
+/** mode: proxy — the call goes to an upstream and its answer comes back, both as streams (serving.md §3.3). */
+
+import {
+  ClientClosedRequest,
+  UpstreamRedirectRefused,
+  UpstreamTimeout,
+  UpstreamUnreachable,
+} from "../../errors/run.ts";
+import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { Redactor } from "../../redact.ts";
+import type { Manifest } from "../../skill/manifest.ts";
+import { bodyChunks } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { logError, problemOf } from "../problem.ts";
+import { isActive } from "./output-files.ts";
+import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
+import { ProxyVariables, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
+
+/** Methods whose requests have no body. */
+const BODILESS = ["GET", "HEAD"];
+
+/**
+ * Answers with what the upstream answered.
+ * @param limit bytes of the request's body
+ * @param signal aborted when the client goes away
+ */
+export async function runProxy(
+  context: RequestContext,
+  manifest: Manifest,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { proxy, slug } = manifest;
+  if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
+  const { request } = context;
+  const variables = new ProxyVariables(context.settings.read);
+  const url = upstreamUrl(proxy, variables, request.url);
+  const headers = upstreamHeaders(proxy, variables, request.headers);
+  context.redactAlso(new Redactor(variables.used));
+  const method = request.method === "HEAD" ? "HEAD" : (proxy.method ?? request.method);
+  const call = new AbortController();
+  const body = BODILESS.includes(method) ? null : uploadOf(request, limit, call);
+  const started = Date.now();
+  const upstream = await reach(url, { method, headers, body, redirect: "manual" }, manifest, call, signal);
+  context.time("upstream", Date.now() - started);
+  if (upstream.status >= 300 && upstream.status < 400 && upstream.status !== 304) {
+    await upstream.body?.cancel();
+    throw new UpstreamRedirectRefused({ skill: slug });
+  }
+  const down = returnedHeaders(proxy, upstream.headers, url);
+  if (isActive(down.get("content-type") ?? "")) down.set("content-disposition", "attachment");
+  const answer = await passDown(upstream, context, {
+    skill: slug,
+    idleMs: manifest.idle_timeout_ms,
+    onFault: (error) => logError(error, context),
+  });
+  return new Response(answer, { status: upstream.status, headers: down });
+}
+
+/** Sends the request and waits for the upstream's headers; `call` ends it, with its reason. */
+async function reach(
+  url: URL,
+  init: RequestInit,
+  { slug, timeout_ms }: Manifest,
+  call: AbortController,
+  signal: AbortSignal,
+): Promise<Response> {
+  const leave = (): void => call.abort(new ClientClosedRequest({}));
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  const timer = setTimeout(() => call.abort(new UpstreamTimeout({ skill: slug, timeout_ms })), timeout_ms);
+  try {
+    const response = await fetch(url, { ...init, signal: call.signal });
+    call.signal.throwIfAborted();
+    return response;
+  } catch (error) {
+    if (call.signal.aborted) throw toHullError(call.signal.reason);
+    const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    throw new UpstreamUnreachable({ skill: slug, cause: withoutAddress(cause, url) });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** An upstream's address is nobody's business but the operator's configuration. */
+function withoutAddress(text: string, url: URL): string {
+  return text.replace(/https?:\/\/\S+/gi, "[upstream]").replaceAll(url.host, "[upstream]");
+}
+
+/**
+ * The request's body on its way up, within the limit; of the declared length where there is one. A body that breaks
+ * the limit or off aborts the call: the upstream must not take the part that it has for the whole.
+ */
+function uploadOf(request: Request, limit: number, call: AbortController): ReadableStream<Uint8Array> | null {
+  if (request.body === null) return null;
+  const chunks = bodyChunks(request, limit);
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await chunks.next();
+        if (next.done) controller.close();
+        else controller.enqueue(next.value);
+      } catch (error) {
+        call.abort(toHullError(error));
+        throw error;
+      }
+    },
+    async cancel() {
+      await chunks.return(undefined);
+    },
+  });
+  const declared = request.headers.get("content-length");
+  return declared === null ? stream : stream.pipeThrough(new FixedLengthStream(Number(declared)));
+}
+
+/** The answer's body so that its early end is seen: by its length, by a last event, or by an error of the stream. */
+async function passDown(
+  upstream: Response,
+  context: RequestContext,
+  body: UpstreamBody,
+): Promise<ReadableStream<Uint8Array> | null> {
+  if (upstream.body === null || [204, 304].includes(upstream.status)) return null;
+  if (context.request.method === "HEAD") {
+    await upstream.body.cancel();
+    return null;
+  }
+  const reader = new UpstreamReader(upstream.body, body);
+  const length = upstream.headers.get("content-length");
+  if (length !== null) return reader.stream([]).pipeThrough(new FixedLengthStream(Number(length)));
+  if ((upstream.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+    return reader.stream([], (fault) => errorEvent(toHullError(fault), context));
+  }
+  return reader.hold();
+}
+
+function errorEvent(error: HullError, context: RequestContext): Uint8Array {
+  const data = JSON.stringify(problemOf(error, context));
+  return new TextEncoder().encode(`\n\nevent: error\ndata: ${data}\n\n`);
+}

@@ -1,0 +1,64 @@
+/** mode: static-file — one file from the registry (serving.md §3.2). */
+
+import { RangeNotSatisfiable } from "../../errors/request.ts";
+import { Internal } from "../../errors.ts";
+import { readBytes } from "../../registry/published.ts";
+import type { SkillRecord } from "../../skill/manifest.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
+import { noneMatch, requestedRange, sliceStream } from "../conditional.ts";
+import type { RequestContext } from "../context.ts";
+import { DeltaText } from "./delta.ts";
+import { contentDisposition, isActive } from "./output-files.ts";
+import type { RunHandle, RunOutput } from "./run-handle.ts";
+
+interface ServedFile {
+  path: string;
+  size: number;
+  sha256: string;
+  type: string;
+}
+
+/** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. */
+export async function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
+  const file = servedFile(record);
+  const etag = `"${file.sha256}"`;
+  const headers = new Headers({
+    "content-type": file.type,
+    "content-disposition": contentDisposition("inline", file.path.split("/").at(-1) ?? file.path),
+    "accept-ranges": "bytes",
+    "cache-control": "public, max-age=0, must-revalidate",
+    etag,
+    ...(isActive(file.type) ? { "content-security-policy": "sandbox allow-scripts" } : {}),
+  });
+  if (noneMatch(context.request, etag)) return new Response(null, { status: 304, headers });
+  const range = requestedRange(context.request, file.size, etag);
+  if (range === "unsatisfiable") throw new RangeNotSatisfiable({ size: file.size });
+  const { start, end } = range ?? { start: 0, end: file.size };
+  headers.set("content-length", String(end - start));
+  if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${file.size}`);
+  if (context.request.method === "HEAD")
+    return new Response(null, { status: range === null ? 200 : 206, headers });
+  const blob = await readBytes(context.env, "blob", file.sha256);
+  if (range === null) return new Response(blob.pipeThrough(new FixedLengthStream(file.size)), { headers });
+  const part = blob.pipeThrough(sliceStream(range)).pipeThrough(new FixedLengthStream(end - start));
+  return new Response(part, { status: 206, headers });
+}
+
+/** The file as events. */
+export async function streamStatic(run: RunHandle): Promise<RunOutput> {
+  const file = servedFile(run.record);
+  const blob = await readBytes(run.context.env, "blob", file.sha256);
+  run.started();
+  const deltas = new DeltaText("delta", run.context.settings.redactor, run.emit);
+  for await (const chunk of blob) await deltas.push(chunk);
+  await deltas.end();
+  return { body: "", headers: {}, done: {} };
+}
+
+/** The file that a static skill serves. */
+export function servedFile({ manifest, files }: SkillRecord): ServedFile {
+  const file = files.find(({ path }) => path === manifest.serve);
+  if (file === undefined) throw new Internal({ cause: `the static skill ${manifest.slug} has no file` });
+  const { path, size, sha256 } = file;
+  return { path, size, sha256, type: manifest.output_mime ?? mediaTypeOf(path) };
+}

@@ -1,0 +1,240 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+
+const CANARY = "proxy-canary-0123456789";
+
+interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+/** The upstream: answers by path, notes what it was asked. */
+const seen: Seen[] = [];
+/** Requests whose body broke off. */
+let broken = 0;
+const upstream = createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk);
+  } catch {
+    broken += 1;
+    return;
+  }
+  const body = Buffer.concat(chunks).toString();
+  const url = request.url ?? "";
+  seen.push({ method: request.method ?? "", url, headers: request.headers, body });
+  await (ANSWERS[url.split("?")[0] ?? ""] ?? notFound)(response);
+});
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const notFound = (response: ServerResponse): void => void response.writeHead(404).end("nothing here");
+
+const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
+  "/ok": (r) =>
+    r
+      .writeHead(201, {
+        "content-type": "text/plain",
+        "retry-after": "7",
+        "x-ratelimit-remaining": "3",
+        etag: '"v1"',
+        "cache-control": "max-age=5",
+        "set-cookie": "a=1",
+        "x-custom": "c",
+        "x-other": "o",
+        location: "/things/1",
+      })
+      .end("made"),
+  "/html": (r) => r.writeHead(200, { "content-type": "text/html" }).end("<script>1</script>"),
+  "/redirect": (r) => r.writeHead(302, { location: "https://elsewhere.example/" }).end(),
+  "/silent": () => pause(60_000),
+  "/events": async (r) => {
+    r.writeHead(200, { "content-type": "text/event-stream" });
+    for (let i = 0; i < 6; i++) {
+      r.write(`data: ${i}\n\n`);
+      await pause(250);
+    }
+    r.end();
+  },
+  "/stall": (r) => r.writeHead(200, { "content-type": "text/event-stream" }).write("data: 0\n\n"),
+  "/dies-at-once": async (r) => {
+    r.writeHead(200, { "content-type": "text/plain" }).write("begin");
+    await pause(50);
+    r.destroy();
+  },
+  "/dies-later": async (r) => {
+    r.writeHead(200, { "content-type": "text/plain" }).write("begin");
+    await pause(800);
+    r.destroy();
+  },
+  "/dies-short": async (r) => {
+    r.writeHead(200, { "content-type": "text/plain", "content-length": "100" }).write("begin");
+    await pause(50);
+    r.destroy();
+  },
+};
+
+let hull: HullDev;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  const proxy = (name: string, path: string, extra = ""): Record<string, string> => ({
+    [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Proxy\nproxy: ${path.startsWith("http") ? path : origin + path}\n${extra}---\n`,
+  });
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { lower: CANARY },
+    skills: {
+      ...proxy(
+        "echo",
+        "/ok?key=${lower}&fixed=1",
+        'headers: {X-Token: "Bearer ${lower}", X-Literal: "$${not}"}\nforward_headers: [X-Forward]\nreturn_headers: [X-Custom]\n',
+      ),
+      ...proxy("get", "/ok", "method: GET\n"),
+      ...proxy("unset", "/ok?key=${NOT_SET}"),
+      ...proxy("html", "/html"),
+      ...proxy("redirect", "/redirect", 'headers: {Authorization: "${lower}"}\n'),
+      ...proxy("silent", "/silent", "timeout_ms: 300\n"),
+      ...proxy("events", "/events", "timeout_ms: 300\n"),
+      ...proxy("stall", "/stall", "idle_timeout_ms: 300\n"),
+      ...proxy("dies-at-once", "/dies-at-once"),
+      ...proxy("dies-later", "/dies-later"),
+      ...proxy("dies-short", "/dies-short"),
+      ...proxy("down", "http://127.0.0.1:1/x?key=${lower}"),
+      ...proxy("small", "/ok", "max_input_bytes: 1000\n"),
+    },
+  });
+});
+
+afterAll(async () => {
+  await hull.stop();
+  upstream.closeAllConnections();
+  await new Promise((resolve) => upstream.close(resolve));
+  expect(hull.output()).not.toContain(CANARY);
+});
+
+const last = (): Seen => seen.at(-1) ?? { method: "", url: "", headers: {}, body: "" };
+const problem = async (response: Response): Promise<Record<string, unknown>> =>
+  JSON.parse(await response.text());
+
+describe("the call upstream", () => {
+  test("S45: secrets are put into query and headers, the caller's query is added, the manifest's stands", async () => {
+    const response = await hull.call("/skills/echo?q=a%20b&fixed=2&key=mine", "hello", {
+      headers: {
+        "content-type": "text/plain",
+        authorization: "Bearer mine",
+        cookie: "c=1",
+        "x-forward": "f",
+        "x-stay": "s",
+      },
+    });
+    expect(response.status).toBe(201);
+    const { method, url, headers, body } = last();
+    expect([method, body]).toEqual(["POST", "hello"]);
+    expect(Object.fromEntries(new URL(url, "http://u").searchParams)).toEqual({
+      key: CANARY,
+      fixed: "1",
+      q: "a b",
+    });
+    expect(headers).toMatchObject({
+      "x-token": `Bearer ${CANARY}`,
+      "x-literal": "${not}",
+      "x-forward": "f",
+      "content-type": "text/plain",
+      "accept-encoding": "identity",
+    });
+    for (const name of ["authorization", "cookie", "x-stay"]) expect(headers).not.toHaveProperty(name);
+  });
+
+  test("S45: an unset variable is 503 with its name, and nothing is sent", async () => {
+    const before = seen.length;
+    const response = await hull.call("/skills/unset", "x");
+    expect(response.status).toBe(503);
+    expect(await problem(response)).toMatchObject({ code: "proxy_not_configured", variable: "NOT_SET" });
+    expect(seen.length).toBe(before);
+  });
+
+  test("HEAD of a GET proxy goes up as HEAD", async () => {
+    const response = await hull.call("/skills/get", undefined, { method: "HEAD" });
+    expect([response.status, last().method, await response.text()]).toEqual([201, "HEAD", ""]);
+  });
+
+  test("S50: bodies over the limit are 413, declared or chunked", async () => {
+    const declared = await hull.call("/skills/small", "x".repeat(1001));
+    expect(await problem(declared)).toMatchObject({ status: 413, code: "body_too_large", limit: 1000 });
+    const chunked = new Blob(["x".repeat(600), "x".repeat(600)]).stream();
+    const init: RequestInit = { method: "POST", body: chunked, duplex: "half" };
+    const complete = seen.length;
+    const streamed = await fetch(`${hull.url}/skills/small`, init);
+    expect(await problem(streamed)).toMatchObject({ status: 413, limit: 1000 });
+    await pause(50);
+    expect([seen.length, broken]).toEqual([complete, 1]);
+  });
+});
+
+describe("the answer", () => {
+  test("S46: what describes it passes, cookies and the rest do not", async () => {
+    const response = await hull.call("/skills/echo", "x");
+    expect(await response.text()).toBe("made");
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "retry-after": "7",
+      "x-ratelimit-remaining": "3",
+      etag: '"v1"',
+      "cache-control": "max-age=5",
+      "x-custom": "c",
+      location: "/things/1",
+    });
+    for (const name of ["set-cookie", "x-other"]) expect(response.headers.has(name)).toBe(false);
+    expect(response.headers.get("x-hull-skill")).toMatch(/^echo@/);
+  });
+
+  test("S52: HTML is a download", async () => {
+    const response = await hull.call("/skills/html", "x");
+    expect(response.headers.get("content-disposition")).toBe("attachment");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("S48: an event stream lives longer than timeout_ms, and its silence ends in an error event", async () => {
+    const events = await (await hull.call("/skills/events", "x")).text();
+    expect(events.match(/data: \d/g)).toHaveLength(6);
+    const stalled = await (await hull.call("/skills/stall", "x")).text();
+    expect(stalled).toContain("data: 0");
+    expect(stalled).toMatch(/event: error\ndata: \{.*"code":"upstream_timeout"/);
+  });
+});
+
+describe("faults", () => {
+  test.each([
+    ["redirect", 502, "upstream_redirect_refused"],
+    ["silent", 504, "upstream_timeout"],
+    ["down", 502, "upstream_unreachable"],
+    ["dies-at-once", 502, "upstream_body_truncated"],
+  ])("S47, S49, S51: %s → %i %s, without address or secret", async (slug, status, code) => {
+    const response = await hull.call(`/skills/${slug}`, "x");
+    const text = await response.text();
+    expect(response.status).toBe(status);
+    expect(JSON.parse(text)).toMatchObject({ code });
+    for (const hidden of [CANARY, "127.0.0.1", "elsewhere"]) expect(text).not.toContain(hidden);
+  });
+
+  test.each(["dies-later", "dies-short"])("S49: %s is a transport error, never a clean end", async (slug) => {
+    const response = await hull.call(`/skills/${slug}`, "x");
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow();
+  });
+
+  test("a client that leaves ends the call upstream", async () => {
+    const { port } = new URL(hull.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write("POST /skills/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\n\r\nx");
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.destroy();
+    const again = await hull.call("/skills/events", "x");
+    expect(again.status).toBe(200);
+    await again.body?.cancel();
+  });
+});
