@@ -1,5 +1,7 @@
 /** The HTTP surface: what is served where, and what every response carries (serving.md §5). */
 import { Hono } from "hono";
+import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
 import { Internal, toHullError } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
@@ -13,6 +15,9 @@ import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
+
+/** Words for what a schema refuses; zod/mini has none of its own. */
+z.config(en());
 
 /** The whole surface as one Hono app. */
 export function createApp(): App {

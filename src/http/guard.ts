@@ -6,9 +6,9 @@ export type Scope = "invoke" | "publish" | "admin";
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** On loopback only its own names are served, so that a rebound DNS name reaches nothing. */
+/** Served on loopback, only its own names are served, so that a rebound DNS name reaches nothing. */
 export function checkHost(context: RequestContext): void {
-  if (!context.settings.local) return;
+  if (!context.settings.local || !context.settings.pin_hosts) return;
   const header = context.request.headers.get("host") ?? new URL(context.request.url).host;
   const name = hostName(header);
   if (!LOOPBACK.has(name) && !context.settings.allowed_hosts.includes(name)) {

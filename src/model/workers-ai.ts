@@ -72,14 +72,16 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-const legacyCall = z.object({ name: z.string(), arguments: z.optional(z.unknown()) });
+const legacyCall = z.lazy(() => z.object({ name: z.string(), arguments: z.optional(z.unknown()) }));
 
 /** Older models answer `{response, tool_calls: [{name, arguments}], usage}`, whole or in pieces. */
-const legacyAnswer = z.object({
-  response: z.optional(z.unknown()),
-  tool_calls: z.nullish(z.array(z.unknown())),
-  usage: z.optional(z.unknown()),
-});
+const legacyAnswer = z.lazy(() =>
+  z.object({
+    response: z.optional(z.unknown()),
+    tool_calls: z.nullish(z.array(z.unknown())),
+    usage: z.optional(z.unknown()),
+  }),
+);
 
 interface LegacyParts {
   content: string;

@@ -5,6 +5,7 @@ import { currentCatalog, type LoadedCatalog } from "../../registry/published.ts"
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { NO_PATH } from "../path.ts";
 import { guard, optionsResponse } from "../routes.ts";
 import { cardOf, skillCard } from "./cards.ts";
 import { runSkill } from "./run.ts";
@@ -41,7 +42,7 @@ function find(catalog: LoadedCatalog, path: string): Card | undefined {
 function missing(catalog: LoadedCatalog, path: string): Card {
   const slug = /^\/skills\/([^/]+)$/.exec(path)?.[1];
   if (slug !== undefined) return cardOf(catalog, slug);
-  throw new NotFound({ path });
+  throw new NotFound({ path: path === NO_PATH ? "a path with //" : path });
 }
 
 /** Methods that run the skill. HEAD runs no script and no model, so those that answer GET themselves have no HEAD. */
