@@ -2,7 +2,7 @@
 import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { Internal, toHullError } from "../errors.ts";
+import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { getFile } from "./files.ts";
@@ -48,11 +48,22 @@ export function createApp(): App {
 
 function failure(thrown: Error, c: AppContext): Response {
   const error = toHullError(thrown);
-  const context = c.get("context");
+  const context: RequestContext | undefined = c.get("context");
+  if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
   context.background(discardBody(context.request));
   return problemResponse(error, context);
+}
+
+/** A deployment whose settings cannot be read: there is no redactor yet, so the caller learns the code only. */
+function unsettled(error: HullError): Response {
+  const requestId = crypto.randomUUID();
+  console.error(
+    JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
+  );
+  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
+  return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
 }
 
 /** In a later turn of the event loop, so that the answer does not wait for its log line. */
