@@ -12,6 +12,26 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
+/** So many requests in any span of `window_ms`. */
+export interface Rate {
+  requests: number;
+  window_ms: number;
+}
+
+/** What the Worker asks of a ledger. */
+export interface LedgerRpc extends Rpc.DurableObjectBranded {
+  /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
+  countRequest(subject: string, rate: Rate): number;
+  /**
+   * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
+   * The same id again is the same slot.
+   */
+  takeSlot(id: string, limit: number, ttlMs: number): number;
+  /** Prolongs a slot that is still held. */
+  renewSlot(id: string, ttlMs: number): void;
+  releaseSlot(id: string): void;
+}
+
 /** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
 export interface Bindings {
   SKILLS: KVNamespace;
@@ -19,7 +39,7 @@ export interface Bindings {
   FILES: R2Bucket;
   SESSIONS: DurableObjectNamespace;
   EXECUTIONS: DurableObjectNamespace;
-  LEDGER: DurableObjectNamespace;
+  LEDGER: DurableObjectNamespace<LedgerRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;
@@ -43,7 +63,12 @@ const servingConfig = z.strictObject({
   max_body_bytes: z._default(positive, 52_428_800),
   max_output_bytes: z._default(positive, 104_857_600),
   grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
+  /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
+  rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
 });
+
+/** The rate of a deployment that sets none (serving.md §7). */
+const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
 const variables = z.object({
   /** `local`: started by `hull dev` on loopback. */
@@ -61,7 +86,9 @@ const variables = z.object({
 
 export type ServingConfig = z.infer<typeof servingConfig>;
 
-export interface Settings extends ServingConfig {
+export interface Settings extends Omit<ServingConfig, "rate_limit"> {
+  /** `null`: no limit. */
+  rate_limit: Rate | null;
   local: boolean;
   public: boolean;
   adminKey: string | null;
@@ -85,9 +112,12 @@ export function settings(env: Bindings): Settings {
   const v = vars.data;
   const read = variable(env);
   const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const local = v.HULL_ENV === "local";
+  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config.data;
   const parsed: Settings = {
-    ...config.data,
-    local: v.HULL_ENV === "local",
+    ...serving,
+    rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
+    local,
     public: v.HULL_PUBLIC || config.data.auth === "none",
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG ?? null,
