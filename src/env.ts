@@ -12,16 +12,10 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
-/** So many requests in any span of `window_ms`. */
-export interface Rate {
-  requests: number;
-  window_ms: number;
-}
-
 /** What the Worker asks of a ledger. */
 export interface LedgerRpc extends Rpc.DurableObjectBranded {
   /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
-  countRequest(subject: string, rate: Rate): number;
+  countRequest(subject: string, rate: { requests: number; window_ms: number }): number;
   /**
    * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
    * The same id again is the same slot.
@@ -87,8 +81,8 @@ const variables = z.object({
 export type ServingConfig = z.infer<typeof servingConfig>;
 
 export interface Settings extends Omit<ServingConfig, "rate_limit"> {
-  /** `null`: no limit. */
-  rate_limit: Rate | null;
+  /** So many requests in any span of this length; `null`: no limit. */
+  rate_limit: { requests: number; window_ms: number } | null;
   local: boolean;
   public: boolean;
   adminKey: string | null;

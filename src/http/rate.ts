@@ -1,6 +1,6 @@
 /** How often a caller may call (serving.md §5.5 `rate_limited`): exact in the ledger, with a shield in front of it. */
-import type { Rate } from "../env.ts";
 import { RateLimited } from "../errors/request.ts";
+import type { Rate } from "../session/rate.ts";
 import type { RequestContext } from "./context.ts";
 import { askLedger } from "./ledger.ts";
 

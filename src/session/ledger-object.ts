@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Bindings, LedgerRpc, Rate } from "../env.ts";
+import type { Bindings, LedgerRpc } from "../env.ts";
 import { type Lease, Leases } from "./leases.ts";
-import { type RateSlot, slotAt, waitFor } from "./rate.ts";
+import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
 
 /** Requests that no longer count are removed this often at most, in ms, while there are requests. */
 const SWEEP_MS = 60_000;

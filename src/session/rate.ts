@@ -3,9 +3,14 @@
  * counts until the window and its own slot are over, so that no span of the window's length ever holds more requests
  * than the limit. Pure; times in Unix ms.
  */
-import type { Rate } from "../env.ts";
 
 const SLOTS = 60;
+
+/** So many requests in any span of `window_ms`. */
+export interface Rate {
+  requests: number;
+  window_ms: number;
+}
 
 /** Requests that were let through during one slot. */
 export interface RateSlot {
