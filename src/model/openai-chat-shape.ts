@@ -45,7 +45,9 @@ export type WireMessage = z.infer<typeof messageShape>;
 
 export const completionShape = z.object({
   model: optionalText,
-  choices: z.array(z.object({ message: messageShape, finish_reason: optionalText })).check(z.minLength(1)),
+  choices: z
+    .array(z.object({ message: messageShape, finish_reason: optionalText }))
+    .check(z.minLength(1)),
   usage: z.nullish(usageShape),
 });
 
