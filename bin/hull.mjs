@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const NEEDED = 24;
@@ -37,7 +37,9 @@ function findBinary() {
 
 /** @param {string} binary */
 function run(binary) {
-  const child = spawn(binary, [script, ...process.argv.slice(2)], { stdio: "inherit" });
+  // Scripts that name `node` get the Node that Hull brings along, too.
+  const env = { ...process.env, PATH: [dirname(binary), process.env.PATH].filter(Boolean).join(delimiter) };
+  const child = spawn(binary, [script, ...process.argv.slice(2)], { stdio: "inherit", env });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       // Ctrl-C in a terminal reaches the child by itself; a second one would skip its orderly end.

@@ -1,24 +1,11 @@
 /** The exact environment of a process (serving.md §3.1, §6.2). */
+import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 import type { Scratch } from "./scratch.ts";
 
 /** Taken over from the runner's own environment, when set; every `LC_*` too. Nothing else is. */
 const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ"];
-
-/** Keys of model providers never reach a process, whatever a manifest opts in. */
-const PROVIDER_KEYS = new Set([
-  "ANTHROPIC_API_KEY",
-  "OPENAI_API_KEY",
-  "XAI_API_KEY",
-  "GOOGLE_API_KEY",
-  "DEEPSEEK_API_KEY",
-  "GEMINI_API_KEY",
-  "OPENROUTER_API_KEY",
-  "HF_TOKEN",
-  "HUGGINGFACE_API_KEY",
-  "WORKERS_AI_API_KEY",
-]);
 
 export type Environment = Record<string, string>;
 
@@ -39,7 +26,7 @@ export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
  */
 export function checkOptedIn(environment: Record<string, string>): void {
   for (const name of Object.keys(environment)) {
-    if (PROVIDER_KEYS.has(name) || name.startsWith("HULL_") || name.startsWith("HUSK_")) {
+    if (PROVIDER_KEY_VARIABLES.includes(name) || name.startsWith("HULL_") || name.startsWith("HUSK_")) {
       throw new Refused("bad_request", `The variable ${name} may not be passed to a process.`);
     }
   }

@@ -92,10 +92,13 @@ async function run(options: RunnerOptions): Promise<void> {
       reason: error instanceof Error ? (error.stack ?? error.message) : reasonOf(error),
     });
     executions.killAll();
+    sweep.finish();
     flushLog();
     process.exit(1);
   };
   process.on("uncaughtException", crash);
+  // Whoever read the log may be gone before this process is: that is no reason to leave work unfinished.
+  process.stderr.on("error", () => undefined);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => leave(options.drainMs, options.graceMs));
   }

@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: [...VOCABULARY, "auth", "skill", "registry", "engine", "model", "tool", "session", "console"],
   worker: ["http", "session", "errors", "env"],
   scripts: ["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
-  container: ["src/tool/protocol.ts"],
+  container: ["src/tool/protocol.ts", "src/secrets.ts"],
 };
 
 interface Import {

@@ -40,42 +40,47 @@ export interface Bindings {
   AI?: Ai;
 }
 
-const flag = z.pipe(
-  z._default(z.enum(["0", "1", "false", "true", ""]), "0"),
-  z.transform((v) => v === "1" || v === "true"),
-);
-const texts = z._default(z.array(z.string()), []);
-const positive = z.int().check(z.positive());
-
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
-const servingConfig = z.strictObject({
-  name: z._default(z.string(), "hull"),
-  cors_origins: texts,
-  allowed_hosts: texts,
-  allowed_origins: texts,
-  auth: z._default(z.enum(["keys", "none"]), "keys"),
-  max_body_bytes: z._default(positive, 52_428_800),
-  max_output_bytes: z._default(positive, 104_857_600),
-  grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
-  /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
-  rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
+const servingConfig = z.lazy(() => {
+  const texts = z._default(z.array(z.string()), []);
+  const positive = z.int().check(z.positive());
+  return z.strictObject({
+    name: z._default(z.string(), "hull"),
+    cors_origins: texts,
+    allowed_hosts: texts,
+    allowed_origins: texts,
+    auth: z._default(z.enum(["keys", "none"]), "keys"),
+    max_body_bytes: z._default(positive, 52_428_800),
+    max_output_bytes: z._default(positive, 104_857_600),
+    grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
+    /** Local dev on loopback serves its own names only. */
+    pin_hosts: z._default(z.boolean(), true),
+    /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
+    rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
+  });
 });
 
 /** The rate of a deployment that sets none (serving.md §7). */
 const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
-const variables = z.object({
-  /** `local`: started by `hull dev` on loopback. */
-  HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
-  HULL_CONFIG: z._default(z.string(), "{}"),
-  HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
-  /** Serve without keys although deployed. */
-  HULL_PUBLIC: flag,
-  /** Pins the catalog that this deployment serves. */
-  HULL_CATALOG: z.optional(z.string()),
-  /** Loopback runner; absent: the container binding. */
-  HULL_RUNNER_URL: z.optional(z.url()),
-  HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+const variables = z.lazy(() => {
+  const flag = z.pipe(
+    z._default(z.enum(["0", "1", "false", "true", ""]), "0"),
+    z.transform((v) => v === "1" || v === "true"),
+  );
+  return z.object({
+    /** `local`: started by `hull dev` on loopback. */
+    HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
+    HULL_CONFIG: z._default(z.string(), "{}"),
+    HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
+    /** Serve without keys although deployed. */
+    HULL_PUBLIC: flag,
+    /** Pins the catalog that this deployment serves. */
+    HULL_CATALOG: z.optional(z.string()),
+    /** Loopback runner; absent: the container binding. */
+    HULL_RUNNER_URL: z.optional(z.url()),
+    HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+  });
 });
 
 export type ServingConfig = z.infer<typeof servingConfig>;

@@ -93,8 +93,7 @@ export function toHullError(error: unknown): HullError {
 
 /** Projects an error to RFC 9457 (serving.md §5.5). */
 export function toProblem(data: ErrorData, requestId: string): Problem {
-  return {
-    ...data.members,
+  const own = {
     type: `urn:hull:problem:${data.code}`,
     title: data.title,
     status: data.status,
@@ -103,4 +102,6 @@ export function toProblem(data: ErrorData, requestId: string): Problem {
     code: data.code,
     request_id: requestId,
   };
+  // The standard members first for readers, and last for who wins.
+  return { ...own, ...data.members, ...own };
 }

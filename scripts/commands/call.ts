@@ -67,12 +67,13 @@ Without --url, runner and Worker are started for this one call and nothing is ke
         port: 0,
         stateDir,
         direct: true,
+        front: false,
         watch: false,
         onBuild: () => {},
         onLine: () => {},
       });
       try {
-        return await callAt(server.url, process.env.HULL_ADMIN_KEY ?? key, call);
+        return await callAt(server.url, server.adminKey ?? key, call);
       } finally {
         await server.stop();
       }
@@ -112,7 +113,7 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
       EXIT.unreachable,
       "server_unreachable",
       `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
-      "Start it with: hull dev",
+      "Start it with: npx hull dev",
     );
   }
 }

@@ -5,10 +5,10 @@ import type { BuildResult, BuiltSkill } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { curlFor } from "../dev/curl.ts";
+import { LOOPBACK } from "../dev/places.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
-import { openProject } from "../project.ts";
-
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+import { loadEnvironment } from "../dotenv.ts";
+import { openProject, type Project } from "../project.ts";
 
 export const command: Command = {
   name: "dev",
@@ -16,12 +16,13 @@ export const command: Command = {
   usage: `
 Usage: hull dev [dir] [options]            (alias: hull serve)
 
-  -p, --port N     port (default: port of hull.toml, $HULL_PORT, else 3000; 0 = any free one)
+  -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
   -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
   --state DIR      where state is kept (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
+  --no-front       expose the Worker's own port; clients who leave before the first byte are then not noticed
   --public         serve without keys on an address that others can reach
   --verbose        show everything that the Worker and the runner print
 
@@ -37,6 +38,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         state: { type: "string" },
         "no-watch": { type: "boolean" },
         direct: { type: "boolean" },
+        "no-front": { type: "boolean" },
         public: { type: "boolean" },
         verbose: { type: "boolean" },
       },
@@ -44,13 +46,17 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     );
     const project = await openProject(positionals[0], values.skills ?? []);
     const host = values.host ?? project.config.host;
-    checkHost(host, values.public === true);
+    await checkHost(host, values.public === true, project);
+    const front = values["no-front"] !== true;
+    if (!front)
+      process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
     const server = await startServer({
       project,
       host,
       port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
       stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
       direct: values.direct === true,
+      front,
       watch: values["no-watch"] !== true,
       onBuild: reportBuild,
       onLine: (line, from) => printLine(line, from, values.verbose === true),
@@ -61,8 +67,9 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
 };
 
 /** An address that others can reach is served only with keys, or when that is asked for. */
-function checkHost(host: string, isPublic: boolean): void {
-  if (LOOPBACK.has(host) || isPublic || (process.env.HULL_ADMIN_KEY ?? "") !== "") return;
+async function checkHost(host: string, isPublic: boolean, project: Project): Promise<void> {
+  if (LOOPBACK.has(host) || isPublic) return;
+  if (((await loadEnvironment(project.dir)).get("HULL_ADMIN_KEY") ?? "") !== "") return;
   throw new CommandError(
     EXIT.usage,
     "host_needs_keys",
@@ -123,6 +130,8 @@ function printLine(line: string, from: string, verbose: boolean): void {
   const entry = parseEntry(line);
   if (entry?.event === "request") {
     const { method, path, status, duration_ms, code, request_id } = entry;
+    // What hull dev itself asks of the Worker.
+    if (!verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
     const why = code === undefined ? "" : ` ${code}`;
     process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
     if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);

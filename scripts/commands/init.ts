@@ -1,7 +1,8 @@
 /** `hull init`: a project that can be served at once. */
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { REPO_DIR } from "../dev/places.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
 
@@ -38,12 +39,12 @@ Writes hull.toml, .gitignore and two skills. Files that exist are left as they a
     ];
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
-    const enter = relative(process.cwd(), dir);
+    const installed = REPO_DIR.includes("node_modules");
+    const shown = /^[\w./-]+$/.test(dir) ? dir : `'${dir.replaceAll("'", "'\\''")}'`;
     const steps = [
-      ...(enter === ""
-        ? []
-        : [`cd ${/^[\w./-]+$/.test(enter) ? enter : `'${enter.replaceAll("'", "'\\''")}'`}`]),
-      "hull dev",
+      // Without a package of its own in the project, npx finds hull only where Hull is.
+      ...(installed ? [] : [`cd ${REPO_DIR}`]),
+      `npx hull dev ${shown}`,
       "curl -X POST localhost:3000/skills/hello --data you",
     ];
     process.stdout.write(`${lines.join("\n")}\n\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}\n`);

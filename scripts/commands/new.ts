@@ -52,7 +52,7 @@ Example: hull new "Weather report" -l python
     const { written } = await writeNewFiles(dir, starterSkill(name, language));
     const shown = relative(process.cwd(), dir) || ".";
     process.stdout.write(
-      `${written.map((path) => `${join(shown, path)}\n`).join("")}Serve it with: hull dev\n`,
+      `${written.map((path) => `${join(shown, path)}\n`).join("")}Serve it with: npx hull dev\n`,
     );
     return EXIT.ok;
   },

@@ -122,7 +122,7 @@ async function portCheck(host: string, port: number): Promise<Finding> {
       check: "port",
       level: "warning",
       message: messageOf(error),
-      remedy: `Stop what uses it, or choose another one: hull dev --port ${port + 1}`,
+      remedy: `Stop what uses it, or start with --port ${port + 1}.`,
     };
   }
 }

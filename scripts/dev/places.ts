@@ -6,6 +6,13 @@ import { CommandError, EXIT } from "../command.ts";
 /** Where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
 
+/** Addresses that only this machine reaches. */
+export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
+
+export function originOf(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
 /** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
 export async function freePort(host: string, port: number): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -14,7 +21,12 @@ export async function freePort(host: string, port: number): Promise<number> {
     const inUse = error.code === "EADDRINUSE";
     const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
     reject(
-      new CommandError(EXIT.unreachable, "port_in_use", what, "Choose another one: hull dev --port 3001"),
+      new CommandError(
+        EXIT.unreachable,
+        "port_in_use",
+        what,
+        `Choose another one, e.g. --port ${port + 1}, or 0 for any free one.`,
+      ),
     );
   });
   probe.listen(port, host, () => {

@@ -1,6 +1,6 @@
 /** The local runner of `hull dev`: started with a fresh secret, watched, and stopped (design.md §1). */
 import { randomBytes } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
@@ -81,7 +81,11 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const timer = setTimeout(() => listening.reject(new Error("the runner did not start")), START_MS);
   try {
     const url = `http://127.0.0.1:${await listening.promise}`;
-    return { url, secret, pid: () => process_.pid, stop: () => process_.stop() };
+    const stop = async (): Promise<void> => {
+      await process_.stop();
+      await rm(secretFile, { force: true });
+    };
+    return { url, secret, pid: () => process_.pid, stop };
   } catch (error) {
     await process_.stop();
     throw error;

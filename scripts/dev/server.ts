@@ -2,11 +2,13 @@
 import { Redactor } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
-import { freePort, REPO_DIR } from "./places.ts";
-import { startRunner } from "./runner.ts";
+import { startFront } from "./front.ts";
+import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
+import { type LocalRunner, startRunner } from "./runner.ts";
 import { workerVariables } from "./variables.ts";
 import { watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
@@ -18,6 +20,8 @@ export interface ServerOptions {
   port: number;
   stateDir: string;
   direct: boolean;
+  /** Listen in front of the Worker, so that clients who leave early are noticed. */
+  front: boolean;
   watch: boolean;
   /** Told of every build that is served, the first one included. */
   onBuild: (result: BuildResult, first: boolean) => void;
@@ -26,6 +30,8 @@ export interface ServerOptions {
 
 export interface LocalServer {
   url: string;
+  /** The key that the server wants, where one is configured. */
+  adminKey: string | undefined;
   skills: readonly BuiltSkill[];
   runnerPid: () => number | undefined;
   stop: () => Promise<void>;
@@ -43,41 +49,42 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     for (const end of stops.splice(0).reverse()) await end();
   };
   try {
-    const runner = await startRunner({
-      repoDir: REPO_DIR,
-      stateDir,
-      config: project.config.runner,
-      onLine: (line) => options.onLine(line, "runner"),
-    });
-    stops.push(runner.stop);
     const variables = workerVariables(
       files,
       process.env,
       first.skills.map((skill) => skill.record.manifest),
     );
+    const runner = await runnerOf(options, variables);
+    stops.push(runner.stop);
     variables
       .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project))
-      .set("HULL_RUNNER_URL", project.config.runner.url ?? runner.url)
-      .set("HULL_RUNNER_SECRET", variables.get("HULL_RUNNER_SECRET") ?? runner.secret);
+      .set("HULL_CONFIG", servingConfig(project, host))
+      .set("HULL_RUNNER_URL", runner.url)
+      .set("HULL_RUNNER_SECRET", runner.secret);
     // wrangler prints each request's URL itself, whatever the client put there.
     const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => variables.get(name) ?? []));
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
-      host,
-      port,
+      host: options.front ? "127.0.0.1" : host,
+      port: options.front ? await freePort("127.0.0.1", 0) : port,
       direct: options.direct,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
     stops.push(worker.stop);
-    const registry = new RegistryClient(worker.url, variables.get("HULL_ADMIN_KEY"));
+    const adminKey = variables.get("HULL_ADMIN_KEY");
+    const registry = new RegistryClient(worker.url, adminKey);
     await registry.publish(first);
+    let url = worker.url;
+    if (options.front) {
+      stops.push(await startFront({ host, port, worker: worker.url, runner }));
+      url = originOf(host, port);
+    }
     options.onBuild(first, true);
     if (options.watch) {
       stops.push(
-        watchRoots(project.roots, async () => {
+        await watchRoots(project.roots, async () => {
           try {
             const result = await builder.build();
             if (!builder.changed) return;
@@ -89,7 +96,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
         }),
       );
     }
-    return { url: worker.url, skills: first.skills, runnerPid: runner.pid, stop };
+    return { url, adminKey, skills: first.skills, runnerPid: runner.pid, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -124,8 +131,29 @@ class Builder {
   }
 }
 
+/** A runner that hull.toml names, or one of our own. */
+async function runnerOf(
+  { project, stateDir, onLine }: ServerOptions,
+  variables: ReadonlyMap<string, string>,
+): Promise<LocalRunner> {
+  const config = project.config.runner;
+  if (config.url === null) {
+    return startRunner({ repoDir: REPO_DIR, stateDir, config, onLine: (line) => onLine(line, "runner") });
+  }
+  const secret = variables.get("HULL_RUNNER_SECRET");
+  if (secret === undefined) {
+    throw new CommandError(
+      EXIT.usage,
+      "runner_secret_missing",
+      `hull.toml names the runner ${config.url}, and HULL_RUNNER_SECRET is not set.`,
+      "Set HULL_RUNNER_SECRET in .env to the secret that the runner was started with.",
+    );
+  }
+  return { url: config.url, secret, pid: () => undefined, stop: async () => {} };
+}
+
 /** The part of hull.toml that the Worker reads. */
-function servingConfig({ config, dir }: Project): string {
+function servingConfig({ config, dir }: Project, host: string): string {
   const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
     config;
   return JSON.stringify({
@@ -140,5 +168,6 @@ function servingConfig({ config, dir }: Project): string {
     ...(config.rate_limit === null
       ? {}
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
+    pin_hosts: LOOPBACK.has(host),
   });
 }

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../command.ts";
+import { originOf } from "./places.ts";
 import { Supervised } from "./supervised.ts";
 import { envFile } from "./variables.ts";
 
@@ -113,7 +114,7 @@ async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> 
     onCrash: (code, signal) => options.onLine(restarting(code, signal)),
   });
   child.start();
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const url = originOf(host, port);
   const stop = async (): Promise<void> => {
     await child.stop();
     await rm(variablesFile, { force: true });

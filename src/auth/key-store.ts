@@ -7,17 +7,19 @@ import { API_KEYS_SCHEMA } from "./schema.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 
-const scopesText = z.pipe(
-  z.string(),
-  z.transform((text): string[] => text.split(" ")),
-);
-const row = z.object({
-  id: z.string(),
-  prefix: z.string(),
-  tenant: z.string(),
-  scopes: z.pipe(scopesText, z.array(z.enum(SCOPES))),
-  name: z.nullable(z.string()),
-  created_at: z.string(),
+const row = z.lazy(() => {
+  const words = z.pipe(
+    z.string(),
+    z.transform((text): string[] => text.split(" ")),
+  );
+  return z.object({
+    id: z.string(),
+    prefix: z.string(),
+    tenant: z.string(),
+    scopes: z.pipe(words, z.array(z.enum(SCOPES))),
+    name: z.nullable(z.string()),
+    created_at: z.string(),
+  });
 });
 
 /** Databases whose table this isolate has seen to. */

@@ -1,6 +1,8 @@
 /** The HTTP surface: what is served where, and what every response carries (serving.md §5). */
 import { Hono } from "hono";
-import { Internal, toHullError } from "../errors.ts";
+import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
+import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
@@ -15,6 +17,9 @@ import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
+
+/** Words for what a schema refuses; zod/mini has none of its own. */
+z.config(en());
 
 /** The whole surface as one Hono app. */
 export function createApp(): App {
@@ -47,11 +52,22 @@ export function createApp(): App {
 
 function failure(thrown: Error, c: AppContext): Response {
   const error = toHullError(thrown);
-  const context = c.get("context");
+  const context: RequestContext | undefined = c.get("context");
+  if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
   context.background(discardBody(context.request));
   return problemResponse(error, context);
+}
+
+/** A deployment whose settings cannot be read: there is no redactor yet, so the caller learns the code only. */
+function unsettled(error: HullError): Response {
+  const requestId = crypto.randomUUID();
+  console.error(
+    JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
+  );
+  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
+  return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
 }
 
 /** In a later turn of the event loop, so that the answer does not wait for its log line. */

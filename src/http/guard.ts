@@ -16,9 +16,9 @@ import { shieldKeyLookup } from "./rate.ts";
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** On loopback only its own names are served, so that a rebound DNS name reaches nothing. */
+/** Served on loopback, only its own names are served, so that a rebound DNS name reaches nothing. */
 export function checkHost(context: RequestContext): void {
-  if (!context.settings.local) return;
+  if (!context.settings.local || !context.settings.pin_hosts) return;
   const header = context.request.headers.get("host") ?? new URL(context.request.url).host;
   const name = hostName(header);
   if (!LOOPBACK.has(name) && !context.settings.allowed_hosts.includes(name)) {
@@ -28,7 +28,7 @@ export function checkHost(context: RequestContext): void {
 
 /**
  * Lets a call pass that may be made, and notes whose it is: origin first, then the key (serving.md §5.1 "Order of
- * checks").
+ * checks"). Local dev that other machines can reach makes no keys without a key: what they made would outlast it.
  * @param anyOrigin for what runs nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden
  */
@@ -44,7 +44,9 @@ export async function guard(
   const sent = keyed ? sentKey(request) : null;
   if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
   if (sent !== null) return context.admit(await callerWith(context, sent, scope));
-  if (!keyed && settings.local) return context.admit(LOCAL_CALLER);
+  if (!keyed && settings.local && (settings.pin_hosts || scope !== "admin")) {
+    return context.admit(LOCAL_CALLER);
+  }
   if (open !== null) return context.admit(open);
   if (!keyed) throw new AuthNotConfigured({});
   throw new Unauthenticated({ reason: "This deployment needs an API key." });

@@ -13,14 +13,16 @@ import type { RequestContext } from "./context.ts";
 const DEFAULT_PAGE = 20;
 const MAX_PAGE = 1000;
 
-const newKey = z.strictObject({
-  tenant: z
-    .string()
-    .check(
-      z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "1 to 64 letters, digits, dots, dashes, underscores"),
-    ),
-  scopes: z.array(z.enum(SCOPES)).check(z.minLength(1)),
-  name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
+const newKey = z.lazy(() => {
+  const tenant = z.regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "1 to 64 letters, digits, dots, dashes, underscores",
+  );
+  return z.strictObject({
+    tenant: z.string().check(tenant),
+    scopes: z.array(z.enum(SCOPES)).check(z.minLength(1)),
+    name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
+  });
 });
 
 /** `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is never shown again. */

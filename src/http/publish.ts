@@ -49,7 +49,7 @@ export async function putBundle(context: RequestContext, params: Record<string, 
   return Response.json({ digest, stored }, { status: 201 });
 }
 
-const catalogRequest = z.strictObject({ id: sha256 });
+const catalogRequest = z.lazy(() => z.strictObject({ id: sha256() }));
 
 /** `POST /_hull/catalog {id}`: serves the catalog with this id, which must have been stored before. */
 export async function publishCatalog(context: RequestContext): Promise<Response> {

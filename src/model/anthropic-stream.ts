@@ -11,22 +11,24 @@ import {
   type WireTarget,
 } from "./wire.ts";
 
-const block = z.looseObject({ type: z.string() });
-const index = z.int().check(z.nonnegative(), z.maximum(10_000));
-const usage = z.nullish(z.record(z.string(), z.unknown()));
+const typedShape = z.lazy(() => z.looseObject({ type: z.string() }));
 
 /** Events and deltas that are not listed here carry nothing that Hull reads. */
-const eventShape = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("message_start"), message: z.looseObject({ usage }) }),
-  z.object({ type: z.literal("content_block_start"), index, content_block: block }),
-  z.object({ type: z.literal("content_block_delta"), index, delta: block }),
-  z.object({
-    type: z.literal("message_delta"),
-    delta: z.object({ stop_reason: z.nullish(z.string()) }),
-    usage,
-  }),
-  z.object({ type: z.literal("message_stop") }),
-]);
+const eventShape = z.lazy(() => {
+  const index = z.int().check(z.nonnegative(), z.maximum(10_000));
+  const usage = z.nullish(z.record(z.string(), z.unknown()));
+  return z.discriminatedUnion("type", [
+    z.object({ type: z.literal("message_start"), message: z.looseObject({ usage }) }),
+    z.object({ type: z.literal("content_block_start"), index, content_block: typedShape }),
+    z.object({ type: z.literal("content_block_delta"), index, delta: typedShape }),
+    z.object({
+      type: z.literal("message_delta"),
+      delta: z.object({ stop_reason: z.nullish(z.string()) }),
+      usage,
+    }),
+    z.object({ type: z.literal("message_stop") }),
+  ]);
+});
 const EVENT_TYPES = new Set([
   "message_start",
   "content_block_start",
@@ -79,7 +81,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
     push(event: ServerSentEvent): boolean {
       const data = parseJson(event.data);
       if (data === undefined) throw broken("an event of its stream is not JSON");
-      const type = readShape(block, data, provider).type;
+      const type = readShape(typedShape, data, provider).type;
       if (type === "error") throw broken("its stream holds an error event", providerWords(data));
       if (!EVENT_TYPES.has(type)) return false;
       const e = readShape(eventShape, data, provider);

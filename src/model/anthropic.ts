@@ -139,25 +139,27 @@ const isStringList = (value: unknown): value is string[] =>
 
 const isBlank = (text: string): boolean => text.trim() === "";
 
-const text = z.string();
-const optionalText = z.nullish(text);
-const count = z.nullish(z.number());
-const messageShape = z.object({
-  model: optionalText,
-  content: z.array(z.looseObject({ type: text })),
-  stop_reason: optionalText,
-  usage: z.nullish(
-    z.object({
-      input_tokens: count,
-      output_tokens: count,
-      cache_read_input_tokens: count,
-      cache_creation_input_tokens: count,
-    }),
-  ),
+const messageShape = z.lazy(() => {
+  const optionalText = z.nullish(z.string());
+  const count = z.nullish(z.number());
+  const usage = z.object({
+    input_tokens: count,
+    output_tokens: count,
+    cache_read_input_tokens: count,
+    cache_creation_input_tokens: count,
+  });
+  return z.object({
+    model: optionalText,
+    content: z.array(z.looseObject({ type: z.string() })),
+    stop_reason: optionalText,
+    usage: z.nullish(usage),
+  });
 });
-const textBlock = z.object({ text });
-const thinkingBlock = z.object({ thinking: text, signature: z.optional(text) });
-const toolUseBlock = z.object({ id: optionalText, name: text, input: z.optional(z.unknown()) });
+const textBlock = z.lazy(() => z.object({ text: z.string() }));
+const thinkingBlock = z.lazy(() => z.object({ thinking: z.string(), signature: z.optional(z.string()) }));
+const toolUseBlock = z.lazy(() =>
+  z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.unknown()) }),
+);
 
 const STOP_REASONS = new Map<string, StopReason>([
   ["end_turn", "end_turn"],

@@ -122,15 +122,14 @@ export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, provider:
 const holdsError = (value: unknown): boolean =>
   isJsonObject(value) && value.error !== undefined && value.error !== null;
 
-const word = z.catch(z.optional(z.string()), undefined);
-const errorDocument = z.object({
-  error: z.union([
-    z.pipe(
-      z.string(),
-      z.transform((message) => ({ message, type: undefined, code: undefined, status: undefined })),
-    ),
-    z.object({ message: word, type: word, code: word, status: word }),
-  ]),
+const errorDocument = z.lazy(() => {
+  const word = z.catch(z.optional(z.string()), undefined);
+  const onlyMessage = z.pipe(
+    z.string(),
+    z.transform((message) => ({ message, type: undefined, code: undefined, status: undefined })),
+  );
+  const words = z.object({ message: word, type: word, code: word, status: word });
+  return z.object({ error: z.union([onlyMessage, words]) });
 });
 
 /** Longest text of a provider that is kept, in characters. */

@@ -7,7 +7,7 @@ import { announce, type Outcome, readStream } from "./exchange.ts";
 import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
 import type { InternalTarget } from "./providers.ts";
-import { callIdSource, isJsonObject, parseJson, type Sink, type StreamReader } from "./wire.ts";
+import { callIdSource, isJsonObject, parseJson, readShape, type Sink, type StreamReader } from "./wire.ts";
 
 /** What is used of the `AI` binding. */
 export interface AiBinding {
@@ -72,14 +72,16 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-const legacyCall = z.object({ name: z.string(), arguments: z.optional(z.unknown()) });
+const legacyCall = z.lazy(() => z.object({ name: z.string(), arguments: z.optional(z.unknown()) }));
 
 /** Older models answer `{response, tool_calls: [{name, arguments}], usage}`, whole or in pieces. */
-const legacyAnswer = z.object({
-  response: z.optional(z.unknown()),
-  tool_calls: z.nullish(z.array(z.unknown())),
-  usage: z.optional(z.unknown()),
-});
+const legacyAnswer = z.lazy(() =>
+  z.object({
+    response: z.optional(z.unknown()),
+    tool_calls: z.nullish(z.array(z.unknown())),
+    usage: z.optional(z.unknown()),
+  }),
+);
 
 interface LegacyParts {
   content: string;
@@ -92,7 +94,7 @@ function legacyParts(value: unknown): LegacyParts | null {
   if (!isJsonObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;
   }
-  const { response, tool_calls, usage } = legacyAnswer.parse(value);
+  const { response, tool_calls, usage } = readShape(legacyAnswer, value, "workers-ai");
   const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
   const calls = (tool_calls ?? []).map((call) => {
     const legacy = legacyCall.safeParse(call);

@@ -13,120 +13,132 @@ import {
   type SkillRecord,
 } from "../skill/manifest.ts";
 
-const text = z.string();
-const texts = z.array(text);
-const command = z.array(text).check(z.minLength(1));
-/** In hex. */
-export const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
-/** Everything here is read with `JSON.parse`, which gives nothing but JSON. */
-const json = z.custom<Json>();
-const jsonObject: z.ZodMiniType<JsonObject> = z.record(text, json);
-const count = z.int().check(z.positive());
-const mode = z.enum(MODES);
-
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
 const maybe = z.exactOptional;
 
-const target = z.object({ provider: z.enum(PROVIDERS), model: z.nullable(text) });
+/** In hex. */
+export const sha256 = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
+/** Everything here is read with `JSON.parse`, which gives nothing but JSON. */
+const json = () => z.custom<Json>();
 
-const tool = z.object({
-  name: text,
-  description: text,
-  command,
-  parameters: z.array(
-    z.object({
-      name: text,
-      description: text,
-      required: z.boolean(),
-      type: z.enum(PARAMETER_TYPES),
-      enum: maybe(z.array(json)),
-      items: maybe(z.enum(["string", "number", "integer", "boolean"])),
-    }),
-  ),
-});
+const target = () => z.object({ provider: z.enum(PROVIDERS), model: z.nullable(z.string()) });
 
-const manifest: z.ZodMiniType<Manifest> = z.object({
-  name: text,
-  slug: z.string().check(z.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)),
-  description: text,
-  mode,
-  route: z.string().check(z.startsWith("/")),
-  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-  input: z.enum(["text", "file", "none"]),
-  input_mime: texts,
-  input_schema: maybe(jsonObject),
-  output: z.enum(["text", "json", "file"]),
-  output_mime: maybe(text),
-  timeout_ms: count,
-  idle_timeout_ms: count,
-  deadline_ms: count,
-  max_input_bytes: maybe(count),
-  max_output_bytes: maybe(count),
-  concurrency: maybe(count),
-  tool_env: texts,
-  run: maybe(command),
-  serve: maybe(text),
-  proxy: maybe(
-    z.object({
-      url: text,
-      method: z.nullable(text),
-      headers: z.record(text, text),
-      forward_headers: texts,
-      return_headers: texts,
-    }),
-  ),
-  llm: maybe(
-    z.object({
-      target,
-      fallback: z.array(target),
-      tools: z.array(tool),
-      max_tokens: count,
-      max_tool_rounds: count,
-      max_tool_output_bytes: count,
-    }),
-  ),
-  license: maybe(text),
-  compatibility: maybe(text),
-  metadata: maybe(jsonObject),
-  allowed_tools: maybe(texts),
-  extra: jsonObject,
-});
+function tool() {
+  const text = z.string();
+  const parameter = z.object({
+    name: text,
+    description: text,
+    required: z.boolean(),
+    type: z.enum(PARAMETER_TYPES),
+    enum: maybe(z.array(json())),
+    items: maybe(z.enum(["string", "number", "integer", "boolean"])),
+  });
+  return z.object({
+    name: text,
+    description: text,
+    command: z.array(text).check(z.minLength(1)),
+    parameters: z.array(parameter),
+  });
+}
 
-export const skillRecord: z.ZodMiniType<SkillRecord> = z.object({
-  format: z.literal(1),
-  manifest,
-  body: text,
-  files: z.array(
-    z.object({
-      path: text,
-      size: z.int().check(z.nonnegative()),
-      mode: z.union([z.literal(0o644), z.literal(0o755)]),
-      sha256,
-    }),
-  ),
-  pack: z.nullable(sha256),
-});
+function manifest(): z.ZodMiniType<Manifest> {
+  const text = z.string();
+  const texts = z.array(text);
+  const count = z.int().check(z.positive());
+  const jsonObject: z.ZodMiniType<JsonObject> = z.record(text, json());
+  return z.object({
+    name: text,
+    slug: z.string().check(z.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)),
+    description: text,
+    mode: z.enum(MODES),
+    route: z.string().check(z.startsWith("/")),
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    input: z.enum(["text", "file", "none"]),
+    input_mime: texts,
+    input_schema: maybe(jsonObject),
+    output: z.enum(["text", "json", "file"]),
+    output_mime: maybe(text),
+    timeout_ms: count,
+    idle_timeout_ms: count,
+    deadline_ms: count,
+    max_input_bytes: maybe(count),
+    max_output_bytes: maybe(count),
+    concurrency: maybe(count),
+    tool_env: texts,
+    run: maybe(texts.check(z.minLength(1))),
+    serve: maybe(text),
+    proxy: maybe(
+      z.object({
+        url: text,
+        method: z.nullable(text),
+        headers: z.record(text, text),
+        forward_headers: texts,
+        return_headers: texts,
+      }),
+    ),
+    llm: maybe(
+      z.object({
+        target: target(),
+        fallback: z.array(target()),
+        tools: z.array(tool()),
+        max_tokens: count,
+        max_tool_rounds: count,
+        max_tool_output_bytes: count,
+      }),
+    ),
+    license: maybe(text),
+    compatibility: maybe(text),
+    metadata: maybe(jsonObject),
+    allowed_tools: maybe(texts),
+    extra: jsonObject,
+  });
+}
 
-const card: z.ZodMiniType<Card> = z.object({
-  name: text,
-  slug: text,
-  description: text,
-  mode,
-  method: text,
-  route: text,
-  input: text,
-  output: text,
-  inputMime: maybe(texts),
-  outputMime: maybe(text),
-  tools: maybe(texts),
-  version: sha256,
-  stale: maybe(z.literal(true)),
-});
+export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
+  z.object({
+    format: z.literal(1),
+    manifest: manifest(),
+    body: z.string(),
+    files: z.array(
+      z.object({
+        path: z.string(),
+        size: z.int().check(z.nonnegative()),
+        mode: z.union([z.literal(0o644), z.literal(0o755)]),
+        sha256: sha256(),
+      }),
+    ),
+    pack: z.nullable(sha256()),
+  }),
+);
 
-export const catalogSchema: z.ZodMiniType<Catalog> = z.object({ format: z.literal(1), cards: z.array(card) });
+function card(): z.ZodMiniType<Card> {
+  const text = z.string();
+  const texts = z.array(text);
+  return z.object({
+    name: text,
+    slug: text,
+    description: text,
+    mode: z.enum(MODES),
+    method: text,
+    route: text,
+    input: text,
+    output: text,
+    inputMime: maybe(texts),
+    outputMime: maybe(text),
+    tools: maybe(texts),
+    version: sha256(),
+    stale: maybe(z.literal(true)),
+  });
+}
 
-export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.object({
-  id: sha256,
-  previous: z.nullable(sha256),
-  published_at: text,
-});
+export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
+  z.object({ format: z.literal(1), cards: z.array(card()) }),
+);
+
+export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
+  z.object({
+    id: sha256(),
+    previous: z.nullable(sha256()),
+    published_at: z.string(),
+  }),
+);

@@ -7,46 +7,48 @@ import * as z from "zod/mini";
 /** Version of this protocol; both sides refuse another. */
 export const PROTOCOL_VERSION = 1;
 
-const digest = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+const digest = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
 /** Execution and request ids: what a file name and a header can hold. */
-const id = z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
+const id = () => z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
 
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
-export const executionSpec = z.strictObject({
-  version: z.literal(PROTOCOL_VERSION),
-  /** Idempotent: the same id with the same spec attaches to the same execution. */
-  id,
-  request_id: id,
-  /** Slug of the skill, for `HULL_SKILL` and the per-skill limit. */
-  skill: z.string().check(z.minLength(1), z.maxLength(256)),
-  /** Pack digest of the skill's files. */
-  digest,
-  argv: z.array(z.string()).check(z.minLength(1), z.maxLength(4096)),
-  /** Values of opted-in `tool_env` names. Never written to journal or log. */
-  env: z.record(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/)), z.string()),
-  timeout_ms: z.int().check(z.minimum(1), z.maximum(2147483647)),
-  grace_ms: z.int().check(z.minimum(0), z.maximum(600000)),
-  limits: z.strictObject({
-    /** Cap of stdout, and of all output files together. */
-    max_output_bytes: z.int().check(z.minimum(1)),
-    /** Most simultaneous runs of this skill. */
-    concurrency: z.optional(z.int().check(z.minimum(1))),
+export const executionSpec = z.lazy(() =>
+  z.strictObject({
+    version: z.literal(PROTOCOL_VERSION),
+    /** Idempotent: the same id with the same spec attaches to the same execution. */
+    id: id(),
+    request_id: id(),
+    /** Slug of the skill, for `HULL_SKILL` and the per-skill limit. */
+    skill: z.string().check(z.minLength(1), z.maxLength(256)),
+    /** Pack digest of the skill's files. */
+    digest: digest(),
+    argv: z.array(z.string()).check(z.minLength(1), z.maxLength(4096)),
+    /** Values of opted-in `tool_env` names. Never written to journal or log. */
+    env: z.record(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/)), z.string()),
+    timeout_ms: z.int().check(z.minimum(1), z.maximum(2147483647)),
+    grace_ms: z.int().check(z.minimum(0), z.maximum(600000)),
+    limits: z.strictObject({
+      /** Cap of stdout, and of all output files together. */
+      max_output_bytes: z.int().check(z.minimum(1)),
+      /** Most simultaneous runs of this skill. */
+      concurrency: z.optional(z.int().check(z.minimum(1))),
+    }),
+    /**
+     * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
+     * HULL_INPUT_FILE. `none`: empty stdin. Files may accompany `stdin` too.
+     */
+    input: z.strictObject({
+      mode: z.enum(["stdin", "file", "none"]),
+      /** Media type and client file name of the first file. */
+      mime: z.optional(z.string().check(z.maxLength(256))),
+      filename: z.optional(z.string().check(z.maxLength(1024))),
+    }),
+    /** `file`: output files are sent as type 4 and 5 frames after the process ends. */
+    output: z.enum(["text", "json", "file"]),
+    /** Keep running when the connection is lost (idempotent and asynchronous calls). */
+    detach: z.boolean(),
   }),
-  /**
-   * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
-   * HULL_INPUT_FILE. `none`: empty stdin. Files may accompany `stdin` too.
-   */
-  input: z.strictObject({
-    mode: z.enum(["stdin", "file", "none"]),
-    /** Media type and client file name of the first file. */
-    mime: z.optional(z.string().check(z.maxLength(256))),
-    filename: z.optional(z.string().check(z.maxLength(1024))),
-  }),
-  /** `file`: output files are sent as type 4 and 5 frames after the process ends. */
-  output: z.enum(["text", "json", "file"]),
-  /** Keep running when the connection is lost (idempotent and asynchronous calls). */
-  detach: z.boolean(),
-});
+);
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
 /** What the runner did with an execution, not the signal it saw (serving.md §6.2). */
@@ -62,53 +64,57 @@ export const CAUSES = [
   "lost",
 ] as const;
 
-const startedStatus = z.object({
-  kind: z.literal("started"),
-  /** Time spent in the queue. */
-  queue_ms: z.number(),
-});
-const endedStatus = z.object({
-  kind: z.literal("ended"),
-  cause: z.enum(CAUSES),
-  exit_code: z.nullable(z.int()),
-  /** Name of the signal that ended the process, e.g. `SIGKILL`. */
-  signal: z.nullable(z.string()),
-  /** For `spawn_failed`: the system's code, e.g. `EACCES`. */
-  reason: z.optional(z.string()),
-  duration_ms: z.number(),
-  stdout_bytes: z.int(),
-  stderr_bytes: z.int(),
-  stderr_truncated: z.boolean(),
-});
+const startedStatus = () =>
+  z.object({
+    kind: z.literal("started"),
+    /** Time spent in the queue. */
+    queue_ms: z.number(),
+  });
+const endedStatus = () =>
+  z.object({
+    kind: z.literal("ended"),
+    cause: z.enum(CAUSES),
+    exit_code: z.nullable(z.int()),
+    /** Name of the signal that ended the process, e.g. `SIGKILL`. */
+    signal: z.nullable(z.string()),
+    /** For `spawn_failed`: the system's code, e.g. `EACCES`. */
+    reason: z.optional(z.string()),
+    duration_ms: z.number(),
+    stdout_bytes: z.int(),
+    stderr_bytes: z.int(),
+    stderr_truncated: z.boolean(),
+  });
 /** Payload of a type 3 frame; `ended` is the last frame of a body. */
-export const statusFrame = z.discriminatedUnion("kind", [startedStatus, endedStatus]);
+export const statusFrame = z.lazy(() => z.discriminatedUnion("kind", [startedStatus(), endedStatus()]));
 export type StatusFrame = z.infer<typeof statusFrame>;
-export type EndedStatus = z.infer<typeof endedStatus>;
+export type EndedStatus = z.infer<ReturnType<typeof endedStatus>>;
 
 /** Payload of a type 4 frame: the file whose bytes follow as type 5 frames. */
-export const fileFrame = z.object({ filename: z.string(), size: z.int(), sha256: digest });
+export const fileFrame = z.lazy(() => z.object({ filename: z.string(), size: z.int(), sha256: digest() }));
 export type FileFrame = z.infer<typeof fileFrame>;
 
 /** JSON body of every refusal of the runner. */
-export const refusal = z.object({
-  code: z.enum([
-    "bad_request",
-    "unauthenticated",
-    "not_found",
-    "execution_not_found",
-    "execution_conflict",
-    "execution_lost",
-    "bundle_missing",
-    "bundle_invalid",
-    "runner_busy",
-    "runner_draining",
-    "concurrency_limited",
-    "client_closed_request",
-    "internal",
-  ]),
-  detail: z.string(),
-  retry_after_s: z.optional(z.number()),
-});
+export const refusal = z.lazy(() =>
+  z.object({
+    code: z.enum([
+      "bad_request",
+      "unauthenticated",
+      "not_found",
+      "execution_not_found",
+      "execution_conflict",
+      "execution_lost",
+      "bundle_missing",
+      "bundle_invalid",
+      "runner_busy",
+      "runner_draining",
+      "concurrency_limited",
+      "client_closed_request",
+      "internal",
+    ]),
+    detail: z.string(),
+    retry_after_s: z.optional(z.number()),
+  }),
+);
 export type Refusal = z.infer<typeof refusal>;
 
 export const FRAME = { stdout: 1, stderr: 2, status: 3, file: 4, fileBytes: 5, heartbeat: 6 } as const;
@@ -181,13 +187,15 @@ function frameType(value: number): FrameType {
 /** What a ticket permits: one execution with exactly this spec, one bundle, or cancelling one request. */
 export type TicketSubject = `execution:${string}` | `bundle:${string}` | `request:${string}`;
 
-const ticketPayload = z.object({
-  sub: z.string(),
-  /** SHA-256 (hex) of the spec JSON for `POST /v1/executions`, else "". */
-  spec: z.string(),
-  /** Unix time in seconds. */
-  exp: z.number(),
-});
+const ticketPayload = z.lazy(() =>
+  z.object({
+    sub: z.string(),
+    /** SHA-256 (hex) of the spec JSON for `POST /v1/executions`, else "". */
+    spec: z.string(),
+    /** Unix time in seconds. */
+    exp: z.number(),
+  }),
+);
 
 /** A ticket is good for this long after it is signed. */
 export const TICKET_TTL_S = 60;

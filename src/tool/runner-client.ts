@@ -40,7 +40,8 @@ export interface RunOptions {
 
 /** Attempts after the first one, when the connection fails; frames that arrive make them full again. */
 const RETRIES = 2;
-const RETRY_WAIT_MS = 150;
+/** Before the first retry, doubled before the second: a runner that was restarted is back by then. */
+const RETRY_WAIT_MS = 400;
 /** Until the headers come: a place in the queue, and the start of a cold container. */
 const ADMISSION_MS = 60_000;
 /** How long the streams of an input wait for the runner's yes before they are sent anyhow. */

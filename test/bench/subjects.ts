@@ -62,6 +62,7 @@ export async function startSubjects(): Promise<Subjects> {
     port: 0,
     stateDir: join(dir, "state"),
     direct: true,
+    front: false,
     watch: false,
     onBuild: () => {},
     onLine: () => {},

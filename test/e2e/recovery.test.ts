@@ -62,14 +62,6 @@ describe("the runner dies", () => {
   });
 });
 
-test("workerd dies: it is started again and serves what was published", async () => {
-  for (const [pid, command] of await hull.processes()) {
-    if (command.includes("workerd serve")) process.kill(pid, "SIGKILL");
-  }
-  const answer = (): Promise<string> => echo().catch(() => "nobody answers");
-  await until(answer, (text) => text === "again", 12_000);
-});
-
 describe("hull dev itself dies", () => {
   /** Starts a call and waits until its process runs. */
   const begin = async (slug: string): Promise<Promise<unknown>[]> => {

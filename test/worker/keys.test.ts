@@ -201,4 +201,13 @@ describe("deployments and local dev", () => {
     expect((await run("anything", local)).status).toBe(200);
     expect((await local.fetch("/admin/keys")).status).toBe(200);
   });
+
+  it("local without HULL_ADMIN_KEY, but reachable by others, lets nobody make a key that outlasts it", async () => {
+    const reachable = new Client({
+      HULL_ENV: "local",
+      HULL_CONFIG: JSON.stringify({ pin_hosts: false }),
+    });
+    expect((await reachable.fetch("/skills")).status).toBe(200);
+    expect(await code(await reachable.fetch("/admin/keys"))).toEqual([503, "auth_not_configured"]);
+  });
 });

@@ -49,6 +49,16 @@ describe("publishing", () => {
     await refused(client.post("/_hull/catalog", { id: "0".repeat(64) }), /not stored/);
   });
 
+  it.each([
+    [{ id: 5 }, "id", "Invalid input: expected string, received number"],
+    [{ id: "0".repeat(64), ids: 1 }, "", 'Unrecognized key: "ids"'],
+    [[], "", "Invalid input: expected object, received array"],
+  ])("refuses %j in words, with the path", async (body, path, message) => {
+    const answer = await client.post("/_hull/catalog", body);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ code: "input_invalid", errors: [{ path, message }] });
+  });
+
   it("without anything published answers 503 catalog_missing", async () => {
     const empty = new Client();
     empty.env.SKILLS = new Proxy(client.env.SKILLS, {

@@ -6,6 +6,7 @@ import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { guard } from "../guard.ts";
+import { NO_PATH } from "../path.ts";
 import { checkRate } from "../rate.ts";
 import { optionsResponse } from "../routes.ts";
 import { cardOf, skillCard } from "./cards.ts";
@@ -44,7 +45,7 @@ function find(catalog: LoadedCatalog, path: string): Card | undefined {
 function missing(catalog: LoadedCatalog, path: string): Card {
   const slug = /^\/skills\/([^/]+)$/.exec(path)?.[1];
   if (slug !== undefined) return cardOf(catalog, slug);
-  throw new NotFound({ path });
+  throw new NotFound({ path: path === NO_PATH ? "a path with //" : path });
 }
 
 /** Methods that run the skill. HEAD runs no script and no model, so those that answer GET themselves have no HEAD. */

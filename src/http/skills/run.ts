@@ -28,7 +28,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const id = runId(context);
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -56,6 +56,14 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const input = await readInput(request, manifest, limit, state);
   const run: OpenRun = { id, context, record, input, state, abort };
   return streaming ? streamed(run, headers) : whole(run, headers);
+}
+
+/** Names the run. Locally the dev front does, so that it can stop the run of a client who left. */
+function runId({ request, settings }: RequestContext): string {
+  const given = settings.local ? request.headers.get("x-hull-run-id") : null;
+  return given !== null && /^ex_[0-9a-f]{32}$/.test(given)
+    ? given
+    : `ex_${crypto.randomUUID().replaceAll("-", "")}`;
 }
 
 /** Adds what a run always carries; what the answer itself says, e.g. of caching, stays. */

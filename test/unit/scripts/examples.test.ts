@@ -18,6 +18,8 @@ function run(skill: string, argv: string[], input = "", env: Record<string, stri
     const child = execFile(program, args, options, (error, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, err });
     });
+    // A program that does not read its input may be gone before it is written.
+    child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
   });
 }

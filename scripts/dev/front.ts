@@ -1,0 +1,78 @@
+/**
+ * The dev front (serving.md §7): the listener on the public port. Local workerd never tells the Worker that a client
+ * left before the first byte of the answer; this listener sees it, and stops what the request runs.
+ */
+import { randomUUID } from "node:crypto";
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
+
+export interface FrontOptions {
+  host: string;
+  port: number;
+  /** Origin of the Worker, on loopback. */
+  worker: string;
+  runner: { url: string; secret: string };
+}
+
+/** Starts the listener; answers how to stop it. */
+export async function startFront(options: FrontOptions): Promise<() => Promise<void>> {
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  const key = await importTicketKey(options.runner.secret);
+  const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
+  // Limits on how slowly a body may come are the Worker's.
+  server.requestTimeout = 0;
+  const listening = Promise.withResolvers<void>();
+  server.once("error", listening.reject);
+  server.listen(options.port, options.host, listening.resolve);
+  await listening.promise;
+  return async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    agent.destroy();
+    await closed;
+  };
+}
+
+function forward(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { worker, runner }: FrontOptions,
+  agent: Agent,
+  key: TicketKey,
+): void {
+  const runId = `ex_${randomUUID().replaceAll("-", "")}`;
+  const headers = [...incoming.rawHeaders, "x-hull-run-id", runId];
+  const { method, url: path } = incoming;
+  const { hostname, port } = new URL(worker);
+  const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+    answer.pipe(outgoing);
+    // An answer that breaks off must look broken off.
+    answer.on("error", () => outgoing.destroy());
+    answer.on("aborted", () => outgoing.destroy());
+  });
+  sent.on("error", (error) => {
+    if (outgoing.headersSent || outgoing.destroyed) return void outgoing.destroy();
+    outgoing
+      .writeHead(502, { "content-type": "text/plain" })
+      .end(`The Worker cannot be reached: ${error.message}\n`);
+  });
+  incoming.on("error", () => sent.destroy());
+  incoming.pipe(sent);
+  outgoing.once("close", () => {
+    if (outgoing.writableFinished) return;
+    sent.destroy();
+    void cancel(runner.url, key, runId);
+  });
+}
+
+/** Ends everything that the request has running, and keeps the rest of it from starting. */
+async function cancel(runner: string, key: TicketKey, runId: string): Promise<void> {
+  const ticket = await signTicket(key, `request:${runId}`, "", Date.now());
+  const headers = { authorization: `Bearer ${ticket}` };
+  const url = new URL(`/v1/requests/${runId}`, runner);
+  await fetch(url, { method: "DELETE", headers }).then(
+    (response) => response.body?.cancel(),
+    () => undefined,
+  );
+}

@@ -1,0 +1,95 @@
+import { rename, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { processesWith, until } from "../support/runner.ts";
+
+const script = (name: string, line: string): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: A script\nrun: [bash, run.sh]\n---\n`,
+  [`${name}/run.sh`]: `${line}\n`,
+});
+
+let hull: HullDev;
+
+beforeAll(async () => {
+  hull = await startHullDev({
+    skills: {
+      ...script("silent", "sh -c 'sleep 41.25; echo done'"),
+      ...script("quick", "cat"),
+      "loop/SKILL.md":
+        "---\nname: loop\ndescription: Waits\nmode: llm\nprovider: mock\ntools:\n  - name: wait\n    description: Waits\n    command: [sleep, '41.5']\n---\nWait.\n",
+    },
+  });
+});
+afterAll(() => hull.stop());
+
+/** Sends a call and answers its socket before any byte of the answer has come. */
+async function begin(path: string): Promise<Socket> {
+  const { port } = new URL(hull.url);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\nhi`);
+  return socket;
+}
+
+describe("S31: a client who leaves before the first byte", () => {
+  test.each([
+    ["/skills/silent", "sleep 41.25"],
+    ["/skills/silent?stream=1", "sleep 41.25"],
+    ["/skills/loop", "sleep 41.5"],
+  ])("%s: everything that the call runs is gone within a second", async (path, mark) => {
+    const socket = await begin(path);
+    await until(
+      () => processesWith(mark),
+      (found) => found.length > 0,
+      5000,
+    );
+    socket.end();
+    socket.destroy();
+    const left = Date.now();
+    await until(
+      () => processesWith(mark),
+      (found) => found.length === 0,
+      3500,
+    );
+    expect(Date.now() - left).toBeLessThan(1500);
+  });
+
+  test("the server goes on as before", async () => {
+    expect(await (await hull.call("/skills/quick", "still here")).text()).toBe("still here");
+  });
+});
+
+describe("what passes the front", () => {
+  test("is unchanged: bytes, headers, events, chunked bodies", async () => {
+    const large = "x".repeat(3_000_000);
+    const init: RequestInit = { method: "POST", body: new Blob([large]).stream(), duplex: "half" };
+    const answer = await fetch(`${hull.url}/skills/quick`, init);
+    expect((await answer.text()).length).toBe(large.length);
+    const head = await fetch(`${hull.url}/skills`, {
+      method: "HEAD",
+      headers: { "x-request-id": "from-client-1" },
+    });
+    expect([head.status, head.headers.get("x-request-id")]).toEqual([200, "from-client-1"]);
+    const evil = await fetch(`${hull.url}/skills/quick`, {
+      method: "POST",
+      body: "x",
+      headers: { origin: "https://evil.example" },
+    });
+    expect(evil.status).toBe(403);
+  });
+});
+
+test("S11, watch mode: a file that is replaced again and again is seen each time", async () => {
+  const file = join(hull.root, "skills", "quick", "SKILL.md");
+  for (let n = 1; n <= 4; n++) {
+    const text = `---\nname: quick\ndescription: Version ${n}\nrun: [bash, run.sh]\n---\n`;
+    await writeFile(`${file}.tmp~`, text);
+    await rename(`${file}.tmp~`, file);
+    await until(
+      async () => (await hull.call("/skills/quick/card")).text(),
+      (card) => card.includes(`Version ${n}`),
+      1500,
+    );
+  }
+});
