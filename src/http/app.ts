@@ -5,10 +5,12 @@ import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
+import { addCors } from "./cors.ts";
 import { getFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
+import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { routePath } from "./path.ts";
 import { logError, logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
@@ -41,6 +43,8 @@ export function createApp(): App {
   mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
   mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
+  mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
+  mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;
@@ -79,6 +83,7 @@ function afterResponse(work: () => void): Promise<void> {
 /** The headers of every response (serving.md §5.3), and the log line once the answer is complete. */
 function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
+  addCors(context, c.res);
   headers.set("x-request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());

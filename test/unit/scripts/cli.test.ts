@@ -154,6 +154,8 @@ describe("folders (S4)", () => {
       ["[runner]\nqueu = 1", /runner\.queu is unknown\.\n {2}Did you mean queue\?/],
       ['port = "x"', /hull\.toml: port: /],
       ['rate_limit = "fast"', /"120\/60s"/],
+      ['cors_origins = ["app.example"]', /"https:\/\/app.example"/],
+      ['allowed_origins = ["https://app.example/"]', /"https:\/\/app.example"/],
       ["a = = 1", /hull\.toml:1:5: /],
     ];
     for (const [toml, pattern] of cases) {
