@@ -116,9 +116,12 @@ describe("S54: the OpenAPI document", () => {
 
   it("the validator refuses what is wrong", async () => {
     const wrong = structuredClone(document);
-    wrong.paths = {
-      "/x": { get: { responses: { 200: { content: { "text/plain": { schema: { type: "text" } } } } } } },
-    };
+    const shown = (type: string): JsonObject => ({
+      responses: { 200: { description: "x", content: { "text/plain": { schema: { type } } } } },
+    });
+    wrong.paths = { "/x": { get: shown("string") } };
+    await check(wrong);
+    wrong.paths = { "/x": { get: shown("text") } };
     await expect(check(wrong)).rejects.toThrow();
   });
 
