@@ -1,8 +1,8 @@
 /** What one skill accepts and answers, as OpenAPI operations (serving.md §3, §5.1, §5.2). */
+import { embeddedSchema } from "../json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "../manifest.ts";
 import { isTextType, mediaTypeOf } from "../media.ts";
 import type { Components } from "./components.ts";
-import { embedSchema } from "./embed-schema.ts";
 import { answer, BINARY, ref, runHeaders, TEXT } from "./parts.ts";
 import { problems } from "./problems.ts";
 
@@ -91,7 +91,7 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   if (input === "none") return null;
   if (input === "file") return fileBody(manifest, components);
   if (input_schema === undefined) return components.body("text", textBody());
-  const embedded = embedSchema(input_schema, `urn:hull:input-schema:${slug}`);
+  const embedded = embeddedSchema(input_schema, `urn:hull:input-schema:${slug}`);
   const schema = embedded === null ? {} : components.schema(`input.${slug}`, embedded);
   const envelope: JsonObject = {
     type: "object",

@@ -1,8 +1,8 @@
 /**
- * A skill's `input_schema` inside the OpenAPI document. Authors write what they like into it, and one bad keyword would
- * make the whole document invalid, so it is checked against JSON Schema 2020-12's meta-schema, keyword by keyword.
+ * JSON Schema 2020-12 (https://json-schema.org/draft/2020-12): its meta-schema, keyword by keyword, so that a skill's
+ * `input_schema` can be checked at build without generated code, and embedded in an OpenAPI document. Pure.
  */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "./manifest.ts";
 
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
@@ -62,48 +62,55 @@ const NAMED = new Set(words("$defs definitions properties patternProperties depe
 /** Words that the document itself gives a meaning, or that belong to older versions of either format. */
 const DROPPED = new Set(words("$schema $vocabulary dependencies discriminator xml externalDocs nullable"));
 
+/** JSON pointers of the keywords whose value is none that JSON Schema 2020-12 allows; none: the schema is valid. */
+export function schemaFaults(schema: Json): string[] {
+  const faults: string[] = [];
+  cleanSchema(schema, "", faults);
+  return faults;
+}
+
 /**
- * The schema as it can stand under `components`, or `null` where it is no JSON Schema 2020-12. References to its own
- * parts stay valid: a schema that has any becomes a resource of its own, named by `id`.
+ * The schema as it can stand under an OpenAPI document's `components`, or `null` where it is no JSON Schema 2020-12.
+ * References to its own parts stay valid: a schema that has any becomes a resource of its own, named by `id`.
  */
-export function embedSchema(schema: JsonObject, id: string): JsonObject | null {
-  const clean = cleanSchema(schema);
-  if (clean === null || !isObject(clean)) return null;
+export function embeddedSchema(schema: JsonObject, id: string): JsonObject | null {
+  const faults: string[] = [];
+  const clean = cleanSchema(schema, "", faults);
+  if (faults.length > 0 || !isObject(clean)) return null;
   const refers = /"\$(?:dynamicR|r)ef":/.test(JSON.stringify(clean));
   return refers && clean.$id === undefined ? { $id: id, ...clean } : clean;
 }
 
-/** A copy without the dropped keywords; `null` where a keyword has a value that it cannot have. */
-function cleanSchema(schema: Json): Json | null {
+/** A copy without the dropped keywords. What is wrong is noted in `faults`. @param at JSON pointer of the schema */
+function cleanSchema(schema: Json, at: string, faults: string[]): Json {
   if (typeof schema === "boolean") return schema;
-  if (!isObject(schema)) return null;
-  const clean: JsonObject = {};
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (DROPPED.has(keyword)) continue;
-    const kept = cleanKeyword(keyword, value);
-    if (kept === null && value !== null) return null;
-    clean[keyword] = kept;
+  if (!isObject(schema)) {
+    faults.push(at);
+    return true;
   }
-  return clean;
+  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword));
+  return Object.fromEntries(
+    kept.map(([keyword, value]) => [keyword, cleanKeyword(keyword, value, below(at, keyword), faults)]),
+  );
 }
 
-function cleanKeyword(keyword: string, value: Json): Json | null {
-  if (ONE.has(keyword)) return cleanSchema(value);
-  if (MANY.has(keyword)) return Array.isArray(value) && value.length > 0 ? cleanAll(value) : null;
-  if (NAMED.has(keyword)) {
-    if (!isObject(value)) return null;
-    const parts = cleanAll(Object.values(value));
-    return parts && Object.fromEntries(Object.keys(value).map((name, i) => [name, parts[i] ?? true]));
+function cleanKeyword(keyword: string, value: Json, at: string, faults: string[]): Json {
+  if (ONE.has(keyword)) return cleanSchema(value, at, faults);
+  if (MANY.has(keyword) && Array.isArray(value) && value.length > 0) {
+    return value.map((schema, i) => cleanSchema(schema, below(at, String(i)), faults));
   }
-  return (CHECKS.get(keyword)?.(value) ?? true) ? value : null;
+  if (NAMED.has(keyword) && isObject(value)) {
+    const parts = Object.entries(value);
+    return Object.fromEntries(
+      parts.map(([name, schema]) => [name, cleanSchema(schema, below(at, name), faults)]),
+    );
+  }
+  const nested = MANY.has(keyword) || NAMED.has(keyword);
+  if (nested || CHECKS.get(keyword)?.(value) === false) faults.push(at);
+  return value;
 }
 
-function cleanAll(schemas: readonly Json[]): Json[] | null {
-  const clean: Json[] = [];
-  for (const schema of schemas) {
-    const part = cleanSchema(schema);
-    if (part === null) return null;
-    clean.push(part);
-  }
-  return clean;
+/** RFC 6901. */
+function below(pointer: string, name: string): string {
+  return `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
