@@ -5,17 +5,16 @@ import { fileURLToPath } from "node:url";
 
 const root = new URL("..", import.meta.url).href;
 
-if (root.includes("/node_modules/")) {
-  // Node calls this function experimental at its first use; Hull brings the Node that it was tested with.
-  const emitWarning = process.emitWarning;
-  process.emitWarning = (warning, ...rest) => {
-    if (!String(warning).includes("stripTypeScriptTypes")) emitWarning.call(process, warning, ...rest);
-  };
-  registerHooks({
-    load(url, context, next) {
-      if (!url.startsWith(root) || !url.endsWith(".ts")) return next(url, context);
-      const source = stripTypeScriptTypes(readFileSync(fileURLToPath(url), "utf8"));
-      return { format: "module", source, shortCircuit: true };
-    },
-  });
-}
+// Node calls this function experimental at its first use; Hull brings the Node that it was tested with.
+const emitWarning = process.emitWarning;
+process.emitWarning = (warning, ...rest) => {
+  if (!String(warning).includes("stripTypeScriptTypes")) emitWarning.call(process, warning, ...rest);
+};
+
+registerHooks({
+  load(url, context, next) {
+    if (!url.startsWith(root) || !url.endsWith(".ts")) return next(url, context);
+    const source = stripTypeScriptTypes(readFileSync(fileURLToPath(url), "utf8"));
+    return { format: "module", source, shortCircuit: true };
+  },
+});

@@ -37,6 +37,8 @@ export interface Bindings {
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;
+  /** The files of `assets/`. */
+  ASSETS: Fetcher;
   AI?: Ai;
 }
 

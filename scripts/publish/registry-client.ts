@@ -1,5 +1,6 @@
 /** Publishes a build to a running Hull over HTTP (serving.md §1): what is missing first, the catalog pointer last. */
 import { createHash } from "node:crypto";
+import type { CatalogBundle } from "../../src/skill/bundle.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import type { BuildResult, BuiltSkill } from "../build/build.ts";
 import { CommandError, EXIT } from "../command.ts";
@@ -30,9 +31,7 @@ export class RegistryClient {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
     const known = await this.#knownObjects();
-    const missing = objectsOf(skills).filter(({ name }) => !known.has(name));
-    const catalogObject = { name: `catalog/${catalog.id}`, bytes: new TextEncoder().encode(catalog.json) };
-    if (!known.has(catalogObject.name)) missing.push(catalogObject);
+    const missing = objectsOf(skills, catalog).filter(({ name }) => !known.has(name));
     for (const batch of batches(missing)) await this.#upload(batch);
     for (const { name } of missing) known.add(name);
     await this.#send("POST", "/_hull/catalog", JSON.stringify({ id: catalog.id }), "application/json");
@@ -89,13 +88,16 @@ export class RegistryClient {
   }
 }
 
-function objectsOf(skills: readonly BuiltSkill[]): RegistryObject[] {
+/** What a catalog consists of, itself last. */
+function objectsOf(skills: readonly BuiltSkill[], catalog: CatalogBundle): RegistryObject[] {
   const objects = new Map<string, Uint8Array>();
   for (const { digest, record, recordJson, pack, blob } of skills) {
     objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
     if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
     if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
   }
+  objects.set(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text));
+  objects.set(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json));
   return [...objects].map(([name, bytes]) => ({ name, bytes }));
 }
 

@@ -6,11 +6,14 @@ import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
+import { docsFile, docsPage } from "./docs.ts";
 import { getFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
+import { countRequest, getMetrics } from "./metrics.ts";
+import { getOpenapi } from "./openapi.ts";
 import { routePath } from "./path.ts";
 import { logError, logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
@@ -37,6 +40,10 @@ export function createApp(): App {
   mount(app, "/healthz", { scope: "open", methods: { GET: healthz } });
   mount(app, "/readyz", { scope: "open", methods: { GET: readyz } });
   mount(app, "/", { scope: "invoke", methods: { GET: home } });
+  mount(app, "/metrics", { scope: "admin", methods: { GET: getMetrics } });
+  mount(app, "/openapi.json", { scope: "invoke", methods: { GET: getOpenapi } });
+  mount(app, "/docs", { scope: "invoke", methods: { GET: docsPage } });
+  mount(app, "/docs/:file", { scope: "invoke", methods: { GET: docsFile } });
   mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
   mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
@@ -88,5 +95,9 @@ function complete(c: AppContext, context: RequestContext): void {
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
-  context.background(context.finished.then(() => afterResponse(() => logRequest(context, status))));
+  const note = (): void => {
+    countRequest(context, status);
+    logRequest(context, status);
+  };
+  context.background(context.finished.then(() => afterResponse(note)));
 }

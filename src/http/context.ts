@@ -18,6 +18,8 @@ export class RequestContext {
   readonly startedAt = Date.now();
   /** Keeps work alive after the response. */
   readonly background: (work: Promise<unknown>) => void;
+  /** The route that took the request, as it was mounted; `skill` for the routes of skills. */
+  route = "none";
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown> = {};
   /** Settles when the answer is complete; later than the response itself where that is a stream. */

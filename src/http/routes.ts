@@ -21,6 +21,7 @@ export function mount(app: App, path: string, route: Route): void {
     const context = c.get("context");
     const allowed = allowedMethods(Object.keys(route.methods));
     const { method } = context.request;
+    context.route = path;
     if (method === "OPTIONS") return optionsResponse(allowed);
     if (route.scope !== "open") await guard(context, route.scope);
     const handler = handlerOf(route, method);

@@ -44,6 +44,8 @@ describe("publishing", () => {
     await refused(client.upload([entry(`skill/${digest}`, good)]), /skill/);
     const half = bytes('{"format":1}');
     await refused(client.upload([entry(`catalog/${await webCryptoHash(half)}`, half)]), /cards/);
+    const swagger = bytes('{"openapi":"2.0"}');
+    await refused(client.upload([entry(`openapi/${await webCryptoHash(swagger)}`, swagger)]), /openapi/);
     const junk = client.fetch(`/_hull/bundles/${digest}`, { method: "PUT", body: "not a tar" });
     await refused(junk, /cut off/);
     await refused(client.post("/_hull/catalog", { id: "0".repeat(64) }), /not stored/);

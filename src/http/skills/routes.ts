@@ -23,6 +23,7 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   const { method } = context.request;
   const catalog = await currentCatalog(context.env, context.background).catch(toHullError);
   const known = catalog instanceof HullError ? undefined : find(catalog, path);
+  if (known !== undefined) context.route = "skill";
   if (method === "OPTIONS") return optionsResponse(known === undefined ? ["OPTIONS"] : allowed(known, path));
   const anyOrigin = known?.mode === "static-file" && known.route === path;
   await guard(context, "invoke", { anyOrigin });
