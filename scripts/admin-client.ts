@@ -10,11 +10,21 @@ export class AdminClient {
     this.#key = key;
   }
 
-  /** The body of the answer. Throws `CommandError` where the server cannot be reached or refuses. */
+  /**
+   * The body of the answer. Throws `CommandError` where the server cannot be reached or refuses.
+   * @param body a tar as bytes, anything else as JSON
+   */
   async send(method: string, path: string, body?: unknown): Promise<string> {
-    const headers: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
+    const headers: Record<string, string> = {};
     if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const init: RequestInit = { method, headers };
+    if (body instanceof Uint8Array) {
+      headers["content-type"] = "application/x-tar";
+      init.body = new Uint8Array(body);
+    } else if (body !== undefined) {
+      headers["content-type"] = "application/json";
+      init.body = JSON.stringify(body);
+    }
     const response = await fetch(new URL(path, this.#url), init).catch((error: unknown) => {
       const cause = error instanceof Error ? (error.cause ?? error) : error;
       throw new CommandError(

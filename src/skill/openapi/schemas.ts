@@ -97,7 +97,12 @@ export function schemaComponents(): JsonObject {
       previous: MAYBE_TEXT,
       published_at: { type: "string", format: "date-time" },
     }),
-    CatalogRequest: { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
+    CatalogRequest: {
+      oneOf: [
+        { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
+        { ...object({ rollback: { const: true } }), additionalProperties: false },
+      ],
+    },
     NewApiKey: {
       ...object({ tenant: TEXT, scopes: KEY_SCOPES, name: TEXT }, ["name"]),
       additionalProperties: false,
