@@ -44,7 +44,7 @@ async function startTime(script: string): Promise<number> {
         { type: "ESModule", path: "subject.mjs", contents: script },
       ],
       compatibilityDate: "2026-10-20",
-      compatibilityFlags: ["nodejs_compat", "enable_request_signal"],
+      compatibilityFlags: ["enable_request_signal"],
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     }),
   );
