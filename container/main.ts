@@ -9,7 +9,7 @@
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -41,6 +41,9 @@ async function run(options: RunnerOptions): Promise<void> {
       throw new UsageError(
         `the secret in ${options.secretFile} has fewer than ${MIN_SECRET_CHARS} characters`,
       );
+    }
+    if (options.childUid !== null && (statSync(options.secretFile).mode & 0o077) !== 0) {
+      throw new CannotIsolate(`others than its owner can read ${options.secretFile}`);
     }
     auth.setSecret(secret);
   }

@@ -38,7 +38,7 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
   const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
   const secret = from?.secret ?? randomBytes(24).toString("hex");
   const secretFile = join(stateDir, "secret");
-  await writeFile(secretFile, secret);
+  await writeFile(secretFile, secret, { mode: 0o600 });
   // Whatever happens to the test, its runner does not outlive it.
   const always = ["--port", "0", "--state", stateDir, "--secret-file", secretFile, "--exit-with-parent"];
   const args = [MAIN, ...always, ...flags];
