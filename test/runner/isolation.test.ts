@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
+import { Pipes } from "../../container/pipes.ts";
+import { GroupProcess, type ProcessOutcome } from "../../container/process.ts";
+import { Spawners } from "../../container/spawners.ts";
 import {
   type Bundle,
   bundle,
@@ -297,6 +300,64 @@ describe("cgroup limits", () => {
     expect(cgroup.oomKills()).toBe(0);
     await writeFile(join(own, name, "memory.events"), "oom_kill 1\n");
     expect(cgroup.oomKills()).toBe(1);
+  });
+
+  test("a process is in its cgroup before it is its program; what the kernel counted is its cause", async () => {
+    const own = join(dir, "live");
+    await mkdir(own);
+    await writeFile(join(own, "cgroup.controllers"), "memory\n");
+    await writeFile(join(own, "cgroup.procs"), "");
+    await writeFile(join(dir, "self"), "0::/live\n");
+    const cgroups = Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
+    const pipes = new Pipes(join(dir, "pipes"), null);
+    await pipes.prepare();
+    const argv = ["/usr/bin/env", "python3"];
+    const launcher = await Spawners.start({ argv, private: false }, 1);
+    if (launcher === null) throw new Error("no spawner");
+    const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
+      new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
+        let stdout = "";
+        const running = new GroupProcess(
+          {
+            ...{
+              executionId: "gate",
+              file,
+              argv0: "own-name",
+              args,
+              cwd: dir,
+              environment: { PATH: "/usr/bin:/bin" },
+            },
+            ...{ stdin: Buffer.from("in"), timeoutMs: 10_000, graceMs: 100, onStderr: () => {} },
+            onStdout: (chunk) => {
+              stdout += Buffer.from(chunk).toString();
+            },
+            onEnd: (outcome) => resolve({ ...outcome, stdout }),
+          },
+          { launcher, pipes, cgroup: cgroups.create() },
+        );
+        if (stopAt !== undefined) running.stop(stopAt);
+      });
+    try {
+      const exit = { exitCode: 0, signal: null, startError: null, outOfMemory: false };
+      const inside = await start(["-c", `echo "$0" $$ $(cat) $(cat ${own}/hull-execution-*-1/cgroup.procs)`]);
+      expect(inside).toMatchObject(exit);
+      expect(inside.stdout).toMatch(/^own-name (\d+) in \1\n$/);
+      const killed = await start([
+        "-c",
+        `cd ${own}/hull-execution-*-2; echo "oom_kill 1" > memory.events; kill -9 $$`,
+      ]);
+      expect(killed).toMatchObject({ signal: "SIGKILL", outOfMemory: true });
+      expect(await start([], "/nowhere/program")).toMatchObject({ startError: "ENOENT" });
+      expect(await start(["-c", "sleep 76.5"], "/bin/sh", "cancelled")).toMatchObject({
+        stopped: "cancelled",
+      });
+      await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
+      expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
+      expect(await processesWith("sleep 76.5")).toEqual([]);
+    } finally {
+      launcher.close();
+      await pipes.close();
+    }
   });
 
   test.each([
