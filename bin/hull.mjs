@@ -8,9 +8,13 @@ import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const NEEDED = 24;
+/** Node strips types outside node_modules only. */
+const isPackage = import.meta.url.includes("/node_modules/");
+const flags = isPackage ? ["--import", new URL("./typescript.mjs", import.meta.url).href] : [];
 const script = fileURLToPath(new URL("../scripts/hull.ts", import.meta.url));
 
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
+  if (isPackage) await import("./typescript.mjs");
   await import(new URL("../scripts/hull.ts", import.meta.url).href);
 } else {
   const binary = findBinary();
@@ -39,7 +43,10 @@ function findBinary() {
 function run(binary) {
   // Scripts that name `node` get the Node that Hull brings along, too.
   const env = { ...process.env, PATH: [dirname(binary), process.env.PATH].filter(Boolean).join(delimiter) };
-  const child = spawn(binary, [script, ...process.argv.slice(2)], { stdio: "inherit", env });
+  const child = spawn(binary, [...flags, script, ...process.argv.slice(2)], {
+    stdio: "inherit",
+    env,
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       // Ctrl-C in a terminal reaches the child by itself; a second one would skip its orderly end.

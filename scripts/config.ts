@@ -11,14 +11,28 @@ export const CONFIG_FILE = "hull.toml";
 const texts = z.array(z.string().min(1));
 const count = z.int().min(1).max(2147483647);
 
-/** `"120/60s"`: so many requests in so many seconds, per key. */
+/** `"120/60s"`: so many requests in so many seconds, per key; `"none"`. */
 const rateLimit = z
   .string()
-  .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}s$/, 'must look like "120/60s": requests, a slash, seconds')
+  .regex(
+    /^(?:none|[1-9]\d{0,8}\/[1-9]\d{0,5}s)$/,
+    'must look like "120/60s": requests, a slash, seconds; or be "none"',
+  )
   .transform((text) => {
+    if (text === "none") return text;
     const [requests = "", window = ""] = text.split("/");
     return { requests: Number(requests), window_s: Number(window.slice(0, -1)) };
   });
+
+/** What browsers send as `Origin`. */
+const origins = z.array(
+  z
+    .string()
+    .refine(
+      (text) => URL.canParse(text) && new URL(text).origin === text,
+      'must be origins like "https://app.example": scheme, host, a port that is not the usual one, nothing else',
+    ),
+);
 
 const runner = z.strictObject({
   /** A runner that is already there; `null`: `hull dev` starts one. */
@@ -49,13 +63,14 @@ const config = z.strictObject({
   name: z.string().min(1).nullable().default(null),
   port: z.int().min(0).max(65535).default(3000),
   host: z.string().min(1).default("127.0.0.1"),
-  cors_origins: texts.default([]),
+  cors_origins: origins.default([]),
   allowed_hosts: texts.default([]),
-  allowed_origins: texts.default([]),
+  allowed_origins: origins.default([]),
   /** `null`: keys when deployed, none on loopback. */
   auth: z.enum(["keys", "none"]).nullable().default(null),
   max_body_bytes: count.default(52_428_800),
   max_output_bytes: count.default(104_857_600),
+  /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
 });

@@ -12,6 +12,20 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
+/** What the Worker asks of a ledger. */
+export interface LedgerRpc extends Rpc.DurableObjectBranded {
+  /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
+  countRequest(subject: string, rate: { requests: number; window_ms: number }): number;
+  /**
+   * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
+   * The same id again is the same slot.
+   */
+  takeSlot(id: string, limit: number, ttlMs: number): number;
+  /** Prolongs a slot that is still held. */
+  renewSlot(id: string, ttlMs: number): void;
+  releaseSlot(id: string): void;
+}
+
 /** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
 export interface Bindings {
   SKILLS: KVNamespace;
@@ -19,10 +33,12 @@ export interface Bindings {
   FILES: R2Bucket;
   SESSIONS: DurableObjectNamespace;
   EXECUTIONS: DurableObjectNamespace;
-  LEDGER: DurableObjectNamespace;
+  LEDGER: DurableObjectNamespace<LedgerRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;
+  /** The files of `assets/`. */
+  ASSETS: Fetcher;
   AI?: Ai;
   /** `off`: the container has no internet. Any other value, or none: it has. */
   HULL_RUNNER_EGRESS?: string;
@@ -43,8 +59,13 @@ const servingConfig = z.lazy(() => {
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** Local dev on loopback serves its own names only. */
     pin_hosts: z._default(z.boolean(), true),
+    /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
+    rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
 });
+
+/** The rate of a deployment that sets none (serving.md §7). */
+const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
 const variables = z.lazy(() => {
   const flag = z.pipe(
@@ -68,7 +89,9 @@ const variables = z.lazy(() => {
 
 export type ServingConfig = z.infer<typeof servingConfig>;
 
-export interface Settings extends ServingConfig {
+export interface Settings extends Omit<ServingConfig, "rate_limit"> {
+  /** So many requests in any span of this length; `null`: no limit. */
+  rate_limit: { requests: number; window_ms: number } | null;
   local: boolean;
   public: boolean;
   adminKey: string | null;
@@ -92,9 +115,12 @@ export function settings(env: Bindings): Settings {
   const v = vars.data;
   const read = variable(env);
   const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const local = v.HULL_ENV === "local";
+  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config.data;
   const parsed: Settings = {
-    ...config.data,
-    local: v.HULL_ENV === "local",
+    ...serving,
+    rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
+    local,
     public: v.HULL_PUBLIC || config.data.auth === "none",
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG ?? null,

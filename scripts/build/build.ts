@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import hull from "../../package.json" with { type: "json" };
 import {
+  type CatalogBundle,
   card,
   claimAddress,
   type Hash,
@@ -10,7 +12,8 @@ import {
   makeRecord,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
-import type { Card, Catalog, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import type { Card, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import { openapiText } from "../../src/skill/openapi/document.ts";
 import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { mapLimited } from "./limited.ts";
@@ -52,7 +55,7 @@ export interface BuildResult {
   /** In catalog order (slug). */
   skills: BuiltSkill[];
   /** `null` when an error prevents it. */
-  catalog: { catalog: Catalog; id: string; json: string } | null;
+  catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
 }
 
@@ -121,6 +124,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const catalog = publishable
     ? await makeCatalog(
         served.map((skill) => skill.card),
+        openapiText(
+          served.map((skill) => skill.record.manifest),
+          hull.version,
+        ),
         nodeHash,
       )
     : null;

@@ -3,6 +3,7 @@ import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
+import { table } from "../table.ts";
 
 export const command: Command = {
   name: "list",
@@ -32,17 +33,4 @@ Usage: hull list [dir] [--json]
 function firstLine(text: string): string {
   const [line = ""] = text.split("\n");
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
-}
-
-function table(rows: string[][]): string {
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
 }

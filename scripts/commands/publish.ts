@@ -10,21 +10,35 @@ export const command: Command = {
   summary: "Bring the skills to a running Hull",
   usage: `
 Usage: hull publish [dir] --url URL [--key KEY] [--keep-going]
+       hull publish --rollback --url URL [--key KEY]
 
   --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  leave broken skills out instead of publishing nothing
+  --rollback    serve the catalog before the current one again
 
 Sends what is missing first and moves the catalog last, so that a publish that breaks off changes nothing.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
       argv,
-      { url: { type: "string" }, key: { type: "string" }, "keep-going": { type: "boolean" } },
+      {
+        url: { type: "string" },
+        key: { type: "string" },
+        "keep-going": { type: "boolean" },
+        rollback: { type: "boolean" },
+      },
       1,
     );
     if (values.url === undefined || !URL.canParse(values.url)) {
       throw new CommandError(EXIT.usage, "url_missing", "Publish where?", "hull publish --url https://…");
+    }
+    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
+    const registry = new RegistryClient(values.url, key);
+    if (values.rollback === true) {
+      const id = await registry.rollback();
+      process.stdout.write(`${values.url} serves catalog ${id.slice(0, 12)} again.\n`);
+      return EXIT.ok;
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
@@ -34,8 +48,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
       process.stderr.write("Nothing was published: the skills above have errors.\n");
       return EXIT.failed;
     }
-    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
-    const sent = await new RegistryClient(values.url, key).publish(result);
+    const sent = await registry.publish(result);
     process.stdout.write(
       `Published ${result.skills.length} skills to ${values.url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
     );

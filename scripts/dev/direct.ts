@@ -20,6 +20,7 @@ const wranglerConfig = z.object({
   r2_buckets: z.array(binding.extend({ bucket_name: z.string() })),
   durable_objects: z.object({ bindings: z.array(z.object({ name: z.string(), class_name: z.string() })) }),
   worker_loaders: z.array(binding),
+  assets: binding.extend({ directory: z.string() }),
   ratelimits: z.array(
     z.object({
       name: z.string(),
@@ -83,6 +84,9 @@ export async function startDirect(options: DirectOptions): Promise<{ url: string
         ]),
       ),
       workerLoaders: Object.fromEntries(config.worker_loaders.map(({ binding: name }) => [name, {}])),
+      serviceBindings: {
+        [config.assets.binding]: { disk: { path: join(repoDir, config.assets.directory) } },
+      },
       ratelimits: Object.fromEntries(config.ratelimits.map(({ name, ...limit }) => [name, limit])),
       unsafeDirectSockets: [{ host: options.host, port: options.port }],
       // The folder that wrangler uses inside its --persist-to, so that both ways of serving share their state.

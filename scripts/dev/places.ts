@@ -1,10 +1,16 @@
 /** Where a local Hull finds itself and where it may listen. */
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
 
 /** Where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
+
+/** Flags with which Node runs a TypeScript file of Hull's; as a package Hull needs help with that. */
+export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")
+  ? ["--import", pathToFileURL(join(REPO_DIR, "bin", "typescript.mjs")).href]
+  : [];
 
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);

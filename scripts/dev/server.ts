@@ -165,6 +165,9 @@ function servingConfig({ config, dir }: Project, host: string): string {
     max_body_bytes,
     max_output_bytes,
     grace_ms: runner.grace_ms,
+    ...(config.rate_limit === null
+      ? {}
+      : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
     pin_hosts: LOOPBACK.has(host),
   });
 }

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../command.ts";
-import { originOf } from "./places.ts";
+import { originOf, TYPESCRIPT_FLAGS } from "./places.ts";
 import { Supervised } from "./supervised.ts";
 import { envFile } from "./variables.ts";
 
@@ -41,7 +41,7 @@ async function startWorkerd(options: LocalWorkerOptions): Promise<LocalWorker> {
   const child = new Supervised({
     name: "worker",
     command: process.execPath,
-    args: () => [join(import.meta.dirname, "direct-process.ts")],
+    args: () => [...TYPESCRIPT_FLAGS, join(import.meta.dirname, "direct-process.ts")],
     env: wranglerEnvironment(process.env),
     cwd: repoDir,
     input: `${JSON.stringify(input)}\n`,
@@ -100,6 +100,7 @@ async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> 
     name: "wrangler",
     command: process.execPath,
     args: () => [
+      ...TYPESCRIPT_FLAGS,
       join(import.meta.dirname, "tether.ts"),
       ...[process.execPath, wrangler, "dev", "--local", "--config", join(repoDir, "wrangler.toml")],
       ...["--ip", host, "--port", String(port), "--inspector-port", "0", "--persist-to", stateDir],

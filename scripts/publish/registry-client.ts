@@ -1,8 +1,9 @@
 /** Publishes a build to a running Hull over HTTP (serving.md §1): what is missing first, the catalog pointer last. */
 import { createHash } from "node:crypto";
+import type { CatalogBundle } from "../../src/skill/bundle.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
+import { AdminClient } from "../admin-client.ts";
 import type { BuildResult, BuiltSkill } from "../build/build.ts";
-import { CommandError, EXIT } from "../command.ts";
 
 /** One upload holds about this many bytes, so that the Worker never has much of it in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -14,15 +15,13 @@ interface RegistryObject {
 }
 
 export class RegistryClient {
-  readonly #url: string;
-  readonly #key: string | undefined;
+  readonly #client: AdminClient;
   /** Names of objects that the registry is known to have; `null` until it was asked. */
   #known: Set<string> | null = null;
 
   /** @param key an API key with the scope `publish`; not needed in local dev */
   constructor(url: string, key: string | undefined) {
-    this.#url = url;
-    this.#key = key;
+    this.#client = new AdminClient(url, key);
   }
 
   /** Publishes a build's catalog; answers how many objects had to be sent. */
@@ -30,13 +29,19 @@ export class RegistryClient {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
     const known = await this.#knownObjects();
-    const missing = objectsOf(skills).filter(({ name }) => !known.has(name));
-    const catalogObject = { name: `catalog/${catalog.id}`, bytes: new TextEncoder().encode(catalog.json) };
-    if (!known.has(catalogObject.name)) missing.push(catalogObject);
+    const missing = objectsOf(skills, catalog).filter(({ name }) => !known.has(name));
     for (const batch of batches(missing)) await this.#upload(batch);
     for (const { name } of missing) known.add(name);
-    await this.#send("POST", "/_hull/catalog", JSON.stringify({ id: catalog.id }), "application/json");
+    await this.#client.send("POST", "/_hull/catalog", { id: catalog.id });
     return missing.length;
+  }
+
+  /** Serves the catalog before the current one again; answers its id. */
+  async rollback(): Promise<string> {
+    const pointer: { id: string } = JSON.parse(
+      await this.#client.send("POST", "/_hull/catalog", { rollback: true }),
+    );
+    return pointer.id;
   }
 
   async #knownObjects(): Promise<Set<string>> {
@@ -46,7 +51,7 @@ export class RegistryClient {
     do {
       const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
       const page: { data: string[]; next_cursor: string | null } = JSON.parse(
-        await this.#send("GET", `/_hull/bundles${query}`),
+        await this.#client.send("GET", `/_hull/bundles${query}`),
       );
       for (const key of page.data) known.add(key.replace(":", "/"));
       cursor = page.next_cursor;
@@ -59,43 +64,20 @@ export class RegistryClient {
     const files = batch.map(({ name, bytes }): TarFile => ({ path: name, mode: 0o644, bytes }));
     const tar = packTar(files);
     const digest = createHash("sha256").update(tar).digest("hex");
-    await this.#send("PUT", `/_hull/bundles/${digest}`, tar, "application/x-tar");
-  }
-
-  async #send(
-    method: string,
-    path: string,
-    body?: string | Uint8Array<ArrayBuffer>,
-    type?: string,
-  ): Promise<string> {
-    const headers: Record<string, string> = type === undefined ? {} : { "content-type": type };
-    if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
-    const init = { method, headers, ...(body === undefined ? {} : { body }) };
-    const response = await fetch(new URL(path, this.#url), init).catch((error: unknown) => {
-      throw new CommandError(
-        EXIT.unreachable,
-        "server_unreachable",
-        `${this.#url} cannot be reached: ${error}.`,
-      );
-    });
-    const text = await response.text();
-    if (response.ok) return text;
-    const exit = response.status === 401 || response.status === 403 ? EXIT.unauthorised : EXIT.failed;
-    throw new CommandError(
-      exit,
-      "publish_failed",
-      `${method} ${path} was refused (${response.status}): ${text}`,
-    );
+    await this.#client.send("PUT", `/_hull/bundles/${digest}`, tar);
   }
 }
 
-function objectsOf(skills: readonly BuiltSkill[]): RegistryObject[] {
+/** What a catalog consists of, itself last. */
+function objectsOf(skills: readonly BuiltSkill[], catalog: CatalogBundle): RegistryObject[] {
   const objects = new Map<string, Uint8Array>();
   for (const { digest, record, recordJson, pack, blob } of skills) {
     objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
     if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
     if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
   }
+  objects.set(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text));
+  objects.set(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json));
   return [...objects].map(([name, bytes]) => ({ name, bytes }));
 }
 

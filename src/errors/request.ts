@@ -33,10 +33,18 @@ export const Unauthenticated = define<{ reason: string }>(
     detail: `${d.reason} Send the header "Authorization: Bearer <key>".`,
   }),
 );
-export const Forbidden = define<{ scope: string }>("forbidden", 403, "Scope missing", (d) => ({
-  detail: `This key lacks the scope "${d.scope}".`,
-  members: { scope: d.scope },
-}));
+export const Forbidden = define<{ scope: string; tenant?: string }>(
+  "forbidden",
+  403,
+  "Not permitted",
+  (d) => ({
+    detail:
+      d.tenant === undefined
+        ? `This key lacks the scope "${d.scope}".`
+        : `This key has the scope "${d.scope}" for its own tenant only, not for "${d.tenant}".`,
+    members: { scope: d.scope },
+  }),
+);
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused. Use localhost, 127.0.0.1 or [::1], or list it in allowed_hosts.`,
 }));
@@ -71,6 +79,9 @@ export const ExecutionNotFound = define<{ id: string }>(
   "Execution not found",
   (d) => ({ detail: `There is no execution "${d.id}", or it has expired.` }),
 );
+export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
+  detail: `There is no API key "${d.id}".`,
+}));
 export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
   "method_not_allowed",
   405,
@@ -163,7 +174,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times at once and its queue is full.`,
+    detail: `${d.skill} runs at most ${d.limit} times at once, and no place is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),

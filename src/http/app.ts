@@ -2,13 +2,18 @@
 import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { Internal, toHullError } from "../errors.ts";
+import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
+import { addCors } from "./cors.ts";
+import { docsFile, docsPage } from "./docs.ts";
 import { getFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
+import { deleteKey, getKeys, postKey } from "./keys.ts";
+import { countRequest, getMetrics } from "./metrics.ts";
+import { getOpenapi } from "./openapi.ts";
 import { routePath } from "./path.ts";
 import { logError, logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
@@ -35,12 +40,18 @@ export function createApp(): App {
   mount(app, "/healthz", { scope: "open", methods: { GET: healthz } });
   mount(app, "/readyz", { scope: "open", methods: { GET: readyz } });
   mount(app, "/", { scope: "invoke", methods: { GET: home } });
+  mount(app, "/metrics", { scope: "admin", methods: { GET: getMetrics } });
+  mount(app, "/openapi.json", { scope: "invoke", methods: { GET: getOpenapi } });
+  mount(app, "/docs", { scope: "invoke", methods: { GET: docsPage } });
+  mount(app, "/docs/:file", { scope: "invoke", methods: { GET: docsFile } });
   mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
   mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
   mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
   mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
+  mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
+  mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;
@@ -48,11 +59,22 @@ export function createApp(): App {
 
 function failure(thrown: Error, c: AppContext): Response {
   const error = toHullError(thrown);
-  const context = c.get("context");
+  const context: RequestContext | undefined = c.get("context");
+  if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
   context.background(discardBody(context.request));
   return problemResponse(error, context);
+}
+
+/** A deployment whose settings cannot be read: there is no redactor yet, so the caller learns the code only. */
+function unsettled(error: HullError): Response {
+  const requestId = crypto.randomUUID();
+  console.error(
+    JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
+  );
+  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
+  return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
 }
 
 /** In a later turn of the event loop, so that the answer does not wait for its log line. */
@@ -68,9 +90,14 @@ function afterResponse(work: () => void): Promise<void> {
 /** The headers of every response (serving.md §5.3), and the log line once the answer is complete. */
 function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
+  addCors(context, c.res);
   headers.set("x-request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
-  context.background(context.finished.then(() => afterResponse(() => logRequest(context, status))));
+  const note = (): void => {
+    countRequest(context, status);
+    logRequest(context, status);
+  };
+  context.background(context.finished.then(() => afterResponse(note)));
 }

@@ -1,6 +1,8 @@
 /** What one HTTP request carries with it: ids, settings, timings and the fields of its log line. */
 import type { Context, Hono } from "hono";
+import type { Caller } from "../auth/caller.ts";
 import { type Bindings, type Settings, settings } from "../env.ts";
+import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
 
 /** Parts of a request's time that are measured apart (serving.md §5.3). */
@@ -16,12 +18,15 @@ export class RequestContext {
   readonly startedAt = Date.now();
   /** Keeps work alive after the response. */
   readonly background: (work: Promise<unknown>) => void;
+  /** The route that took the request, as it was mounted; `skill` for the routes of skills. */
+  route = "none";
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown> = {};
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   readonly #timings = new Map<TimingName, number>();
-  #secrets: Redactor | null = null;
+  readonly #secrets: Redactor[] = [];
+  #caller: Caller | null = null;
 
   constructor(request: Request, env: Bindings, background: (work: Promise<unknown>) => void) {
     this.request = request;
@@ -32,15 +37,27 @@ export class RequestContext {
     this.requestId = /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
   }
 
-  /** Secrets of this request alone, e.g. those that a proxy skill put into its call upstream. */
+  /** Who makes the request: known behind the guard of every route that is not open. */
+  get caller(): Caller {
+    if (this.#caller === null) throw new Internal({ cause: "the caller was asked for before the guard" });
+    return this.#caller;
+  }
+
+  /** Called by the guard. */
+  admit(caller: Caller): void {
+    this.#caller = caller;
+    if (caller.key_id !== null) this.log.key_id = caller.key_id;
+  }
+
+  /** Secrets of this request alone, e.g. its own key, or those that a proxy skill put into its call upstream. */
   redactAlso(secrets: Redactor): void {
-    this.#secrets = secrets;
+    this.#secrets.push(secrets);
   }
 
   /** A JSON-like value as it may be shown or logged. */
   redacted(value: unknown): unknown {
     const once = this.settings.redactor.json(value);
-    return this.#secrets === null ? once : this.#secrets.json(once);
+    return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }
 
   /** Adds to one of the measured parts, in ms. */

@@ -1,8 +1,18 @@
 /** Who may call (serving.md §5.3, contract.md "Auth"): host pin, origin rule, keys and scopes. */
-import { AuthNotConfigured, HostNotAllowed, OriginNotAllowed, Unauthenticated } from "../errors/request.ts";
+import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
+import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
+import { anyKey, readKey, rememberedKey } from "../auth/known-keys.ts";
+import type { Settings } from "../env.ts";
+import {
+  AuthNotConfigured,
+  Forbidden,
+  HostNotAllowed,
+  OriginNotAllowed,
+  Unauthenticated,
+} from "../errors/request.ts";
+import { Redactor } from "../redact.ts";
 import type { RequestContext } from "./context.ts";
-
-export type Scope = "invoke" | "publish" | "admin";
+import { shieldKeyLookup } from "./rate.ts";
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -16,9 +26,49 @@ export function checkHost(context: RequestContext): void {
   }
 }
 
+/**
+ * Lets a call pass that may be made, and notes whose it is: origin first, then the key (serving.md §5.1 "Order of
+ * checks"). Local dev that other machines can reach makes no keys without a key: what they made would outlast it.
+ * @param anyOrigin for what runs nothing: static files
+ * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden
+ */
+export async function guard(
+  context: RequestContext,
+  scope: Scope,
+  { anyOrigin = false }: { anyOrigin?: boolean } = {},
+): Promise<void> {
+  const { settings, request } = context;
+  const open = openTo(settings, scope);
+  // What a client sends as a key where none is configured says nothing about it.
+  const keyed = await keysConfigured(context);
+  const sent = keyed ? sentKey(request) : null;
+  if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
+  if (sent !== null) return context.admit(await callerWith(context, sent, scope));
+  if (!keyed && settings.local && (settings.pin_hosts || scope !== "admin")) {
+    return context.admit(LOCAL_CALLER);
+  }
+  if (open !== null) return context.admit(open);
+  if (!keyed) throw new AuthNotConfigured({});
+  throw new Unauthenticated({ reason: "This deployment needs an API key." });
+}
+
+/** Whom a deployment that was declared public serves without a key: everybody, to run things. */
+function openTo(settings: Settings, scope: Scope): Caller | null {
+  return settings.public && scope === "invoke" ? PUBLIC_CALLER : null;
+}
+
+/**
+ * Whether keys decide who may call. Local dev is keyed by `HULL_ADMIN_KEY` alone: keys in its database must not lock
+ * out the developer who has no other.
+ */
+async function keysConfigured({ settings, env }: RequestContext): Promise<boolean> {
+  return settings.adminKey !== null || (!settings.local && (await anyKey(env)));
+}
+
 /** Without a key to prove intent, another site's page may not make a browser run something. */
-export function checkOrigin(context: RequestContext): void {
+function checkOrigin(context: RequestContext): void {
   const { headers, url } = context.request;
+  // A page of another site cannot send this header unless CORS lets it.
   if (headers.has("authorization")) return;
   const origin = headers.get("origin");
   if (origin === null) {
@@ -27,37 +77,44 @@ export function checkOrigin(context: RequestContext): void {
   }
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
-  if (origin === own || sameHost || context.settings.allowed_origins.includes(origin)) return;
+  const { allowed_origins, cors_origins } = context.settings;
+  if (origin === own || sameHost || allowed_origins.includes(origin) || cors_origins.includes(origin)) return;
   throw new OriginNotAllowed({ origin });
 }
 
-/**
- * Lets a call pass that proves one of the deployment's keys. Local dev without a key is open; a deployment without a
- * key refuses everything, unless it is declared public, which opens running but not publishing.
- */
-export async function checkKey(context: RequestContext, scope: Scope): Promise<void> {
-  const { settings, request } = context;
-  if (settings.adminKey === null) {
-    if (settings.local || (settings.public && scope === "invoke")) return;
-    throw new AuthNotConfigured({});
-  }
-  const authorization = request.headers.get("authorization");
-  const sent = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? request.headers.get("x-api-key");
-  if (sent === undefined || sent === null) {
-    if (settings.public && scope === "invoke") return;
-    throw new Unauthenticated({ reason: "This deployment needs an API key." });
-  }
-  if (!(await sameSecret(sent, settings.adminKey))) {
-    throw new Unauthenticated({ reason: "This API key is not known here." });
-  }
+function sentKey({ headers }: Request): string | null {
+  const authorization = headers.get("authorization");
+  return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? headers.get("x-api-key");
 }
 
+async function callerWith(context: RequestContext, sent: string, scope: Scope): Promise<Caller> {
+  const digest = await digestOf(sent);
+  if (await isAdminKey(context.settings, digest)) return ADMIN_CALLER;
+  const key = hasKeyForm(sent) ? await storedKey(context, hex(digest)) : null;
+  if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
+  context.redactAlso(new Redactor([sent]));
+  const caller = callerOf(key);
+  if (grants(key.scopes, scope)) return caller;
+  context.admit(caller);
+  throw new Forbidden({ scope });
+}
+
+/** Digests of this isolate's admin keys, by settings. */
+const adminDigests = new WeakMap<Settings, ArrayBuffer>();
+
 /** Compares digests, so that the time taken tells nothing about the key. */
-async function sameSecret(a: string, b: string): Promise<boolean> {
-  const digest = (text: string): Promise<ArrayBuffer> =>
-    crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  const [left, right] = await Promise.all([digest(a), digest(b)]);
-  return crypto.subtle.timingSafeEqual(left, right);
+async function isAdminKey(settings: Settings, digest: ArrayBuffer): Promise<boolean> {
+  if (settings.adminKey === null) return false;
+  const known = adminDigests.get(settings) ?? (await digestOf(settings.adminKey));
+  adminDigests.set(settings, known);
+  return crypto.subtle.timingSafeEqual(digest, known);
+}
+
+async function storedKey(context: RequestContext, hash: string): Promise<ApiKey | null> {
+  const remembered = rememberedKey(context.env, hash, context.background);
+  if (remembered !== undefined) return remembered;
+  await shieldKeyLookup(context);
+  return readKey(context.env, hash);
 }
 
 function hostName(header: string): string {

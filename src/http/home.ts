@@ -39,7 +39,7 @@ table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8
 code{white-space:nowrap}
 </style>
 <h1>${escapeHtml(name)}</h1>
-<p>${cards.length} skills are served here. <a href="/skills">JSON list</a></p>
+<p>${cards.length} skills are served here. <a href="/skills">JSON list</a> · <a href="/docs">API reference</a></p>
 <table><thead><tr><th>Skill</th><th>Mode</th><th>Call</th><th>What it does</th></tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table>${more}

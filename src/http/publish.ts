@@ -3,7 +3,7 @@
  * pointer last.
  */
 import * as z from "zod/mini";
-import { BundleInvalid } from "../errors/request.ts";
+import { BundleInvalid, InputInvalid } from "../errors/request.ts";
 import { readPointer } from "../registry/published.ts";
 import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
@@ -49,12 +49,23 @@ export async function putBundle(context: RequestContext, params: Record<string, 
   return Response.json({ digest, stored }, { status: 201 });
 }
 
-const catalogRequest = z.lazy(() => z.strictObject({ id: sha256() }));
+const catalogRequest = z.lazy(() =>
+  z.strictObject({ id: z.optional(sha256()), rollback: z.optional(z.literal(true)) }),
+);
 
-/** `POST /_hull/catalog {id}`: serves the catalog with this id, which must have been stored before. */
+/**
+ * `POST /_hull/catalog`: `{id}` serves the catalog with this id, which must have been stored before; `{rollback: true}`
+ * the one that was served before the current one. Calls that are running finish on the version they began with.
+ */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
-  const { id } = await readJson(context.request, catalogRequest);
+  const { id: wanted, rollback } = await readJson(context.request, catalogRequest);
+  if ((wanted === undefined) === (rollback === undefined)) {
+    throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
+  }
   const before = await readPointer(context.env);
+  const id = wanted ?? before?.previous;
+  if (id === undefined || id === null)
+    throw new BundleInvalid({ reason: "there is no catalog to go back to" });
   const pointer = await movePointer(context.env, id, before, new Date());
   return Response.json(pointer, { status: before?.id === id ? 200 : 201 });
 }

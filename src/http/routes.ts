@@ -1,7 +1,9 @@
 /** One way to mount a route: guards in the order of serving.md §5.1, then the method's handler. */
+import type { Scope } from "../auth/api-key.ts";
 import { MethodNotAllowed } from "../errors/request.ts";
 import type { App, AppContext, RequestContext } from "./context.ts";
-import { checkKey, checkOrigin, type Scope } from "./guard.ts";
+import { guard } from "./guard.ts";
+import { checkRate } from "./rate.ts";
 
 export type Handler = (
   context: RequestContext,
@@ -19,25 +21,15 @@ export function mount(app: App, path: string, route: Route): void {
     const context = c.get("context");
     const allowed = allowedMethods(Object.keys(route.methods));
     const { method } = context.request;
+    context.route = path;
     if (method === "OPTIONS") return optionsResponse(allowed);
     if (route.scope !== "open") await guard(context, route.scope);
     const handler = handlerOf(route, method);
     if (handler === undefined) throw new MethodNotAllowed({ method, allowed });
+    // Publishing and managing keys are not counted: they must stay possible under load.
+    if (route.scope === "invoke") await checkRate(context);
     return handler(context, c.req.param());
   });
-}
-
-/**
- * Origin first, then the key (serving.md §5.1 "Order of checks").
- * @param anyOrigin for what runs nothing: static files
- */
-export async function guard(
-  context: RequestContext,
-  scope: Scope,
-  { anyOrigin = false }: { anyOrigin?: boolean } = {},
-): Promise<void> {
-  if (context.settings.adminKey === null && !anyOrigin) checkOrigin(context);
-  await checkKey(context, scope);
 }
 
 /** HEAD goes wherever GET does. */

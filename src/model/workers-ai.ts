@@ -7,7 +7,7 @@ import { announce, type Outcome, readStream } from "./exchange.ts";
 import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
 import type { InternalTarget } from "./providers.ts";
-import { callIdSource, isJsonObject, parseJson, type Sink, type StreamReader } from "./wire.ts";
+import { callIdSource, isJsonObject, parseJson, readShape, type Sink, type StreamReader } from "./wire.ts";
 
 /** What is used of the `AI` binding. */
 export interface AiBinding {
@@ -94,7 +94,7 @@ function legacyParts(value: unknown): LegacyParts | null {
   if (!isJsonObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;
   }
-  const { response, tool_calls, usage } = legacyAnswer.parse(value);
+  const { response, tool_calls, usage } = readShape(legacyAnswer, value, "workers-ai");
   const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
   const calls = (tool_calls ?? []).map((call) => {
     const legacy = legacyCall.safeParse(call);

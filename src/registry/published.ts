@@ -26,12 +26,16 @@ export interface LoadedCatalog {
   cards: readonly Card[];
   bySlug: ReadonlyMap<string, Card>;
   byRoute: ReadonlyMap<string, Card>;
+  /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
+  openapi: string | null;
 }
 
 interface IsolateCache {
   pointer: { id: string; checkedAt: number } | null;
   catalog: LoadedCatalog | null;
   records: Map<string, SkillRecord>;
+  /** The document of the catalog that is served. */
+  openapi: { digest: string; bytes: Uint8Array } | null;
 }
 
 const caches = new WeakMap<KVNamespace, IsolateCache>();
@@ -39,7 +43,7 @@ const caches = new WeakMap<KVNamespace, IsolateCache>();
 function cacheOf(env: Bindings): IsolateCache {
   let cache = caches.get(env.SKILLS);
   if (cache === undefined) {
-    cache = { pointer: null, catalog: null, records: new Map() };
+    cache = { pointer: null, catalog: null, records: new Map(), openapi: null };
     caches.set(env.SKILLS, cache);
   }
   return cache;
@@ -68,6 +72,7 @@ export async function currentCatalog(
     cards: catalog.cards,
     bySlug: new Map(catalog.cards.map((card) => [card.slug, card])),
     byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
+    openapi: catalog.openapi ?? null,
   };
   return cache.catalog;
 }
@@ -115,10 +120,20 @@ export async function readSkill(env: Bindings, digest: string): Promise<SkillRec
   return record;
 }
 
-/** The tar of a skill's folder (`pack`) or a file that it serves (`blob`), as a stream. */
+/** The bytes of an OpenAPI document; the one asked for last is kept. */
+export async function readOpenapi(env: Bindings, digest: string): Promise<Uint8Array> {
+  const cache = cacheOf(env);
+  if (cache.openapi?.digest === digest) return cache.openapi.bytes;
+  const stored = new Response(await readBytes(env, "openapi", digest));
+  const bytes = new Uint8Array(await stored.arrayBuffer());
+  cache.openapi = { digest, bytes };
+  return bytes;
+}
+
+/** The tar of a skill's folder (`pack`), a file that it serves (`blob`) or an OpenAPI document, as a stream. */
 export async function readBytes(
   env: Bindings,
-  kind: "pack" | "blob",
+  kind: "pack" | "blob" | "openapi",
   digest: string,
 ): Promise<ReadableStream<Uint8Array>> {
   const key = `${kind}:${digest}`;

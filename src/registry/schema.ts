@@ -132,8 +132,11 @@ function card(): z.ZodMiniType<Card> {
 }
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
-  z.object({ format: z.literal(1), cards: z.array(card()) }),
+  z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
 );
+
+/** What a stored OpenAPI document must at least be. */
+export const openapiSchema = z.lazy(() => z.looseObject({ openapi: z.string().check(z.startsWith("3.1.")) }));
 
 export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
   z.object({

@@ -1,14 +1,15 @@
 /** Writing the registry (serving.md §1): immutable objects under their digest, then the pointer. */
+import type * as z from "zod/mini";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import { webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { MAX_KV_BYTES, POINTER_KEY, pointerMoved } from "./published.ts";
-import { catalogSchema, skillRecord } from "./schema.ts";
+import { catalogSchema, openapiSchema, skillRecord } from "./schema.ts";
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
-  const [, kind, digest] = /^(skill|pack|blob|catalog)\/([0-9a-f]{64})$/.exec(name) ?? [];
+  const [, kind, digest] = /^(skill|pack|blob|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
   if (kind === undefined || digest === undefined) {
     throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
   }
@@ -23,11 +24,15 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
   if (kind === "pack" || kind === "blob") return;
-  const schema = kind === "skill" ? skillRecord : catalogSchema;
-  const result = schema.safeParse(parse(bytes));
+  const result = schemaOf(kind).safeParse(parse(bytes));
   if (result.success) return;
   const issue = result.error.issues[0];
   throw new BundleInvalid({ reason: `the entry "${name}": ${issue?.path.join(".")}: ${issue?.message}` });
+}
+
+function schemaOf(kind: string): z.ZodMiniType {
+  if (kind === "openapi") return openapiSchema;
+  return kind === "skill" ? skillRecord : catalogSchema;
 }
 
 function parse(bytes: Uint8Array): unknown {

@@ -89,14 +89,30 @@ export function card(record: SkillRecord, digest: string): Card {
   };
 }
 
-/** The catalog of these cards, its canonical JSON, and the SHA-256 of that as its id. */
+/** A catalog as it is published, with its OpenAPI document beside it. */
+export interface CatalogBundle {
+  catalog: Catalog;
+  /** SHA-256 of `json`. */
+  id: string;
+  /** Canonical JSON of `catalog`. */
+  json: string;
+  openapi: { digest: string; text: string };
+}
+
+/**
+ * The catalog of these cards, which names its OpenAPI document, so that both are switched together.
+ * @param openapi text of the document (`openapi/document.ts`)
+ */
 export async function makeCatalog(
   cards: readonly Card[],
+  openapi: string,
   hash: Hash = webCryptoHash,
-): Promise<{ catalog: Catalog; id: string; json: string }> {
-  const catalog: Catalog = { format: 1, cards: [...cards].sort((a, b) => byteOrder(a.slug, b.slug)) };
+): Promise<CatalogBundle> {
+  const digest = await hash(utf8(openapi));
+  const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest };
   const json = canonicalJson(catalog);
-  return { catalog, id: await hash(utf8(json)), json };
+  return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }
 
 /** What the check across skills needs to know of one. */

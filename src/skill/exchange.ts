@@ -2,6 +2,7 @@
 import { checkFile, type SkillFiles } from "./command.ts";
 import { MAX_MS, readChoice, readInteger, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
+import { schemaFaults } from "./json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
@@ -163,6 +164,20 @@ function readSchema(
       "Set input: text, or remove input_schema.",
     );
   }
+  const schema = schemaValue(findings, slot, files);
+  const fault = schema === undefined ? undefined : schemaFaults(schema)[0];
+  if (fault === undefined) return schema;
+  findings.error(
+    "schema_invalid",
+    slot,
+    `input_schema is not a JSON Schema 2020-12: the value at "${fault}" is not allowed there.`,
+    'Write for example {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}.',
+  );
+  return undefined;
+}
+
+/** The schema as written: a mapping, or the content of the file that it names. */
+function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefined): JsonObject | undefined {
   if (slot.node.kind === "map") return mapToJson(slot.node);
   if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {
     wrongType(findings, slot, "a JSON Schema as a mapping, or the path of a JSON file");

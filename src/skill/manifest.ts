@@ -145,6 +145,8 @@ export interface Card {
 export interface Catalog {
   format: 1;
   cards: Card[];
+  /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
+  openapi?: string;
 }
 
 /** KV `catalog:current`. */

@@ -47,15 +47,26 @@ test("all examples are listed, with and without a key", async () => {
   const response = await hull.call("/skills");
   const cards = await json<{ slug: string; mode: string }[]>(response);
   expect(response.status).toBe(200);
-  expect(response.headers.get("x-total-count")).toBe("6");
+  expect(response.headers.get("x-total-count")).toBe("8");
   expect(cards.map((card) => [card.slug, card.mode])).toEqual([
     ["assistant", "llm"],
     ["echo-chat", "llm"],
     ["hello", "script"],
     ["site-checker", "llm"],
+    ["status-page", "static-file"],
     ["to-csv", "script"],
+    ["weather-proxy", "proxy"],
     ["word-count", "script"],
   ]);
+});
+
+test("the static file and the proxy without its key", async () => {
+  const page = await hull.call("/skills/status-page");
+  expect([page.status, page.headers.get("content-security-policy")]).toEqual([200, "sandbox allow-scripts"]);
+  expect(await page.text()).toContain("All systems");
+  const weather = await hull.call("/skills/weather-proxy?q=Paris");
+  expect(weather.status).toBe(503);
+  expect(await json(weather)).toMatchObject({ code: "proxy_not_configured", variable: "WEATHER_API_KEY" });
 });
 
 describe("script examples", () => {

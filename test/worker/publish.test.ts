@@ -29,6 +29,17 @@ describe("publishing", () => {
     expect((await client.fetch("/skills/one")).status).toBe(404);
   });
 
+  it("S119: rolls back to the catalog before, and forth again", async () => {
+    const fresh = new Client();
+    const first = await fresh.publish({ one: mockSkill("one", "max_tokens: 11\n") });
+    const second = await fresh.publish({ one: mockSkill("one", "max_tokens: 12\n") });
+    const roll = async () => (await fresh.post("/_hull/catalog", { rollback: true })).json<{ id: string }>();
+    expect((await roll()).id).toBe(first);
+    expect((await (await fresh.fetch("/healthz")).json<{ catalog: string }>()).catalog).toBe(first);
+    expect((await roll()).id).toBe(second);
+    expect((await fresh.post("/_hull/catalog", { rollback: false })).status).toBe(422);
+  });
+
   it("lists what is stored, so that only the missing is sent", async () => {
     const id = await client.publish({ listed: mockSkill("listed") });
     const { data } = await (await client.fetch("/_hull/bundles")).json<{ data: string[] }>();
@@ -44,6 +55,8 @@ describe("publishing", () => {
     await refused(client.upload([entry(`skill/${digest}`, good)]), /skill/);
     const half = bytes('{"format":1}');
     await refused(client.upload([entry(`catalog/${await webCryptoHash(half)}`, half)]), /cards/);
+    const swagger = bytes('{"openapi":"2.0"}');
+    await refused(client.upload([entry(`openapi/${await webCryptoHash(swagger)}`, swagger)]), /openapi/);
     const junk = client.fetch(`/_hull/bundles/${digest}`, { method: "PUT", body: "not a tar" });
     await refused(junk, /cut off/);
     await refused(client.post("/_hull/catalog", { id: "0".repeat(64) }), /not stored/);

@@ -4,6 +4,8 @@ import { env as boundEnv } from "cloudflare:workers";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { card, makeCatalog, makeRecord, webCryptoHash } from "../../src/skill/bundle.ts";
+import type { Manifest } from "../../src/skill/manifest.ts";
+import { openapiText } from "../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 
@@ -33,6 +35,7 @@ export class Client {
   async publish(skills: Record<string, string>, further: Record<string, Uint8Array> = {}): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
+    const manifests: Manifest[] = [];
     for (const [folder, text] of Object.entries(skills)) {
       const bytes = new TextEncoder().encode(text);
       const contents = { "SKILL.md": bytes, ...further };
@@ -46,8 +49,10 @@ export class Client {
       const served = source.get(parsed.manifest.serve ?? "");
       if (served !== undefined) files.push(entry(`blob/${await webCryptoHash(served)}`, served));
       cards.push(card(bundle.record, bundle.digest));
+      manifests.push(parsed.manifest);
     }
-    const catalog = await makeCatalog(cards);
+    const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
+    files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);
     if (!uploaded.ok) throw new TypeError(await uploaded.text());

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { settings } from "../../src/env.ts";
 import { Client } from "./served.ts";
 
@@ -33,5 +33,14 @@ describe("settings", () => {
     expect(() => settingsOf(variables)).toThrow(
       expect.objectContaining({ code: "internal", operator: { cause } }),
     );
+  });
+
+  it("that cannot be read are 500 for a caller, and say why to the operator only", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => {});
+    const response = await new Client({ HULL_ENV: "prod" }).fetch("/healthz");
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ code: "internal" });
+    expect(String(log.mock.calls[0])).toContain("expected one of");
+    log.mockRestore();
   });
 });

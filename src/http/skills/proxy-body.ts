@@ -15,6 +15,8 @@ export interface UpstreamBody {
   idleMs: number;
   /** Called with what ended the body early. */
   onFault: (error: HullError) => void;
+  /** Called when nothing more is read, whatever the reason; maybe more than once. */
+  onEnd: () => void;
 }
 
 type Read = { done: true } | { done: false; value: Uint8Array };
@@ -39,7 +41,9 @@ export class UpstreamReader {
     );
     try {
       const { done, value } = await Promise.race([this.#reader.read(), silence.promise]);
-      return done ? { done: true } : { done: false, value };
+      if (!done) return { done: false, value };
+      this.#body.onEnd();
+      return { done: true };
     } catch (error) {
       const fault = error instanceof UpstreamTimeout ? error : new UpstreamBodyTruncated({ skill });
       void this.cancel();
@@ -51,6 +55,7 @@ export class UpstreamReader {
   }
 
   async cancel(): Promise<void> {
+    this.#body.onEnd();
     await this.#reader.cancel().catch(() => {});
   }
 

@@ -5,8 +5,10 @@ import { currentCatalog, type LoadedCatalog } from "../../registry/published.ts"
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { guard } from "../guard.ts";
 import { NO_PATH } from "../path.ts";
-import { guard, optionsResponse } from "../routes.ts";
+import { checkRate } from "../rate.ts";
+import { optionsResponse } from "../routes.ts";
 import { cardOf, skillCard } from "./cards.ts";
 import { runSkill } from "./run.ts";
 
@@ -21,17 +23,19 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   const { method } = context.request;
   const catalog = await currentCatalog(context.env, context.background).catch(toHullError);
   const known = catalog instanceof HullError ? undefined : find(catalog, path);
+  if (known !== undefined) context.route = "skill";
   if (method === "OPTIONS") return optionsResponse(known === undefined ? ["OPTIONS"] : allowed(known, path));
   const anyOrigin = known?.mode === "static-file" && known.route === path;
   await guard(context, "invoke", { anyOrigin });
   if (catalog instanceof HullError) throw catalog;
   const card = known ?? missing(catalog, path);
-  if (runMethods(card, path).includes(method)) return runSkill(context, card);
-  if (allowed(card, path).includes(method)) {
-    await discardBody(context.request);
-    return skillCard(context, card);
+  if (!allowed(card, path).includes(method)) {
+    throw new MethodNotAllowed({ method, allowed: allowed(card, path) });
   }
-  throw new MethodNotAllowed({ method, allowed: allowed(card, path) });
+  await checkRate(context);
+  if (runMethods(card, path).includes(method)) return runSkill(context, card);
+  await discardBody(context.request);
+  return skillCard(context, card);
 }
 
 function find(catalog: LoadedCatalog, path: string): Card | undefined {

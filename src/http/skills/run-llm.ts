@@ -3,12 +3,13 @@ import { toolDefinition } from "../../engine/arguments.ts";
 import { type Effects, type RunObserver, startRun } from "../../engine/drive.ts";
 import type { RunOutcome, RunSpec, RunTotals } from "../../engine/records.ts";
 import type { Settings } from "../../env.ts";
-import { HullError, Internal } from "../../errors.ts";
+import { HullError, Internal, toHullError } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import { callWithFallback } from "../../model/fallback.ts";
 import { type ResolvedTarget, resolveTarget } from "../../model/providers.ts";
 import type { Manifest, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
+import { countModelCall, countTokens, countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { DeltaText } from "./delta.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
@@ -107,6 +108,8 @@ function effects(
       const started = Date.now();
       const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
+      const counted = (provider: string, outcome: string): void =>
+        countModelCall(provider, outcome, Date.now() - started);
       try {
         const { turn, index } = await callWithFallback(request, primary, fallbacks, {
           stream: run.streaming,
@@ -122,9 +125,13 @@ function effects(
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
         });
         first += index;
+        const provider = (targets[first] ?? primary).provider;
+        counted(provider, "ok");
+        countTokens(provider, turn.usage);
         return turn;
       } catch (error) {
         if (error instanceof HullError) Object.assign(operator, error.operator);
+        counted(primary.provider, toHullError(error).code);
         throw error;
       } finally {
         await deltas.end();
@@ -166,6 +173,7 @@ function observer(run: RunHandle): RunObserver {
       });
     },
     toolResult(round, call, outcome) {
+      countToolCall(outcome.ok ? "ok" : (outcome.code ?? "failed"));
       const { ok, code, exit_code, duration_ms, bytes, truncated } = outcome;
       const result = {
         ok,

@@ -23,12 +23,14 @@ const BODILESS = ["GET", "HEAD"];
  * Answers with what the upstream answered.
  * @param limit bytes of the request's body
  * @param signal aborted when the client goes away
+ * @param onEnd called when the upstream's answer is over, where this does not throw
  */
 export async function runProxy(
   context: RequestContext,
   manifest: Manifest,
   limit: number,
   signal: AbortSignal,
+  onEnd: () => void,
 ): Promise<Response> {
   const { proxy, slug } = manifest;
   if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
@@ -53,6 +55,7 @@ export async function runProxy(
     skill: slug,
     idleMs: manifest.idle_timeout_ms,
     onFault: (error) => logError(error, context),
+    onEnd,
   });
   return new Response(answer, { status: upstream.status, headers: down });
 }
@@ -119,9 +122,9 @@ async function passDown(
   context: RequestContext,
   body: UpstreamBody,
 ): Promise<ReadableStream<Uint8Array> | null> {
-  if (upstream.body === null || [204, 304].includes(upstream.status)) return null;
-  if (context.request.method === "HEAD") {
-    await upstream.body.cancel();
+  if (upstream.body === null || [204, 304].includes(upstream.status) || context.request.method === "HEAD") {
+    await upstream.body?.cancel();
+    body.onEnd();
     return null;
   }
   const reader = new UpstreamReader(upstream.body, body);

@@ -18,6 +18,7 @@ import { runLlm } from "./run-llm.ts";
 import { runProxy } from "./run-proxy.ts";
 import { runScript } from "./run-script.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
+import { takeSlot } from "./slot.ts";
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
@@ -38,7 +39,13 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   };
   context.log.execution_id = id;
   if (manifest.mode === "proxy") {
-    return withHeaders(await runProxy(context, manifest, limit, abort.signal), headers);
+    const release = await takeSlot(context, manifest, id);
+    try {
+      return withHeaders(await runProxy(context, manifest, limit, abort.signal, release), headers);
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
   const streaming = chooseForm(request, record);
   if (manifest.mode === "static-file" && !streaming) {
@@ -86,9 +93,13 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   return false;
 }
 
-function runMode(handle: RunHandle): Promise<RunOutput> {
-  const { mode } = handle.record.manifest;
-  if (mode === "llm") return runLlm(handle);
+async function runMode(handle: RunHandle): Promise<RunOutput> {
+  const { manifest } = handle.record;
+  const { mode } = manifest;
+  if (mode === "llm") {
+    const release = await takeSlot(handle.context, manifest, handle.id);
+    return runLlm(handle).finally(release);
+  }
   if (mode === "script") return runScript(handle);
   if (mode === "static-file") return streamStatic(handle);
   throw new Internal({ cause: `mode ${mode} reached the run route` });

@@ -251,6 +251,9 @@ describe("writing", () => {
     expect(readdirSync(join(out, "pack"))).toEqual([skills[0]?.record.pack]);
     const page = skills[1]?.record.files.find((f) => f.path === "index.html");
     expect(readFileSync(join(out, "blob", page?.sha256 ?? ""), "utf8")).toBe("<p>hi</p>");
+    const catalog = JSON.parse(readFileSync(join(out, "catalog", first?.id ?? ""), "utf8"));
+    const { paths } = JSON.parse(readFileSync(join(out, "openapi", catalog.openapi), "utf8"));
+    expect(Object.keys(paths)).toEqual(expect.arrayContaining(skills.map((skill) => skill.card.route)));
 
     put(project, "skills/page/SKILL.md", skillText("Page", "serve: gone.html"));
     expect(await write("2026-01-03T00:00:00Z")).toBeNull();

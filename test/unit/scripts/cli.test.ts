@@ -154,6 +154,8 @@ describe("folders (S4)", () => {
       ["[runner]\nqueu = 1", /runner\.queu is unknown\.\n {2}Did you mean queue\?/],
       ['port = "x"', /hull\.toml: port: /],
       ['rate_limit = "fast"', /"120\/60s"/],
+      ['cors_origins = ["app.example"]', /"https:\/\/app.example"/],
+      ['allowed_origins = ["https://app.example/"]', /"https:\/\/app.example"/],
       ["a = = 1", /hull\.toml:1:5: /],
     ];
     for (const [toml, pattern] of cases) {
@@ -219,7 +221,7 @@ test("init makes a project that builds, and keeps what is there", async () => {
   const cwd = folder({ "my app/.gitignore": "mine\n" });
   const first = await hull(["init", "my app"], { cwd });
   expect(first).toMatchObject({ code: 0, err: "" });
-  expect(first.out).toMatch(/cd 'my app'\n {2}hull dev/);
+  expect(first.out).toMatch(/npx hull dev '.*\/my app'\n/);
   const dir = join(cwd, "my app");
   expect(readFileSync(join(dir, ".gitignore"), "utf8")).toBe("mine\n");
   expect((await hull(["validate", "--strict"], { cwd: dir })).code).toBe(0);

@@ -28,7 +28,16 @@ test("all examples validate without a warning", async () => {
   const { skills, diagnostics } = await buildRoots([SKILLS], { projectDir: PROJECT });
   expect(diagnostics).toEqual([]);
   const slugs = skills.map((skill) => skill.card.slug);
-  expect(slugs).toEqual(["assistant", "echo-chat", "hello", "site-checker", "to-csv", "word-count"]);
+  expect(slugs).toEqual([
+    "assistant",
+    "echo-chat",
+    "hello",
+    "site-checker",
+    "status-page",
+    "to-csv",
+    "weather-proxy",
+    "word-count",
+  ]);
 });
 
 test("hello", async () => {

@@ -143,6 +143,7 @@ const TABLE: [string, string[]][] = [
   ["output_mime: image/png", ["error output_file_llm 4 output_mime"]],
   ["method: TRACE", ["error value_not_allowed 4 method"]],
   ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
+  ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
   ["input_schema: list.json", ["error schema_file 4 input_schema"]],
   ["route: /healthz", ["error reserved_route 4 route"]],
   ["route: /v1/x", ["error reserved_route 4 route"]],

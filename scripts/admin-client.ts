@@ -1,0 +1,63 @@
+/** Calls to the administrative routes of a running Hull. */
+import { CommandError, EXIT, type ExitCode } from "./command.ts";
+
+export class AdminClient {
+  readonly #url: string;
+  readonly #key: string | undefined;
+
+  constructor(url: string, key: string | undefined) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  /**
+   * The body of the answer. Throws `CommandError` where the server cannot be reached or refuses.
+   * @param body a tar as bytes, anything else as JSON
+   */
+  async send(method: string, path: string, body?: unknown): Promise<string> {
+    const headers: Record<string, string> = {};
+    if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
+    const init: RequestInit = { method, headers };
+    if (body instanceof Uint8Array) {
+      headers["content-type"] = "application/x-tar";
+      init.body = new Uint8Array(body);
+    } else if (body !== undefined) {
+      headers["content-type"] = "application/json";
+      init.body = JSON.stringify(body);
+    }
+    const response = await fetch(new URL(path, this.#url), init).catch((error: unknown) => {
+      const cause = error instanceof Error ? (error.cause ?? error) : error;
+      throw new CommandError(
+        EXIT.unreachable,
+        "server_unreachable",
+        `${this.#url} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
+      );
+    });
+    const text = await response.text();
+    if (response.ok) return text;
+    const { code, detail, errors } = problemOf(text);
+    const findings = (errors ?? []).map(({ path: where, message }) => ` ${where}: ${message}.`);
+    throw new CommandError(exitOf(response.status), code, `${detail}${findings.join("")} [${code}]`);
+  }
+}
+
+interface ProblemText {
+  code: string;
+  detail: string;
+  errors?: { path: string; message: string }[];
+}
+
+function problemOf(text: string): ProblemText {
+  const unknown = { code: "unknown", detail: text };
+  try {
+    return { ...unknown, ...JSON.parse(text) };
+  } catch {
+    return unknown;
+  }
+}
+
+function exitOf(status: number): ExitCode {
+  if (status === 401 || status === 403) return EXIT.unauthorised;
+  if (status === 404) return EXIT.missing;
+  return status === 422 || status === 400 ? EXIT.usage : EXIT.failed;
+}

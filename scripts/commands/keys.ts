@@ -1,0 +1,113 @@
+/** `hull keys`: the API keys of a running Hull (serving.md §7, contract.md "Rulings"). */
+
+import { AdminClient } from "../admin-client.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { table } from "../table.ts";
+
+/** A key as the server lists it. */
+interface ListedKey {
+  id: string;
+  prefix: string;
+  tenant: string;
+  scopes: string[];
+  name: string | null;
+  created_at: string;
+}
+
+const ACTIONS = ["add", "revoke", "list"];
+
+export const command: Command = {
+  name: "keys",
+  summary: "Make, list and revoke API keys of a running Hull",
+  usage: `
+Usage: hull keys add --url URL [--tenant T] [--scopes S,S] [--name N] [--json]
+       hull keys list --url URL [--tenant T] [--json]
+       hull keys revoke <id> --url URL [--json]
+
+  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev
+  --key KEY     an API key with the scope admin (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --tenant T    whose key it is (default: default); of a list: only this tenant's keys
+  --scopes S    invoke, publish, admin, with commas between them (default: invoke); admin contains the others
+  --name N      what the key is for
+  --json        print what the server answers
+
+A new key is printed once, alone on stdout. A revoked key stops working within 30 seconds.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        url: { type: "string" },
+        key: { type: "string" },
+        tenant: { type: "string" },
+        scopes: { type: "string" },
+        name: { type: "string" },
+        json: { type: "boolean" },
+      },
+      2,
+    );
+    const [action = "", id] = positionals;
+    if (!ACTIONS.includes(action) || (action === "revoke") !== (id !== undefined)) {
+      const hint = "hull keys add, hull keys list, hull keys revoke <id>";
+      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which key?", hint);
+    }
+    if (values.url === undefined || !URL.canParse(values.url)) {
+      throw new CommandError(EXIT.usage, "url_missing", "Keys of which Hull?", "hull keys … --url https://…");
+    }
+    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
+    const server = new AdminClient(values.url, key);
+    const json = values.json === true;
+    if (action === "revoke") return revoke(server, id ?? "", json);
+    if (action === "list") return list(server, values.tenant, json);
+    const { tenant = "default", scopes = "invoke", name } = values;
+    return add(server, { tenant, scopes: scopes.split(","), ...(name === undefined ? {} : { name }) }, json);
+  },
+};
+
+async function add(server: AdminClient, wanted: Record<string, unknown>, json: boolean): Promise<number> {
+  const text = await server.send("POST", "/admin/keys", wanted);
+  const made: ListedKey & { key: string } = JSON.parse(text);
+  if (json) process.stdout.write(`${text}\n`);
+  else {
+    process.stdout.write(`${made.key}\n`);
+    const { id, tenant, scopes } = made;
+    process.stderr.write(
+      `Made ${id} of tenant ${tenant} with ${scopes.join(", ")}. It is not shown again.\n`,
+    );
+  }
+  return EXIT.ok;
+}
+
+async function list(server: AdminClient, tenant: string | undefined, json: boolean): Promise<number> {
+  const keys: ListedKey[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: URLSearchParams = new URLSearchParams({ limit: "1000" });
+    if (tenant !== undefined) query.set("tenant", tenant);
+    if (cursor !== null) query.set("cursor", cursor);
+    const page: { data: ListedKey[]; next_cursor: string | null } = JSON.parse(
+      await server.send("GET", `/admin/keys?${query}`),
+    );
+    keys.push(...page.data);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  if (json) process.stdout.write(`${JSON.stringify({ data: keys }, null, 2)}\n`);
+  else {
+    const rows = keys.map((k) => [
+      k.id,
+      `${k.prefix}…`,
+      k.tenant,
+      k.scopes.join(","),
+      k.created_at,
+      k.name ?? "",
+    ]);
+    process.stdout.write(table([["ID", "KEY", "TENANT", "SCOPES", "CREATED", "NAME"], ...rows]));
+  }
+  return EXIT.ok;
+}
+
+async function revoke(server: AdminClient, id: string, json: boolean): Promise<number> {
+  await server.send("DELETE", `/admin/keys/${encodeURIComponent(id)}`);
+  process.stdout.write(json ? `${JSON.stringify({ id, revoked: true })}\n` : `Revoked ${id}.\n`);
+  return EXIT.ok;
+}

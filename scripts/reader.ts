@@ -1,0 +1,40 @@
+/**
+ * Puts the reader of `GET /docs` into `assets/docs`: three files of the development dependency swagger-ui-dist, with
+ * their licence. npm runs this after an install and before packing (`prepare`), so that neither wrangler nor an
+ * installed Hull needs the package.
+ */
+import { copyFile, mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { REPO_DIR } from "./dev/places.ts";
+
+const FILES = {
+  "swagger-ui-bundle.js": "swagger-ui-bundle.js",
+  "swagger-ui.css": "swagger-ui.css",
+  "swagger-ui-bundle.js.LICENSE.txt": "swagger-ui-bundle.js.LICENSE.txt",
+  LICENSE: "swagger-ui.LICENSE.txt",
+  NOTICE: "swagger-ui.NOTICE.txt",
+};
+
+/** Copies the files; answers whether the package was there to copy from. */
+export async function placeReader(assetsDir: string): Promise<boolean> {
+  const from = packageDir();
+  if (from === null) return false;
+  const to = join(assetsDir, "docs");
+  await mkdir(to, { recursive: true });
+  for (const [source, target] of Object.entries(FILES)) await copyFile(join(from, source), join(to, target));
+  return true;
+}
+
+function packageDir(): string | null {
+  try {
+    return dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  } catch {
+    return null;
+  }
+}
+
+if (import.meta.main) {
+  const placed = await placeReader(join(REPO_DIR, "assets"));
+  if (!placed) process.stderr.write("swagger-ui-dist is not installed: GET /docs has no reader.\n");
+}

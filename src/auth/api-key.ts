@@ -1,0 +1,57 @@
+/** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only (contract.md "Auth"). */
+
+export const SCOPES = ["invoke", "publish", "admin"] as const;
+/** `invoke`: run things; `publish`: change skills; `admin`: keys, budgets, metrics, and the other two. */
+export type Scope = (typeof SCOPES)[number];
+
+/** The tenant of `HULL_ADMIN_KEY`, and of local dev without keys. */
+export const DEFAULT_TENANT = "default";
+/** The tenant of callers without a key where a deployment is public: what it has, everybody can see. */
+export const PUBLIC_TENANT = "public";
+
+/** A key as it is stored: what it may do, and nothing that it could be made from. */
+export interface ApiKey {
+  /** `key_<32 hex digits>`; in listings and logs. */
+  id: string;
+  /** The first characters of the key itself, so that its owner recognises it in a list. */
+  prefix: string;
+  tenant: string;
+  scopes: Scope[];
+  name: string | null;
+  /** RFC 3339. */
+  created_at: string;
+}
+
+/** Characters of a key that are stored as they are; the other 219 bits of it stay unknown. */
+const PREFIX_LENGTH = "hull_".length + 6;
+
+/** A fresh key, to be shown once. */
+export function makeKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return `hull_${base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+}
+
+export function prefixOf(key: string): string {
+  return key.slice(0, PREFIX_LENGTH);
+}
+
+/** Whether a text has the form of a key that Hull makes. Any other one is unknown without a look into the database. */
+export function hasKeyForm(text: string): boolean {
+  return /^hull_[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** SHA-256. A key is random and long, so that no salt and no slow hash is needed. */
+export function digestOf(key: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+}
+
+/** A digest in lower-case hexadecimal. */
+export function hex(digest: ArrayBuffer): string {
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Whether these scopes contain the wanted one; `admin` contains all. */
+export function grants(scopes: readonly Scope[], wanted: Scope): boolean {
+  return scopes.includes(wanted) || scopes.includes("admin");
+}

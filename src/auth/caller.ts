@@ -1,0 +1,35 @@
+/** Who makes a request (contract.md "Auth"). */
+import { type ApiKey, DEFAULT_TENANT, PUBLIC_TENANT, SCOPES, type Scope } from "./api-key.ts";
+
+export interface Caller {
+  /** Nothing of another tenant may be shown to this caller. */
+  tenant: string;
+  /** `null`: no key was needed. */
+  key_id: string | null;
+  scopes: readonly Scope[];
+  /** Whether the caller may manage the keys of every tenant: the holder of `HULL_ADMIN_KEY`, and local dev without keys. */
+  operator: boolean;
+}
+
+/** Local dev without a configured key. */
+export const LOCAL_CALLER: Caller = { tenant: DEFAULT_TENANT, key_id: null, scopes: SCOPES, operator: true };
+
+/** Anybody, where a deployment is public. */
+export const PUBLIC_CALLER: Caller = {
+  tenant: PUBLIC_TENANT,
+  key_id: null,
+  scopes: ["invoke"],
+  operator: false,
+};
+
+/** The holder of `HULL_ADMIN_KEY`. */
+export const ADMIN_CALLER: Caller = {
+  tenant: DEFAULT_TENANT,
+  key_id: "key_admin",
+  scopes: SCOPES,
+  operator: true,
+};
+
+export function callerOf({ id, tenant, scopes }: ApiKey): Caller {
+  return { tenant, key_id: id, scopes, operator: false };
+}

@@ -1,0 +1,132 @@
+/** API keys in D1: made, found by their hash, listed, revoked. */
+import * as z from "zod/mini";
+import type { Bindings } from "../env.ts";
+import { BadRequest } from "../errors/request.ts";
+import { type ApiKey, digestOf, hex, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
+import { API_KEYS_SCHEMA } from "./schema.ts";
+
+const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
+
+const row = z.lazy(() => {
+  const words = z.pipe(
+    z.string(),
+    z.transform((text): string[] => text.split(" ")),
+  );
+  return z.object({
+    id: z.string(),
+    prefix: z.string(),
+    tenant: z.string(),
+    scopes: z.pipe(words, z.array(z.enum(SCOPES))),
+    name: z.nullable(z.string()),
+    created_at: z.string(),
+  });
+});
+
+/** Databases whose table this isolate has seen to. */
+const prepared = new WeakMap<D1Database, Promise<unknown>>();
+
+async function database({ DB }: Bindings): Promise<D1Database> {
+  let done = prepared.get(DB);
+  if (done === undefined) {
+    done = DB.batch(API_KEYS_SCHEMA.map((statement) => DB.prepare(statement)));
+    prepared.set(DB, done);
+    done.catch(() => prepared.delete(DB));
+  }
+  await done;
+  return DB;
+}
+
+export interface NewKey {
+  tenant: string;
+  scopes: readonly Scope[];
+  name: string | null;
+}
+
+/** Makes a key. What is returned as `key` exists nowhere else. */
+export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<ApiKey & { key: string }> {
+  const db = await database(env);
+  const key = makeKey();
+  const made: ApiKey = {
+    id: `key_${crypto.randomUUID().replaceAll("-", "")}`,
+    prefix: prefixOf(key),
+    tenant: wanted.tenant,
+    scopes: SCOPES.filter((scope) => wanted.scopes.includes(scope)),
+    name: wanted.name,
+    created_at: now.toISOString(),
+  };
+  await db
+    .prepare(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+    .bind(
+      ...[made.id, made.prefix, made.tenant, made.scopes.join(" ")],
+      ...[made.name, made.created_at, hex(await digestOf(key))],
+    )
+    .run();
+  return { ...made, key };
+}
+
+/** The key with this hash, or `null`. */
+export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | null> {
+  const db = await database(env);
+  const found: unknown = await db
+    .prepare(`SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`)
+    .bind(hash)
+    .first();
+  return found === null ? null : row.parse(found);
+}
+
+/** Whether there is any key at all. */
+export async function hasKeys(env: Bindings): Promise<boolean> {
+  const db = await database(env);
+  return (await db.prepare("SELECT 1 FROM api_keys LIMIT 1").first()) !== null;
+}
+
+export interface KeyPage {
+  data: ApiKey[];
+  next_cursor: string | null;
+}
+
+/**
+ * Keys in the order in which they were made, a page at a time.
+ * @param tenant `null`: of all tenants
+ * @throws BadRequest for a cursor that no page gave
+ */
+export async function listKeys(
+  env: Bindings,
+  { tenant, limit, cursor }: { tenant: string | null; limit: number; cursor: string | null },
+): Promise<KeyPage> {
+  const db = await database(env);
+  const [after, id] = cursor === null ? ["", ""] : position(cursor);
+  const { results } = await db
+    .prepare(
+      `SELECT ${COLUMNS} FROM api_keys WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
+       ORDER BY created_at, id LIMIT ?4`,
+    )
+    .bind(after, id, tenant, limit + 1)
+    .all();
+  const keys = z.array(row).parse(results);
+  const page = keys.slice(0, limit);
+  const last = page.at(-1);
+  const more = keys.length > limit && last !== undefined;
+  return { data: page, next_cursor: more ? `${last.created_at}~${last.id}` : null };
+}
+
+function position(cursor: string): [string, string] {
+  const [, after, id] = /^([0-9TZ:.-]+)~(key_[0-9a-f]+)$/.exec(cursor) ?? [];
+  if (after === undefined || id === undefined) {
+    throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+  }
+  return [after, id];
+}
+
+/**
+ * Revokes a key for ever; answers its hash, or `null` where there is none with this id.
+ * @param tenant `null`: of any tenant
+ */
+export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
+  const db = await database(env);
+  const gone: unknown = await db
+    .prepare("DELETE FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2) RETURNING hash")
+    .bind(id, tenant)
+    .first("hash");
+  return typeof gone === "string" ? gone : null;
+}

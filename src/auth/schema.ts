@@ -1,0 +1,16 @@
+/**
+ * The table of API keys. The statements stand in `migrations/` too, for `wrangler d1 migrations`; they change nothing
+ * where they were applied before, so that an isolate applies them on its first use of the database.
+ */
+export const API_KEYS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS api_keys (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  prefix TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  name TEXT,
+  created_at TEXT NOT NULL
+)`,
+  "CREATE INDEX IF NOT EXISTS api_keys_in_order ON api_keys (created_at, id)",
+] as const;

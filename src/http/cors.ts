@@ -1,0 +1,39 @@
+/** Which other sites' pages may read answers (serving.md §5.3): those of `cors_origins`, and no other. */
+import type { RequestContext } from "./context.ts";
+
+const ALLOW_HEADERS = "authorization, content-type, idempotency-key, last-event-id, prefer, x-request-id";
+/** How long a browser may keep what a preflight said, in seconds. */
+const MAX_AGE_S = "7200";
+/** Headers that a page may read: every one of Hull's own, and those that tell what to do with an answer. */
+export const EXPOSE_HEADERS = [
+  "x-hull-duration-ms",
+  "x-hull-execution-id",
+  "x-hull-finish-reason",
+  "x-hull-note",
+  "x-hull-replayed",
+  "x-hull-skill",
+  "x-hull-usage",
+  "x-request-id",
+  "server-timing",
+  "retry-after",
+  "etag",
+  "link",
+  "location",
+  "content-disposition",
+] as const;
+
+/** Adds what a listed origin needs to an answer, errors included, and to the answer of a preflight. */
+export function addCors({ request, settings }: RequestContext, response: Response): void {
+  if (settings.cors_origins.length === 0) return;
+  const { headers } = response;
+  // The answer depends on the origin also where it is not a listed one: a cache must not mix them up.
+  headers.append("vary", "Origin");
+  const origin = request.headers.get("origin");
+  if (origin === null || !settings.cors_origins.includes(origin)) return;
+  headers.set("access-control-allow-origin", origin);
+  headers.set("access-control-expose-headers", EXPOSE_HEADERS.join(", "));
+  if (request.method !== "OPTIONS" || !request.headers.has("access-control-request-method")) return;
+  headers.set("access-control-allow-methods", headers.get("allow") ?? "");
+  headers.set("access-control-allow-headers", ALLOW_HEADERS);
+  headers.set("access-control-max-age", MAX_AGE_S);
+}

@@ -1,0 +1,64 @@
+/**
+ * `/admin/keys` (contract.md "Rulings"): a tenant's administrator manages the tenant's own keys, the operator those of
+ * all tenants. The key of another tenant is answered like one that does not exist.
+ */
+import * as z from "zod/mini";
+import { SCOPES } from "../auth/api-key.ts";
+import { addKey, listKeys, revokeKey } from "../auth/key-store.ts";
+import { forgetKey } from "../auth/known-keys.ts";
+import { BadRequest, Forbidden, KeyNotFound } from "../errors/request.ts";
+import { readJson } from "./body.ts";
+import type { RequestContext } from "./context.ts";
+
+const DEFAULT_PAGE = 20;
+const MAX_PAGE = 1000;
+
+const newKey = z.lazy(() => {
+  const tenant = z.regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "1 to 64 letters, digits, dots, dashes, underscores",
+  );
+  return z.strictObject({
+    tenant: z.string().check(tenant),
+    scopes: z.array(z.enum(SCOPES)).check(z.minLength(1)),
+    name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
+  });
+});
+
+/** `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is never shown again. */
+export async function postKey(context: RequestContext): Promise<Response> {
+  const { tenant, scopes, name } = await readJson(context.request, newKey);
+  const { caller } = context;
+  if (!caller.operator && tenant !== caller.tenant) throw new Forbidden({ scope: "admin", tenant });
+  const made = await addKey(context.env, { tenant, scopes, name: name ?? null }, new Date());
+  return Response.json(made, {
+    status: 201,
+    headers: { location: `/admin/keys/${made.id}`, "cache-control": "no-store" },
+  });
+}
+
+/** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose one `?tenant=`. */
+export async function getKeys(context: RequestContext): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const limit = Number(query.get("limit") ?? DEFAULT_PAGE);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+    throw new BadRequest({ detail: `The parameter limit must be a whole number from 1 to ${MAX_PAGE}.` });
+  }
+  const { tenant, operator } = context.caller;
+  const page = await listKeys(context.env, {
+    tenant: operator ? query.get("tenant") : tenant,
+    limit,
+    cursor: query.get("cursor"),
+  });
+  return Response.json(page, { headers: { "cache-control": "no-store" } });
+}
+
+/** `DELETE /admin/keys/:id`: revokes a key, here at once, elsewhere when what is remembered of it is too old. */
+export async function deleteKey(context: RequestContext, params: Record<string, string>): Promise<Response> {
+  const { id = "" } = params;
+  const { tenant, operator } = context.caller;
+  const hash = await revokeKey(context.env, id, operator ? null : tenant);
+  if (hash === null) throw new KeyNotFound({ id });
+  forgetKey(context.env, hash);
+  return new Response(null, { status: 204 });
+}

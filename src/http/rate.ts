@@ -1,0 +1,75 @@
+/** How often a caller may call (serving.md §5.5 `rate_limited`): exact in the ledger, with a shield in front of it. */
+import { RateLimited } from "../errors/request.ts";
+import type { Rate } from "../session/rate.ts";
+import type { RequestContext } from "./context.ts";
+import { askLedger } from "./ledger.ts";
+
+/** What the binding SHIELD of wrangler.toml lets through per location, name and period. */
+export const SHIELD_LIMIT = { requests: 600, period_s: 60 } as const;
+
+/** Callers that the ledger refused, with the time in Unix ms until which it goes on refusing them. */
+const refused = new Map<string, number>();
+/** Remembered refusals per isolate. */
+const MAX_REFUSED = 1000;
+
+/**
+ * Counts this request of the caller, where a rate is configured.
+ * @throws RateLimited
+ */
+export async function checkRate(context: RequestContext): Promise<void> {
+  const { settings, env, caller } = context;
+  const rate = settings.rate_limit;
+  if (rate === null) return;
+  const subject = caller.key_id ?? `anonymous ${clientNetwork(context.request)}`;
+  const name = `${caller.tenant}/${subject}`;
+  const refusal = `${rate.requests}/${rate.window_ms} ${name}`;
+  const until = refused.get(refusal) ?? 0;
+  const now = Date.now();
+  if (until > now) throw new RateLimited({ retry_after_s: seconds(until - now) });
+  if (!settings.local && shieldIsWider(rate)) await shield(context, name);
+  const wait = await askLedger(env, `tenant:${caller.tenant}`, (ledger) =>
+    ledger.countRequest(subject, rate),
+  );
+  if (wait === 0) return;
+  remember(refusal, Date.now() + wait);
+  throw new RateLimited({ retry_after_s: seconds(wait) });
+}
+
+/** A look for an unknown key costs a read of D1: one client network may cause only so many. @throws RateLimited */
+export async function shieldKeyLookup(context: RequestContext): Promise<void> {
+  if (!context.settings.local) await shield(context, `key lookup ${clientNetwork(context.request)}`);
+}
+
+/** Whether the shield never refuses what the configured rate permits. */
+export function shieldIsWider({ requests, window_ms }: Rate): boolean {
+  const windows = Math.ceil((SHIELD_LIMIT.period_s * 1000) / window_ms);
+  return requests * windows <= SHIELD_LIMIT.requests;
+}
+
+async function shield({ env }: RequestContext, key: string): Promise<void> {
+  const { success } = await env.SHIELD.limit({ key });
+  if (!success) throw new RateLimited({ retry_after_s: SHIELD_LIMIT.period_s });
+}
+
+function remember(name: string, until: number): void {
+  refused.delete(name);
+  const oldest = refused.size >= MAX_REFUSED ? refused.keys().next().value : undefined;
+  if (oldest !== undefined) refused.delete(oldest);
+  refused.set(name, until);
+}
+
+const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
+
+/**
+ * What callers without a key are told apart by: their IPv4 address, or the /64 network that an IPv6 client has to
+ * itself. Locally there is none.
+ */
+function clientNetwork({ headers }: Request): string {
+  const address = headers.get("cf-connecting-ip") ?? "";
+  if (!address.includes(":")) return address;
+  const [head = "", tail] = address.split("::");
+  const first = head.split(":");
+  const rest = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = Array<string>(Math.max(0, 8 - first.length - rest.length)).fill("0");
+  return [...first, ...(tail === undefined ? [] : zeros), ...rest].slice(0, 4).join(":");
+}

@@ -1,0 +1,74 @@
+/**
+ * Who holds the slots of a limited skill. A slot is leased: its holder renews it while the run lasts, and one whose
+ * holder is gone is free when its time is over. Pure; times in Unix ms.
+ */
+export interface Lease {
+  /** The run that holds it. */
+  id: string;
+  taken_at: number;
+  expires_at: number;
+}
+
+/** Bounds of what a refused caller is told to wait, in seconds (serving.md §6). */
+const MIN_WAIT_S = 1;
+const MAX_WAIT_S = 30;
+/** Weight of the latest run in the estimate of how long runs take. */
+const LATEST_WEIGHT = 0.2;
+
+export class Leases {
+  readonly #held: Map<string, Lease>;
+  /** How long runs take, in ms; `null` before the first one ended. */
+  #usualMs: number | null = null;
+
+  constructor(held: Iterable<Lease> = []) {
+    this.#held = new Map(Array.from(held, (lease) => [lease.id, lease]));
+  }
+
+  /** Slots that are taken now. */
+  taken(now: number): number {
+    let count = 0;
+    for (const { expires_at } of this.#held.values()) if (expires_at > now) count += 1;
+    return count;
+  }
+
+  /**
+   * Takes a slot where fewer than `limit` are taken, and answers 0; else the seconds to wait before another try. To take
+   * again what is already held renews it.
+   */
+  take(id: string, limit: number, ttlMs: number, now: number): number {
+    if (this.renew(id, ttlMs, now) !== null) return 0;
+    if (this.taken(now) >= limit) return this.#wait(limit);
+    this.#held.set(id, { id, taken_at: now, expires_at: now + ttlMs });
+    return 0;
+  }
+
+  /** Prolongs a lease; `null` where it has expired, since its slot may be another's by now. */
+  renew(id: string, ttlMs: number, now: number): Lease | null {
+    const lease = this.#held.get(id);
+    if (lease === undefined || lease.expires_at <= now) return null;
+    lease.expires_at = now + ttlMs;
+    return lease;
+  }
+
+  /** Gives a slot back. */
+  release(id: string, now: number): void {
+    const lease = this.#held.get(id);
+    if (lease === undefined) return;
+    this.#held.delete(id);
+    const held = now - lease.taken_at;
+    this.#usualMs = this.#usualMs === null ? held : this.#usualMs + LATEST_WEIGHT * (held - this.#usualMs);
+  }
+
+  /** Removes what has expired; answers its ids. */
+  expire(now: number): string[] {
+    const gone = Array.from(this.#held.values()).filter(({ expires_at }) => expires_at <= now);
+    for (const { id } of gone) this.#held.delete(id);
+    return gone.map(({ id }) => id);
+  }
+
+  /** With `limit` runs under way one ends every `usual / limit`. */
+  #wait(limit: number): number {
+    const seconds = Math.ceil((this.#usualMs ?? 0) / limit / 1000);
+    return Math.min(Math.max(seconds, MIN_WAIT_S), MAX_WAIT_S);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * How many requests a caller may still make: a sliding window, counted in slots of a sixtieth of its length. A request
+ * counts until the window and its own slot are over, so that no span of the window's length ever holds more requests
+ * than the limit. Pure; times in Unix ms.
+ */
+
+const SLOTS = 60;
+
+/** So many requests in any span of `window_ms`. */
+export interface Rate {
+  requests: number;
+  window_ms: number;
+}
+
+/** Requests that were let through during one slot. */
+export interface RateSlot {
+  /** Number of the slot since 1970; ascending. */
+  slot: number;
+  count: number;
+}
+
+/** The slot of a moment, and when requests of it no longer count. */
+export function slotAt({ window_ms }: Rate, now: number): { slot: number; expires_at: number } {
+  const slot = Math.floor((now * SLOTS) / window_ms);
+  return { slot, expires_at: expiry(slot, window_ms) };
+}
+
+/** The first whole ms at which a slot lies more than `SLOTS` slots back. */
+function expiry(slot: number, windowMs: number): number {
+  return Math.ceil(((slot + SLOTS + 1) * windowMs) / SLOTS);
+}
+
+/** 0: one more request is let through; else in how many ms the next one will be. */
+export function waitFor(slots: readonly RateSlot[], rate: Rate, now: number): number {
+  const oldest = slotAt(rate, now).slot - SLOTS;
+  const counted = slots.filter(({ slot }) => slot >= oldest);
+  let left = counted.reduce((sum, { count }) => sum + count, 0);
+  let wait = 0;
+  for (const { slot, count } of counted) {
+    if (left < rate.requests) break;
+    left -= count;
+    wait = Math.max(1, expiry(slot, rate.window_ms) - now);
+  }
+  return wait;
+}

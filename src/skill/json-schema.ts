@@ -1,0 +1,116 @@
+/**
+ * JSON Schema 2020-12 (https://json-schema.org/draft/2020-12): its meta-schema, keyword by keyword, so that a skill's
+ * `input_schema` can be checked at build without generated code, and embedded in an OpenAPI document. Pure.
+ */
+import type { Json, JsonObject } from "./manifest.ts";
+
+const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (value: Json): boolean => typeof value === "string";
+const isNumber = (value: Json): boolean => typeof value === "number";
+const isCount = (value: Json): boolean => Number.isInteger(value) && Number(value) >= 0;
+const isFlag = (value: Json): boolean => typeof value === "boolean";
+const isTexts = (value: Json): boolean =>
+  Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
+const isName = (value: Json): boolean =>
+  typeof value === "string" && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(value);
+const isType = (value: Json): boolean => typeof value === "string" && TYPES.includes(value);
+
+function isPattern(value: Json): boolean {
+  if (typeof value !== "string") return false;
+  try {
+    return new RegExp(value, "u") instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+const words = (text: string): string[] => text.split(" ");
+const CHECKS = new Map<string, (value: Json) => boolean>([
+  ...words("$ref $dynamicRef $comment title description format contentEncoding contentMediaType").map(
+    (keyword) => [keyword, isText] as const,
+  ),
+  ...words("maximum exclusiveMaximum minimum exclusiveMinimum").map(
+    (keyword) => [keyword, isNumber] as const,
+  ),
+  ...words("maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties").map(
+    (keyword) => [keyword, isCount] as const,
+  ),
+  ...words("uniqueItems deprecated readOnly writeOnly").map((keyword) => [keyword, isFlag] as const),
+  ...words("enum examples").map((keyword) => [keyword, Array.isArray] as const),
+  ...words("$anchor $dynamicAnchor").map((keyword) => [keyword, isName] as const),
+  ["$id", (value) => typeof value === "string" && /^[^#]*#?$/.test(value)],
+  ["pattern", isPattern],
+  ["multipleOf", (value) => Number(value) > 0 && isNumber(value)],
+  ["required", isTexts],
+  [
+    "type",
+    (value) =>
+      isType(value) || (Array.isArray(value) && value.every(isType) && isTexts(value) && value.length > 0),
+  ],
+  ["dependentRequired", (value) => isObject(value) && Object.values(value).every(isTexts)],
+]);
+const ONE = new Set(
+  words(
+    "additionalProperties unevaluatedProperties items unevaluatedItems contains propertyNames not if then else contentSchema",
+  ),
+);
+const MANY = new Set(words("allOf anyOf oneOf prefixItems"));
+const NAMED = new Set(words("$defs definitions properties patternProperties dependentSchemas"));
+/** Words that the document itself gives a meaning, or that belong to older versions of either format. */
+const DROPPED = new Set(words("$schema $vocabulary dependencies discriminator xml externalDocs nullable"));
+
+/** JSON pointers of the keywords whose value is none that JSON Schema 2020-12 allows; none: the schema is valid. */
+export function schemaFaults(schema: Json): string[] {
+  const faults: string[] = [];
+  cleanSchema(schema, "", faults);
+  return faults;
+}
+
+/**
+ * The schema as it can stand under an OpenAPI document's `components`, or `null` where it is no JSON Schema 2020-12.
+ * References to its own parts stay valid: a schema that has any becomes a resource of its own, named by `id`.
+ */
+export function embeddedSchema(schema: JsonObject, id: string): JsonObject | null {
+  const faults: string[] = [];
+  const clean = cleanSchema(schema, "", faults);
+  if (faults.length > 0 || !isObject(clean)) return null;
+  const refers = /"\$(?:dynamicR|r)ef":/.test(JSON.stringify(clean));
+  return refers && clean.$id === undefined ? { $id: id, ...clean } : clean;
+}
+
+/** A copy without the dropped keywords. What is wrong is noted in `faults`. @param at JSON pointer of the schema */
+function cleanSchema(schema: Json, at: string, faults: string[]): Json {
+  if (typeof schema === "boolean") return schema;
+  if (!isObject(schema)) {
+    faults.push(at);
+    return true;
+  }
+  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword));
+  return Object.fromEntries(
+    kept.map(([keyword, value]) => [keyword, cleanKeyword(keyword, value, below(at, keyword), faults)]),
+  );
+}
+
+function cleanKeyword(keyword: string, value: Json, at: string, faults: string[]): Json {
+  if (ONE.has(keyword)) return cleanSchema(value, at, faults);
+  if (MANY.has(keyword) && Array.isArray(value) && value.length > 0) {
+    return value.map((schema, i) => cleanSchema(schema, below(at, String(i)), faults));
+  }
+  if (NAMED.has(keyword) && isObject(value)) {
+    const parts = Object.entries(value);
+    return Object.fromEntries(
+      parts.map(([name, schema]) => [name, cleanSchema(schema, below(at, name), faults)]),
+    );
+  }
+  const nested = MANY.has(keyword) || NAMED.has(keyword);
+  if (nested || CHECKS.get(keyword)?.(value) === false) faults.push(at);
+  return value;
+}
+
+/** RFC 6901. */
+function below(pointer: string, name: string): string {
+  return `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}

@@ -1,0 +1,41 @@
+/** Components that several skills share: the same value is entered once, whoever asks for it. */
+import type { JsonObject } from "../manifest.ts";
+import { ref } from "./parts.ts";
+
+type Kind = "schemas" | "responses" | "requestBodies";
+
+export class Components {
+  readonly #entries = new Map<Kind, Map<string, { text: string; value: JsonObject }>>();
+
+  response(name: string, value: JsonObject): JsonObject {
+    return ref("responses", this.#enter("responses", name, value));
+  }
+
+  body(name: string, value: JsonObject): JsonObject {
+    return ref("requestBodies", this.#enter("requestBodies", name, value));
+  }
+
+  schema(name: string, value: JsonObject): JsonObject {
+    return ref("schemas", this.#enter("schemas", name, value));
+  }
+
+  /** All entered values of a kind by name, in the order they came. */
+  all(kind: Kind): JsonObject {
+    return Object.fromEntries(
+      Array.from(this.#entries.get(kind) ?? [], ([name, { value }]) => [name, value]),
+    );
+  }
+
+  /** The name under which the value stands: `name`, or with a number where that one holds another value. */
+  #enter(kind: Kind, name: string, value: JsonObject): string {
+    const entries = this.#entries.get(kind) ?? new Map<string, { text: string; value: JsonObject }>();
+    this.#entries.set(kind, entries);
+    const text = JSON.stringify(value);
+    for (let n = 1; ; n++) {
+      const candidate = n === 1 ? name : `${name}.${n}`;
+      const known = entries.get(candidate);
+      if (known === undefined) entries.set(candidate, { text, value });
+      if (known === undefined || known.text === text) return candidate;
+    }
+  }
+}

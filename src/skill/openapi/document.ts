@@ -1,0 +1,94 @@
+/**
+ * The OpenAPI 3.1 document of a deployment (serving.md §1, §5.5): made with the catalog, from the manifests of what it
+ * serves and the fixed routes. Pure; the same skills give the same bytes.
+ */
+import type { JsonObject, Manifest } from "../manifest.ts";
+import { byteOrder } from "../path.ts";
+import { Components } from "./components.ts";
+import { fixedPaths } from "./fixed-routes.ts";
+import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./parts.ts";
+import { problemResponses } from "./problems.ts";
+import { schemaComponents } from "./schemas.ts";
+import { skillOperations } from "./skill-routes.ts";
+
+const DESCRIPTION =
+  "Skills as HTTPS endpoints. HEAD works wherever GET reads and runs no script and no model; OPTIONS answers 204 " +
+  "with `Allow`, without a key. Errors are RFC 9457 problem documents. Local development and public deployments " +
+  "take runs without a key.";
+
+/**
+ * @param manifests of the skills that are served, in any order
+ * @param version of Hull
+ */
+export function openapiDocument(manifests: readonly Manifest[], version: string): JsonObject {
+  const components = new Components();
+  const paths = fixedPaths();
+  for (const manifest of [...manifests].sort((a, b) => byteOrder(a.slug, b.slug))) {
+    paths[manifest.route] = skillOperations(manifest, components);
+  }
+  return {
+    openapi: "3.1.1",
+    info: { title: "Hull", version, description: DESCRIPTION },
+    jsonSchemaDialect: "https://spec.openapis.org/oas/3.1/dialect/base",
+    servers: [{ url: "/" }],
+    security: [{ bearer: ["invoke"] }, { apiKey: ["invoke"] }],
+    tags: [
+      { name: "skills", description: "What is served, and running it" },
+      { name: "files", description: "Files of runs" },
+      { name: "operation", description: "State of the deployment" },
+      { name: "publishing", description: "Bringing skills here" },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "An API key with the scope in question." },
+        apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key." },
+      },
+      headers: headerComponents(),
+      parameters: parameterComponents(),
+      responses: { ...problemResponses(), ...responseComponents(), ...components.all("responses") },
+      requestBodies: components.all("requestBodies"),
+      schemas: { ...schemaComponents(), ...components.all("schemas") },
+    },
+  };
+}
+
+/** The document's bytes as text: what is stored, addressed by its SHA-256, and served. */
+export function openapiText(manifests: readonly Manifest[], version: string): string {
+  return JSON.stringify(openapiDocument(manifests, version));
+}
+
+function parameterComponents(): JsonObject {
+  const header = (name: string, description: string): JsonObject => ({
+    name,
+    in: "header",
+    description,
+    schema: TEXT,
+  });
+  return {
+    input: query("input", "The skill's input.", TEXT),
+    q: query("q", "The same as `input`, which comes first.", TEXT),
+    text: query("text", "The same as `input` and `q`, which come first.", TEXT),
+    stream: query("stream", "`1`: answer as server-sent events.", { const: "1" }),
+    query: {
+      name: "query",
+      in: "query",
+      description: "Goes on to the upstream as it stands.",
+      style: "form",
+      explode: true,
+      schema: { type: "object", additionalProperties: TEXT },
+    },
+    "if-none-match": header("If-None-Match", "Tags that the client has."),
+    range: header("Range", "One range, e.g. `bytes=0-99`."),
+    "if-range": header("If-Range", "The range only of the version with this tag."),
+  };
+}
+
+function responseComponents(): JsonObject {
+  const tagged: JsonObject = { ...answerHeaders(), etag: ref("headers", "etag") };
+  return {
+    Card: answer("The card", { "application/json": { schema: ref("schemas", "Card") } }, tagged),
+    NotModified: answer("Unchanged", null, tagged),
+    Upstream: answer("Whatever the upstream answers", { "*/*": {} }, runHeaders()),
+  };
+}

@@ -1,0 +1,257 @@
+/** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
+import type { Json, JsonObject } from "../manifest.ts";
+import { MODES } from "../manifest.ts";
+import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { problems } from "./problems.ts";
+
+type Scope = "open" | "invoke" | "publish" | "admin";
+
+/** What can go wrong on every route that wants a key, before its own work begins. */
+const GUARDED = [401, 403, 405, 429, 500, 503];
+
+interface Operation {
+  id: string;
+  tag: "skills" | "files" | "operation" | "publishing";
+  summary: string;
+  scope: Scope;
+  parameters?: JsonObject[];
+  body?: JsonObject;
+  answers: { [status: string]: JsonObject };
+  /** Statuses beside those of `GUARDED`. */
+  faults?: number[];
+}
+
+const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
+const schema = (name: string): JsonObject => ref("schemas", name);
+const tagged = (...names: string[]): JsonObject => ({
+  ...answerHeaders(),
+  etag: ref("headers", "etag"),
+  ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])),
+});
+const UNCHANGED = answer("Unchanged", null, tagged());
+const NO_MATCH = ref("parameters", "if-none-match");
+const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
+const cursor = query("cursor", "Where the page before ended.", TEXT);
+
+const CARD: Operation = {
+  id: "getSkill",
+  tag: "skills",
+  summary: "One skill's card; where the skill itself answers GET, the card is only at /skills/{slug}/card",
+  scope: "invoke",
+  parameters: [slug, NO_MATCH],
+  answers: { 200: ref("responses", "Card"), 304: UNCHANGED },
+  faults: [404],
+};
+
+const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+  "/": {
+    get: {
+      id: "index",
+      tag: "operation",
+      summary: "What is served here, as a page or as JSON",
+      scope: "invoke",
+      answers: { 200: answer("The index", { "text/html": { schema: TEXT }, ...json(schema("Index")) }) },
+    },
+  },
+  "/healthz": {
+    get: {
+      id: "healthz",
+      tag: "operation",
+      summary: "Whether the Worker runs",
+      scope: "open",
+      answers: { 200: answer("It runs", json(schema("Health"))) },
+    },
+  },
+  "/readyz": {
+    get: {
+      id: "readyz",
+      tag: "operation",
+      summary: "Whether catalog and runner are usable",
+      scope: "open",
+      answers: {
+        200: answer("Both are", json(schema("Readiness"))),
+        503: answer("One is not", json(schema("Readiness")), {
+          ...answerHeaders(),
+          "Retry-After": ref("headers", "retry-after"),
+        }),
+      },
+    },
+  },
+  "/metrics": {
+    get: {
+      id: "metrics",
+      tag: "operation",
+      summary: "Counters of the answering isolate, in Prometheus' text format",
+      scope: "admin",
+      answers: { 200: answer("The counters", { "text/plain": { schema: TEXT } }) },
+    },
+  },
+  "/openapi.json": {
+    get: {
+      id: "openapi",
+      tag: "operation",
+      summary: "This document",
+      scope: "invoke",
+      parameters: [NO_MATCH],
+      answers: { 200: answer("OpenAPI 3.1", json({ type: "object" }), tagged()), 304: UNCHANGED },
+      faults: [404],
+    },
+  },
+  "/docs": {
+    get: {
+      id: "docs",
+      tag: "operation",
+      summary: "A reader of this document",
+      scope: "invoke",
+      answers: { 200: answer("A page", { "text/html": { schema: TEXT } }) },
+    },
+  },
+  "/docs/{file}": {
+    get: {
+      id: "docsFile",
+      tag: "operation",
+      summary: "A script or style sheet of the reader",
+      scope: "invoke",
+      parameters: [inPath("file"), NO_MATCH],
+      answers: {
+        200: answer("The file", { "text/javascript": { schema: TEXT }, "text/css": { schema: TEXT } }),
+        304: answer("Unchanged", null),
+      },
+      faults: [404],
+    },
+  },
+  "/skills": {
+    get: {
+      id: "listSkills",
+      tag: "skills",
+      summary: "The cards of all skills, sorted by slug",
+      scope: "invoke",
+      parameters: [
+        query("limit", "Cards per page.", { type: "integer", minimum: 1, maximum: 1000, default: 100 }),
+        cursor,
+        query("q", "Words that must all occur in name, slug, description or tool names.", TEXT),
+        query("mode", "Only skills of this mode.", { enum: [...MODES] }),
+        NO_MATCH,
+      ],
+      answers: {
+        200: answer("Cards", json({ type: "array", items: schema("Card") }), {
+          ...tagged(),
+          "x-total-count": { description: "Cards on all pages.", schema: { type: "integer" } },
+          Link: { description: '`rel="next"` where there is more.', schema: TEXT },
+        }),
+        304: UNCHANGED,
+      },
+      faults: [400],
+    },
+  },
+  "/skills/{slug}": { get: CARD },
+  "/skills/{slug}/card": { get: { ...CARD, id: "getCard", summary: "One skill's card" } },
+  "/files/{id}": {
+    get: {
+      id: "getFile",
+      tag: "files",
+      summary: "A file that a run produced",
+      scope: "invoke",
+      parameters: [inPath("id"), NO_MATCH],
+      answers: {
+        200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
+        304: UNCHANGED,
+      },
+      faults: [404],
+    },
+  },
+  "/_hull/bundles": {
+    get: {
+      id: "listObjects",
+      tag: "publishing",
+      summary: "Keys of the stored objects",
+      scope: "publish",
+      parameters: [cursor],
+      answers: { 200: answer("Keys", json(schema("ObjectKeys"))) },
+    },
+  },
+  "/_hull/bundles/{digest}": {
+    put: {
+      id: "putObjects",
+      tag: "publishing",
+      summary: "Stores a tar of objects named <kind>/<sha256>",
+      scope: "publish",
+      parameters: [inPath("digest", ref("schemas", "Digest"))],
+      body: { required: true, content: { "application/x-tar": { schema: BINARY } } },
+      answers: { 201: answer("Stored", json(schema("Stored"))) },
+      faults: [408, 413, 422],
+    },
+  },
+  "/_hull/catalog": {
+    post: {
+      id: "publishCatalog",
+      tag: "publishing",
+      summary: "Serves this catalog from now on",
+      scope: "publish",
+      body: { required: true, content: json(schema("CatalogRequest")) },
+      answers: {
+        200: answer("It was served already", json(schema("CatalogPointer"))),
+        201: answer("It is served now", json(schema("CatalogPointer"))),
+      },
+      faults: [400, 408, 413, 422],
+    },
+  },
+  "/admin/keys": {
+    get: {
+      id: "listKeys",
+      tag: "operation",
+      summary: "API keys, without the keys themselves",
+      scope: "admin",
+      parameters: [
+        query("limit", "Keys per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
+        cursor,
+        query("tenant", "One tenant's keys only; for the operator.", TEXT),
+      ],
+      answers: { 200: answer("Keys", json(schema("ApiKeys"))) },
+      faults: [400],
+    },
+    post: {
+      id: "addKey",
+      tag: "operation",
+      summary: "Makes an API key, which is shown this once",
+      scope: "admin",
+      body: { required: true, content: json(schema("NewApiKey")) },
+      answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
+      faults: [400, 408, 413, 422],
+    },
+  },
+  "/admin/keys/{id}": {
+    delete: {
+      id: "revokeKey",
+      tag: "operation",
+      summary: "Revokes an API key",
+      scope: "admin",
+      parameters: [inPath("id")],
+      answers: { 204: answer("It is revoked", null) },
+      faults: [404],
+    },
+  },
+};
+
+/** Path Items of all fixed routes. */
+export function fixedPaths(): JsonObject {
+  return Object.fromEntries(
+    Object.entries(OPERATIONS).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, render(operation)])),
+    ]),
+  );
+}
+
+function render({ id, tag, summary, scope, parameters, body, answers, faults = [] }: Operation): JsonObject {
+  const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: { ...problems(statuses), ...answers },
+    security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
+  };
+}

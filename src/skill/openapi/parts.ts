@@ -1,0 +1,74 @@
+/** Small building blocks of the OpenAPI document (https://spec.openapis.org/oas/v3.1.1.html). */
+import type { Json, JsonObject } from "../manifest.ts";
+
+export type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
+
+/** A Reference Object. `name` holds `A-Z a-z 0-9 . _ -` only, so that it needs no escaping. */
+export function ref(kind: ComponentKind, name: string): { $ref: string } {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+export const TEXT: JsonObject = { type: "string" };
+export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
+
+/** The headers of every answer (serving.md §5.3). */
+export function answerHeaders(): JsonObject {
+  const names = ["x-request-id", "x-content-type-options", "server-timing", "x-hull-duration-ms"];
+  return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
+}
+
+/** The headers of a run (serving.md §5.3), the named ones added. */
+export function runHeaders(...more: string[]): JsonObject {
+  const names = ["x-hull-execution-id", "x-hull-skill", "cache-control", ...more];
+  return { ...answerHeaders(), ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])) };
+}
+
+/** A Response Object. */
+export function answer(
+  description: string,
+  content: { [mediaType: string]: Json } | null,
+  headers: JsonObject = answerHeaders(),
+): JsonObject {
+  return { description, headers, ...(content === null ? {} : { content }) };
+}
+
+/** A query parameter. */
+export function query(name: string, description: string, schema: JsonObject): JsonObject {
+  return { name, in: "query", description, schema };
+}
+
+/** A parameter of the path. */
+export function inPath(name: string, schema: JsonObject = TEXT): JsonObject {
+  return { name, in: "path", required: true, schema };
+}
+
+/** Shared headers; every operation refers to them. */
+export function headerComponents(): JsonObject {
+  const header = (description: string, schema: JsonObject, required = false): JsonObject => ({
+    description,
+    ...(required ? { required } : {}),
+    schema,
+  });
+  return {
+    "x-request-id": header("The client's own id where it is sane, else a new one.", TEXT, true),
+    "x-content-type-options": header("Always `nosniff`.", { const: "nosniff" }, true),
+    "server-timing": header("Total and the known parts, in ms.", TEXT, true),
+    "x-hull-duration-ms": header(
+      "Until the first byte of the answer.",
+      { type: "integer", minimum: 0 },
+      true,
+    ),
+    "x-hull-execution-id": header("Names the run in events and logs.", { type: "string", pattern: "^ex_" }),
+    "x-hull-skill": header("`<slug>@<first 12 characters of the digest>`", TEXT),
+    "x-hull-finish-reason": header("Why the model stopped.", {
+      type: "string",
+      enum: ["stop", "length", "refusal", "content_filter", "other"],
+    }),
+    "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
+    "x-hull-note": header("What the script printed beside its file, percent-encoded.", TEXT),
+    "cache-control": header("`no-store`, unless a file or an upstream says otherwise.", TEXT),
+    "content-disposition": header("File name, and `attachment` for what a browser would execute.", TEXT),
+    etag: header("Validator for `If-None-Match`.", TEXT),
+    "retry-after": header("Seconds; present where waiting helps.", { type: "integer", minimum: 0 }),
+  };
+}

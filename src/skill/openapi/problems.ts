@@ -1,0 +1,84 @@
+/** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary (serving.md §5.5). */
+import * as provider from "../../errors/provider.ts";
+import * as request from "../../errors/request.ts";
+import * as run from "../../errors/run.ts";
+import { Internal } from "../../errors.ts";
+import type { Json, JsonObject } from "../manifest.ts";
+import { answerHeaders, ref } from "./parts.ts";
+
+const CLASSES = [Internal, ...Object.values(request), ...Object.values(run), ...Object.values(provider)].map(
+  ({ code, status }) => ({ code, status }),
+);
+
+/** Status of an execution whose client left: in logs and stored state only. */
+const NEVER_SENT = 499;
+
+/** Codes by status, both sorted; those that are never sent left out. */
+const CODES_BY_STATUS: ReadonlyMap<number, readonly string[]> = new Map(
+  [...new Set(CLASSES.map(({ status }) => status))]
+    .filter((status) => status !== NEVER_SENT)
+    .sort((a, b) => a - b)
+    .map((status) => [
+      status,
+      CLASSES.filter((error) => error.status === status)
+        .map(({ code }) => code)
+        .sort(),
+    ]),
+);
+
+/** Headers that a status carries beside those of every answer. */
+const STATUS_HEADERS: { [status: number]: JsonObject } = {
+  401: { "WWW-Authenticate": { required: true, schema: { const: "Bearer" } } },
+  405: { Allow: { required: true, schema: { type: "string" } } },
+  416: { "Content-Range": { required: true, schema: { type: "string" } } },
+  429: { "Retry-After": ref("headers", "retry-after") },
+  502: { "Retry-After": ref("headers", "retry-after") },
+  503: { "Retry-After": ref("headers", "retry-after") },
+};
+
+/** The problem document (RFC 9457); each code has further members of its own. */
+export function problemSchema(): JsonObject {
+  const text = { type: "string" };
+  return {
+    type: "object",
+    description: "An RFC 9457 problem document. `code` is stable, `detail` is not.",
+    required: ["type", "title", "status", "detail", "instance", "code", "request_id"],
+    properties: {
+      type: { type: "string", description: "`urn:hull:problem:<code>`" },
+      title: text,
+      status: { type: "integer", minimum: 400, maximum: 599 },
+      detail: text,
+      instance: { type: "string", description: "`urn:hull:request:<request id>`" },
+      code: { type: "string", enum: CLASSES.map(({ code }) => code).sort() },
+      request_id: text,
+    },
+    additionalProperties: true,
+  };
+}
+
+/** One response per status of the vocabulary, named after it. */
+export function problemResponses(): JsonObject {
+  return Object.fromEntries(
+    Array.from(CODES_BY_STATUS, ([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((code) => `\`${code}\``).join(", "),
+        headers: { ...answerHeaders(), ...STATUS_HEADERS[status] },
+        content: {
+          "application/problem+json": {
+            schema: {
+              ...ref("schemas", "Problem"),
+              properties: { status: { const: status }, code: { enum: [...codes] } },
+            },
+          },
+        },
+      },
+    ]),
+  );
+}
+
+/** The error answers of an operation. @param statuses must be statuses of the vocabulary */
+export function problems(statuses: readonly number[]): { [status: string]: Json } {
+  const known = [...new Set(statuses)].filter((status) => CODES_BY_STATUS.has(status));
+  return Object.fromEntries(known.map((status) => [String(status), ref("responses", String(status))]));
+}

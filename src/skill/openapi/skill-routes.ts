@@ -1,0 +1,179 @@
+/** What one skill accepts and answers, as OpenAPI operations (serving.md §3, §5.1, §5.2). */
+import { embeddedSchema } from "../json-schema.ts";
+import type { Json, JsonObject, Manifest, Mode } from "../manifest.ts";
+import { isTextType, mediaTypeOf } from "../media.ts";
+import type { Components } from "./components.ts";
+import { answer, BINARY, ref, runHeaders, TEXT } from "./parts.ts";
+import { problems } from "./problems.ts";
+
+/** Statuses that any skill's route can answer with. */
+const ALWAYS = [401, 403, 404, 405, 429, 500, 503];
+/** What reading a body adds. */
+const BODY = [400, 408, 413, 415, 422];
+/** What each mode adds. */
+const BY_MODE: { [mode in Mode]: number[] } = {
+  script: [406, 409, 502, 504],
+  llm: [406, 409, 502, 504],
+  proxy: [502, 504],
+  "static-file": [406, 416],
+};
+
+const RAW_TEXT = ["text/*", "application/xml", "application/yaml", "application/x-www-form-urlencoded"];
+const FIELDS = ["text", "input", "prompt"];
+
+/** The operations at a skill's route, by method in lower case. HEAD and OPTIONS follow from them. */
+export function skillOperations(manifest: Manifest, components: Components): JsonObject {
+  const methods = manifest.mode === "static-file" ? ["get", "post"] : [manifest.method.toLowerCase()];
+  const runs = methods.map((method, n) => [method, runOperation(manifest, method, n, components)]);
+  const item: JsonObject = Object.fromEntries(runs);
+  return methods.includes("get") ? item : { get: cardOperation(manifest), ...item };
+}
+
+function cardOperation({ slug }: Manifest): JsonObject {
+  return {
+    operationId: `card_${identifier(slug)}`,
+    tags: ["skills"],
+    responses: {
+      200: ref("responses", "Card"),
+      304: ref("responses", "NotModified"),
+      ...problems([401, 403, 404, 500, 503]),
+    },
+  };
+}
+
+function runOperation(manifest: Manifest, method: string, n: number, components: Components): JsonObject {
+  const { name, slug, description, mode } = manifest;
+  const body = method === "get" ? null : requestBody(manifest, components);
+  const parameters = parametersOf(manifest, method);
+  const mayFail = [...ALWAYS, ...BY_MODE[mode], ...inputFaults(manifest, body !== null)];
+  return {
+    operationId: `${n === 0 ? "run" : method}_${identifier(slug)}`,
+    tags: ["skills"],
+    summary: name,
+    description,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === null ? {} : { requestBody: body }),
+    responses: { ...answers(manifest, method, components), ...problems(mayFail) },
+  };
+}
+
+function inputFaults({ mode, input }: Manifest, hasBody: boolean): number[] {
+  if (mode === "proxy") return hasBody ? [408, 413] : [];
+  if (hasBody) return BODY;
+  return input === "none" ? [] : [422];
+}
+
+/** Slugs have no `_`, so that no two become the same. */
+const identifier = (slug: string): string => slug.replaceAll("-", "_");
+
+function parametersOf(manifest: Manifest, method: string): JsonObject[] {
+  const { mode, input } = manifest;
+  const names: string[] = [];
+  if (mode === "static-file") names.push(...(method === "get" ? ["if-none-match", "range", "if-range"] : []));
+  else if (mode === "proxy") names.push("query");
+  else if (method === "get" && input === "text") names.push("input", "q", "text");
+  if (streams(manifest)) names.push("stream");
+  return names.map((name) => ref("parameters", name));
+}
+
+/** Whether the answer can be had as events: text and JSON output, textual files. */
+function streams(manifest: Manifest): boolean {
+  if (manifest.mode === "proxy") return false;
+  return manifest.mode === "static-file" ? isTextType(fileType(manifest)) : manifest.output !== "file";
+}
+
+const fileType = ({ output_mime, serve }: Manifest): string => output_mime ?? mediaTypeOf(serve ?? "");
+
+function requestBody(manifest: Manifest, components: Components): JsonObject | null {
+  const { mode, input, input_schema, slug } = manifest;
+  if (mode === "static-file") return null;
+  if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
+  if (input === "none") return null;
+  if (input === "file") return fileBody(manifest, components);
+  if (input_schema === undefined) return components.body("text", textBody());
+  const embedded = embeddedSchema(input_schema, `urn:hull:input-schema:${slug}`);
+  const schema = embedded === null ? {} : components.schema(`input.${slug}`, embedded);
+  const envelope: JsonObject = {
+    type: "object",
+    required: ["input"],
+    properties: { input: schema },
+    additionalProperties: false,
+  };
+  return { required: true, content: { "application/json": { schema: envelope } } };
+}
+
+function textBody(): JsonObject {
+  const content: JsonObject = {
+    "text/plain": { schema: TEXT },
+    "application/json": { schema: { oneOf: [TEXT, ref("schemas", "Envelope")] } },
+    "multipart/form-data": { schema: form("Text in one of the named fields, files beside it.") },
+  };
+  for (const type of RAW_TEXT) content[type] = { schema: TEXT };
+  return { description: "Text. Forms are taken as they stand, not decoded.", content };
+}
+
+function fileBody({ input_mime }: Manifest, components: Components): JsonObject {
+  const types = input_mime.length === 0 ? ["*/*"] : input_mime;
+  const content: JsonObject = Object.fromEntries(types.map((type) => [type, { schema: BINARY }]));
+  content["multipart/form-data"] = { schema: form("Every file part is kept; the first is the main one.") };
+  const name = ["file", ...input_mime.map(componentName)].join(".");
+  return components.body(name, { required: true, description: "A file", content });
+}
+
+function form(description: string): JsonObject {
+  const fields = Object.fromEntries(FIELDS.map((name) => [name, TEXT]));
+  return {
+    type: "object",
+    description,
+    properties: { ...fields, file: BINARY },
+    additionalProperties: BINARY,
+  };
+}
+
+const componentName = (mediaType: string): string => mediaType.replace(/[^A-Za-z0-9._-]+/g, "-");
+
+function answers(manifest: Manifest, method: string, components: Components): JsonObject {
+  const { mode, output, output_mime } = manifest;
+  if (mode === "proxy") return { default: ref("responses", "Upstream") };
+  if (mode === "static-file") return fileAnswers(manifest, method, components);
+  const content: { [type: string]: Json } = {};
+  if (output === "text") {
+    content[output_mime ?? "text/plain"] = { schema: TEXT };
+    if (mode === "script" && output_mime === undefined)
+      content["application/octet-stream"] = { schema: BINARY };
+  } else if (output === "json") {
+    content[output_mime ?? "application/json"] = { schema: {} };
+  } else {
+    content["application/json"] = { schema: ref("schemas", "Files") };
+    content[output_mime ?? "*/*"] = output_mime === "application/json" ? {} : { schema: BINARY };
+  }
+  if (streams(manifest)) content["text/event-stream"] = { schema: ref("schemas", "Events") };
+  const headers =
+    mode === "llm"
+      ? runHeaders("x-hull-finish-reason", "x-hull-usage")
+      : runHeaders(...(output === "file" ? ["content-disposition", "x-hull-note"] : []));
+  const name = [mode, output, ...(output_mime === undefined ? [] : [componentName(output_mime)])].join(".");
+  return { 200: components.response(name, answer("The skill's answer", content, headers)) };
+}
+
+function fileAnswers(manifest: Manifest, method: string, components: Components): JsonObject {
+  const type = fileType(manifest);
+  const content: { [type: string]: Json } = { [type]: { schema: isTextType(type) ? TEXT : BINARY } };
+  const name = `static-file.${componentName(type)}`;
+  const part =
+    method === "get"
+      ? {
+          206: components.response(
+            `${name}.part`,
+            answer("A range of the file", { ...content }, runHeaders("etag", "content-disposition")),
+          ),
+        }
+      : {};
+  if (streams(manifest)) content["text/event-stream"] = { schema: ref("schemas", "Events") };
+  const whole = answer("The file", content, runHeaders("etag", "content-disposition"));
+  return {
+    200: components.response(name, whole),
+    ...part,
+    ...(method === "get" ? { 304: ref("responses", "NotModified") } : {}),
+  };
+}

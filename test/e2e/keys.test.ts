@@ -1,0 +1,78 @@
+/** `hull keys`, rates and CORS of a configured project, against a real `hull dev --direct` (S57, S72, S73, S114). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+
+const ADMIN = "e2e-admin-key-0123456789";
+const APP = "https://app.example";
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({
+    skills: {
+      "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
+    },
+    project: {
+      "hull.toml": `rate_limit = "3/600s"\ncors_origins = ["${APP}"]\n`,
+    },
+    env: { HULL_ADMIN_KEY: ADMIN },
+    args: ["--direct"],
+  });
+});
+afterAll(() => hull?.stop());
+
+/** `hull keys …` with its stdout and stderr in one. */
+const keys = (args: string[], key = ADMIN) =>
+  runHull(["keys", ...args, "--url", hull.url], { cwd: hull.root, env: { HULL_API_KEY: key } });
+const run = (key: string, headers: Record<string, string> = {}) =>
+  hull.call("/skills/hi", "hello", { headers: { authorization: `Bearer ${key}`, ...headers } });
+
+test("a key is made, listed, used up to its rate, and revoked", async () => {
+  const made = await keys(["add", "--tenant", "acme", "--scopes", "invoke,publish", "--name", "for CI"]);
+  expect(made.code).toBe(0);
+  const key = /^(hull_[A-Za-z0-9_-]{43})$/m.exec(made.output)?.[1] ?? "";
+  const id = /key_[0-9a-f]{32}/.exec(made.output)?.[0] ?? "";
+
+  const listed = await keys(["list"]);
+  expect(listed.output).toMatch(new RegExp(`${id} +hull_.{6}… +acme +invoke,publish +\\S+ +for CI`));
+  expect(listed.output).not.toContain(key);
+
+  const answers = [];
+  for (let i = 0; i < 4; i++) answers.push(await run(key, { origin: APP }));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  const refused = answers[3] ?? expect.fail();
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(500);
+  expect(refused.headers.get("access-control-allow-origin")).toBe(APP);
+  expect(await json(refused)).toMatchObject({ code: "rate_limited" });
+
+  const notAdmin = await keys(["list"], key);
+  expect(notAdmin).toMatchObject({ code: 5, output: expect.stringContaining("[forbidden]") });
+
+  expect(await keys(["revoke", id])).toMatchObject({ code: 0, output: `Revoked ${id}.\n` });
+  expect((await run(key)).status).toBe(401);
+  expect(await keys(["revoke", id])).toMatchObject({ code: 3 });
+  const left = await keys(["list", "--tenant", "acme", "--json"]);
+  expect(JSON.parse(left.output)).toEqual({ data: [] });
+  expect(hull.output()).not.toContain(key);
+});
+
+test.each<[string[], string, number]>([
+  [["list"], "wrong-key-0123456789", 5],
+  [["add", "--scopes", "root"], ADMIN, 2],
+  [["add", "--tenant", "a b"], ADMIN, 2],
+  [["revoke"], ADMIN, 2],
+  [["drop", "x"], ADMIN, 2],
+])("hull keys %j with the key %s ends with %i", async (args, key, code) => {
+  expect((await keys(args, key)).code).toBe(code);
+});
+
+test("keys survive a restart of the server", async () => {
+  const made = await keys(["add", "--json"]);
+  const { key }: { key: string } = JSON.parse(made.output);
+  expect((await run(key)).status).toBe(200);
+  await hull.end("SIGTERM");
+  hull = await startHullDev({ from: hull, env: { HULL_ADMIN_KEY: ADMIN }, args: ["--direct"] });
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push((await run(key)).status);
+  // What was used of the rate before the restart stays used.
+  expect(statuses).toEqual([200, 200, 429]);
+});

@@ -1,0 +1,215 @@
+/** The OpenAPI document (serving.md §5.5): valid whatever the skills are, and complete. */
+import { validate } from "@hyperjump/json-schema/openapi-3-1";
+import { describe, expect, it } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import * as provider from "../../../src/errors/provider.ts";
+import * as request from "../../../src/errors/request.ts";
+import * as run from "../../../src/errors/run.ts";
+import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
+import { openapiDocument } from "../../../src/skill/openapi/document.ts";
+import { parseManifest } from "../../../src/skill/parse.ts";
+
+const MODES = {
+  script: "run: [node, a.js]",
+  llm: "mode: llm\nprovider: mock",
+  proxy: "proxy: https://upstream.example/x",
+  "static-file": "serve: page.html",
+};
+const SHAPES = [
+  "input: text",
+  "input: none",
+  "input: file\ninput_mime: [image/*, application/pdf]",
+  "input: file",
+  "output: json",
+  "output: text\noutput_mime: text/csv; charset=utf-8",
+  "output: file\noutput_mime: image/png",
+  "method: GET",
+  "method: PUT\nroute: /own/%s",
+  "method: GET\nroute: /got/%s\ninput: none",
+  "input_schema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: integer}}}",
+  "input_schema: {$schema: 'http://json-schema.org/draft-07/schema#', type: string, nullable: true}",
+];
+
+/** Every mode with every shape that it accepts. */
+function zoo(): Manifest[] {
+  const files = new Map(["a.js", "page.html"].map((path) => [path, new Uint8Array([10])]));
+  const all = Object.entries(MODES).flatMap(([mode, own]) =>
+    SHAPES.map((shape, n) => {
+      const name = `${mode}-${n}`;
+      const text = `---\nname: ${name}\ndescription: "<b>a</b> | \\u00e9"\n${own}\n${shape.replace("%s", name)}\n---\nDo it.\n`;
+      return parseManifest(text, { folder: name, file: `${name}/SKILL.md`, files }).manifest;
+    }),
+  );
+  const valid = all.filter((manifest) => manifest !== null);
+  /** Published before schemas were checked at build. */
+  const old = valid.slice(0, 1).map((manifest) => ({
+    ...manifest,
+    slug: "old",
+    route: "/old",
+    input_schema: { type: "strong" },
+  }));
+  return [...valid, ...old];
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value at a path of member names; `undefined` where there is none. */
+function at(value: Json | undefined, ...path: string[]): Json | undefined {
+  return path.reduce<Json | undefined>((here, name) => (isObject(here) ? here[name] : undefined), value);
+}
+const members = (value: Json | undefined): string[] => (isObject(value) ? Object.keys(value) : []);
+
+function* operations(document: JsonObject): Generator<[path: string, method: string, operation: JsonObject]> {
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(isObject(item) ? item : {})) {
+      if (isObject(operation)) yield [path, method, operation];
+    }
+  }
+}
+
+/** The operation's parameters with references resolved. */
+function parametersOf(document: JsonObject, operation: JsonObject): Json[] {
+  const list = Array.isArray(operation.parameters) ? operation.parameters : [];
+  return list.map((parameter) => {
+    const name = String(at(parameter, "$ref") ?? "").split("/")[3];
+    return name === undefined ? parameter : (at(document, "components", "parameters", name) ?? null);
+  });
+}
+
+/** What the schemas of the format cannot say: references lead somewhere, ids are unique, paths and parameters agree. */
+function faultsOf(document: JsonObject): string[] {
+  const faults: string[] = [];
+  const seen = new Set<Json | undefined>();
+  for (const [, pointer = ""] of JSON.stringify(document).matchAll(/"\$ref":"#\/(components\/[^"]+)"/g)) {
+    if (at(document, ...pointer.split("/")) === undefined) faults.push(`dangling ${pointer}`);
+  }
+  for (const [path, method, operation] of operations(document)) {
+    if (seen.has(operation.operationId)) faults.push(`twice ${operation.operationId}`);
+    seen.add(operation.operationId);
+    const inPath = parametersOf(document, operation).filter((parameter) => at(parameter, "in") === "path");
+    const templated = Array.from(path.matchAll(/\{([^}]+)\}/g), ([, name]) => name);
+    if (inPath.map((p) => at(p, "name")).join() !== templated.join()) faults.push(`${method} ${path}`);
+  }
+  return faults;
+}
+
+async function check(document: JsonObject): Promise<void> {
+  const official = "https://spec.openapis.org/oas/3.1/schema-base";
+  expect(await validate(official, JSON.parse(JSON.stringify(document)), "BASIC")).toEqual({ valid: true });
+  for (const schema of Object.values(at(document, "components", "schemas") ?? {})) {
+    expect(await validate("https://json-schema.org/draft/2020-12/schema", schema)).toEqual({ valid: true });
+  }
+  expect(faultsOf(document)).toEqual([]);
+  expect(JSON.stringify(document)).not.toContain('"nullable"');
+}
+
+describe("S54: the OpenAPI document", () => {
+  const manifests = zoo();
+  const document = openapiDocument(manifests, "1.2.3");
+
+  it("is valid OpenAPI 3.1 and JSON Schema 2020-12 for skills of every kind", async () => {
+    expect(manifests.length).toBeGreaterThan(25);
+    await check(document);
+  });
+
+  it("is valid for the examples, and for no skills at all", async () => {
+    const built = await buildRoots([`${REPO_DIR}/skills`], { projectDir: REPO_DIR });
+    await check(JSON.parse(built.catalog?.openapi.text ?? ""));
+    await check(openapiDocument([], "1"));
+  });
+
+  it("the validator refuses what is wrong", async () => {
+    const wrong = structuredClone(document);
+    const shown = (type: string): JsonObject => ({
+      responses: { 200: { description: "x", content: { "text/plain": { schema: { type } } } } },
+    });
+    wrong.paths = { "/x": { get: shown("string") } };
+    await check(wrong);
+    wrong.paths = { "/x": { get: shown("text") } };
+    await expect(check(wrong)).rejects.toThrow();
+  });
+
+  it("has every skill at its own route with its own method, and the card where GET is free", () => {
+    for (const { slug, route, method, mode } of manifests) {
+      const served = mode === "static-file" ? ["get", "post"] : [...new Set(["get", method.toLowerCase()])];
+      expect([slug, members(at(document, "paths", route))]).toEqual([slug, served]);
+    }
+  });
+
+  it("has every error code at its status, and 499 at none", () => {
+    const classes = [request, run, provider].flatMap((module) => Object.values(module));
+    for (const { code, status } of classes) {
+      const schema = at(
+        document,
+        "components",
+        "responses",
+        String(status),
+        "content",
+        "application/problem+json",
+        "schema",
+      );
+      const codes = at(schema, "properties", "code", "enum");
+      if (status === 499) expect(schema).toBeUndefined();
+      else expect(codes).toContain(code);
+      expect(at(document, "components", "schemas", "Problem", "properties", "code", "enum")).toContain(code);
+    }
+    const used = new Set([...operations(document)].flatMap(([, , o]) => members(o.responses)));
+    const sent = new Set(classes.map(({ status }) => status).filter((status) => status !== 499));
+    expect([...sent].filter((status) => !used.has(String(status)))).toEqual([]);
+  });
+
+  it.each<[string, string, string[], string[], string[]]>([
+    [
+      "script-0",
+      "post",
+      ["stream"],
+      ["application/json", "multipart/form-data", "text/*", "text/plain"],
+      ["text/plain", "text/event-stream", "application/octet-stream"],
+    ],
+    ["script-1", "post", ["stream"], [], ["text/plain", "text/event-stream"]],
+    ["script-2", "post", ["stream"], ["image/*", "application/pdf", "multipart/form-data"], ["text/plain"]],
+    ["script-4", "post", ["stream"], ["text/plain"], ["application/json", "text/event-stream"]],
+    ["llm-5", "post", ["stream"], ["text/plain"], ["text/csv; charset=utf-8", "text/event-stream"]],
+    ["script-6", "post", [], ["text/plain"], ["image/png", "application/json"]],
+    ["script-7", "get", ["input", "q", "text", "stream"], [], ["text/plain"]],
+    ["llm-10", "post", ["stream"], ["application/json"], ["text/plain"]],
+    ["proxy-0", "post", ["query"], ["*/*"], []],
+    [
+      "static-file-0",
+      "get",
+      ["if-none-match", "range", "if-range", "stream"],
+      [],
+      ["text/html; charset=utf-8"],
+    ],
+  ])("%s: %s takes %j, reads %j, answers %j", (slug, method, parameters, reads, answers) => {
+    const operation = at(document, "paths", `/skills/${slug}`, method);
+    if (!isObject(operation)) return expect.fail("no such operation");
+    const list = Array.isArray(operation.parameters) ? operation.parameters : [];
+    expect(list.map((p) => String(at(p, "$ref")).split("/").at(-1))).toEqual(parameters);
+    const resolve = (value: Json | undefined): Json | undefined => {
+      const pointer = at(value, "$ref");
+      return typeof pointer === "string" ? at(document, ...pointer.slice(2).split("/")) : value;
+    };
+    expect(members(at(resolve(operation.requestBody), "content"))).toEqual(
+      reads.length === 0 ? [] : expect.arrayContaining(reads),
+    );
+    expect(members(at(resolve(at(operation, "responses", "200")), "content"))).toEqual(
+      answers.length === 0 ? [] : expect.arrayContaining(answers),
+    );
+  });
+
+  it("stays small: 500 skills in less than HUSK's 1.16 MB", () => {
+    const [base] = manifests;
+    if (base === undefined) return expect.fail("no skill");
+    const many = Array.from({ length: 500 }, (_, n) => ({
+      ...base,
+      slug: `s-${n}`,
+      name: `s ${n}`,
+      route: `/skills/s-${n}`,
+      description: "x".repeat(200),
+    }));
+    expect(JSON.stringify(openapiDocument(many, "1")).length).toBeLessThan(900_000);
+  });
+});

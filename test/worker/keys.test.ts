@@ -1,0 +1,213 @@
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const ADMIN = "hull-admin-canary-0123456789";
+const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
+
+interface Made {
+  id: string;
+  key: string;
+  prefix: string;
+  tenant: string;
+  scopes: string[];
+}
+
+beforeAll(() => new Client().publish({ cat: mockSkill("cat") }));
+afterEach(() => vi.restoreAllMocks());
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const run = (key: string, client = keyed) =>
+  client.fetch("/skills/cat", { method: "POST", body: "hi", headers: bearer(key) });
+const post = (key: string, body: unknown) =>
+  keyed.fetch("/admin/keys", {
+    method: "POST",
+    headers: { ...bearer(key), "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+const revoke = (key: string, id: string) =>
+  keyed.fetch(`/admin/keys/${id}`, { method: "DELETE", headers: bearer(key) });
+const list = async (key: string, query = "") =>
+  (await keyed.fetch(`/admin/keys${query}`, { headers: bearer(key) })).json<{
+    data: Made[];
+    next_cursor: string | null;
+  }>();
+async function make(tenant: string, ...scopes: string[]): Promise<Made> {
+  const response = await post(ADMIN, { tenant, scopes, name: `for ${tenant}` });
+  expect(response.status).toBe(201);
+  return response.json();
+}
+const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
+
+describe("an API key", () => {
+  it("is shown once, works, and stops working when it is revoked", async () => {
+    const made = await make("acme", "invoke");
+    expect(made).toMatchObject({ tenant: "acme", scopes: ["invoke"], name: "for acme" });
+    expect(made.key).toMatch(/^hull_[A-Za-z0-9_-]{43}$/);
+    expect(made.key.startsWith(made.prefix) && made.prefix.length < 15).toBe(true);
+    const { data } = await list(ADMIN, "?tenant=acme");
+    expect(data.map(({ id }) => id)).toContain(made.id);
+    expect(JSON.stringify(data)).not.toContain(made.key);
+    const { results } = await keyed.env.DB.prepare("SELECT * FROM api_keys").all();
+    expect(JSON.stringify(results)).not.toContain(made.key);
+    expect((await run(made.key)).status).toBe(200);
+    expect((await revoke(ADMIN, made.id)).status).toBe(204);
+    expect(await code(await run(made.key))).toEqual([401, "unauthenticated"]);
+    expect(await code(await revoke(ADMIN, made.id))).toEqual([404, "key_not_found"]);
+  });
+
+  it("revoked elsewhere stops working within 30 s, and is not asked for in between", async () => {
+    const made = await make("acme", "invoke");
+    expect((await run(made.key)).status).toBe(200);
+    await keyed.env.DB.prepare("DELETE FROM api_keys WHERE id = ?").bind(made.id).run();
+    const now = Date.now();
+    const clock = vi.spyOn(Date, "now");
+    clock.mockReturnValue(now + 14_000);
+    expect((await run(made.key)).status).toBe(200);
+    clock.mockReturnValue(now + 30_001);
+    expect((await run(made.key)).status).toBe(401);
+  });
+
+  it("that is in use is read again in the background", async () => {
+    const made = await make("acme", "invoke");
+    expect((await run(made.key)).status).toBe(200);
+    await keyed.env.DB.prepare("DELETE FROM api_keys WHERE id = ?").bind(made.id).run();
+    const now = Date.now();
+    const clock = vi.spyOn(Date, "now");
+    clock.mockReturnValue(now + 16_000);
+    expect((await run(made.key)).status).toBe(200);
+    expect((await run(made.key)).status).toBe(401);
+  });
+
+  it.each([
+    [["invoke"], 200, 403, 403],
+    [["publish"], 403, 200, 403],
+    [["admin"], 200, 200, 200],
+    [["publish", "invoke"], 200, 200, 403],
+  ])("S72: with the scopes %j: run %i, publish %i, keys %i", async (scopes, ...expected) => {
+    const { key } = await make("acme", ...scopes);
+    const get = (path: string) => keyed.fetch(path, { headers: bearer(key) });
+    const answers = [await run(key), await get("/_hull/bundles"), await get("/admin/keys")];
+    expect(answers.map(({ status }) => status)).toEqual(expected);
+    for (const answer of answers) {
+      if (answer.status === 403) expect(await answer.json()).toMatchObject({ code: "forbidden" });
+    }
+  });
+
+  it("names itself in the log by its id only, and is redacted everywhere else", async () => {
+    const lines: string[] = [];
+    vi.spyOn(console, "log").mockImplementation((line: string) => lines.push(line));
+    const { key, id } = await make("acme", "invoke");
+    const missing = await keyed.fetch(`/skills/${key}`, { headers: bearer(key) });
+    expect(await missing.text()).not.toContain(key);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ path: "/admin/keys", key_id: "key_admin" });
+    expect(JSON.parse(lines[1] ?? "")).toMatchObject({ status: 404, key_id: id });
+    expect(lines.join("")).not.toContain(key);
+  });
+
+  it.each([
+    ["", 401],
+    ["Basic abc", 401],
+    ["Bearer", 401],
+    [`Bearer hull_${"A".repeat(43)}`, 401],
+    ["Bearer hull_short", 401],
+    ["Bearer ' OR 1=1 --", 401],
+  ])("Authorization: %j → %i", async (authorization, status) => {
+    const headers: Record<string, string> = authorization === "" ? {} : { authorization };
+    const response = await keyed.fetch("/skills", { headers });
+    expect(response.status).toBe(status);
+    expect(response.headers.get("www-authenticate")).toBe("Bearer");
+  });
+});
+
+describe("tenants", () => {
+  it("neither see nor revoke each other's keys, nor make some for each other", async () => {
+    const red = await make("red", "admin");
+    const blue = await make("blue", "admin");
+    expect((await list(red.key)).data.map(({ id }) => id)).toEqual([red.id]);
+    expect((await list(red.key, "?tenant=blue")).data.map(({ id }) => id)).toEqual([red.id]);
+    expect(await code(await revoke(red.key, blue.id))).toEqual([404, "key_not_found"]);
+    expect(await code(await post(red.key, { tenant: "blue", scopes: ["invoke"] }))).toEqual([
+      403,
+      "forbidden",
+    ]);
+    const own = await post(red.key, { tenant: "red", scopes: ["invoke"] });
+    expect(own.status).toBe(201);
+    expect((await list(blue.key)).data.map(({ id }) => id)).toEqual([blue.id]);
+    expect((await list(ADMIN, "?tenant=red")).data).toHaveLength(2);
+  });
+
+  it("are listed a page at a time, each key once", async () => {
+    const made = [];
+    for (let i = 0; i < 5; i++) made.push((await make("pages", "invoke")).id);
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      const page = await list(ADMIN, `?tenant=pages&limit=2${query}`);
+      expect(page.data.length).toBeLessThanOrEqual(2);
+      seen.push(...page.data.map(({ id }) => id));
+      cursor = page.next_cursor;
+    }
+    expect(seen.toSorted()).toEqual(made.toSorted());
+    for (const query of ["limit=0", "limit=1001", "limit=x", "cursor=x"]) {
+      const response = await keyed.fetch(`/admin/keys?${query}`, { headers: bearer(ADMIN) });
+      expect(await code(response)).toEqual([400, "bad_request"]);
+    }
+  });
+
+  it.each([
+    [{ tenant: "a", scopes: [] }, "scopes"],
+    [{ tenant: "a", scopes: ["root"] }, "scopes.0"],
+    [{ tenant: "a/b", scopes: ["invoke"] }, "tenant"],
+    [{ scopes: ["invoke"] }, "tenant"],
+    [{ tenant: "a", scopes: ["invoke"], name: "x".repeat(101) }, "name"],
+  ])("a key is not made from %j", async (body, path) => {
+    const response = await post(ADMIN, body);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ code: "input_invalid", errors: [{ path }] });
+  });
+
+  it("a body over 1 MiB is refused by its bytes, declared or not", async () => {
+    const text = "x".repeat(1024 * 1024 + 1);
+    for (const body of [text, new Response(text).body]) {
+      const response = await keyed.fetch("/admin/keys", { method: "POST", headers: bearer(ADMIN), body });
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({ code: "body_too_large", limit: 1024 * 1024 });
+    }
+  });
+});
+
+describe("deployments and local dev", () => {
+  it("deployed without HULL_ADMIN_KEY, stored keys decide", async () => {
+    const { key } = await make("acme", "invoke");
+    const bare = new Client({});
+    expect((await run(key, bare)).status).toBe(200);
+    expect(await code(await bare.fetch("/skills"))).toEqual([401, "unauthenticated"]);
+  });
+
+  it("public, anybody runs; a key that is sent still has to be one", async () => {
+    const open = new Client({ HULL_PUBLIC: "1", HULL_ADMIN_KEY: ADMIN });
+    const { key } = await make("acme", "publish");
+    expect((await open.fetch("/skills")).status).toBe(200);
+    expect((await run("hull_wrong", open)).status).toBe(401);
+    expect((await run(key, open)).status).toBe(403);
+    const evil = { method: "POST", body: "hi", headers: { origin: "https://evil.example" } };
+    expect(await code(await open.fetch("/skills/cat", evil))).toEqual([403, "origin_not_allowed"]);
+  });
+
+  it("local without HULL_ADMIN_KEY is open, whatever key is sent and stored", async () => {
+    await make("acme", "invoke");
+    const local = new Client();
+    expect((await run("anything", local)).status).toBe(200);
+    expect((await local.fetch("/admin/keys")).status).toBe(200);
+  });
+
+  it("local without HULL_ADMIN_KEY, but reachable by others, lets nobody make a key that outlasts it", async () => {
+    const reachable = new Client({
+      HULL_ENV: "local",
+      HULL_CONFIG: JSON.stringify({ pin_hosts: false }),
+    });
+    expect((await reachable.fetch("/skills")).status).toBe(200);
+    expect(await code(await reachable.fetch("/admin/keys"))).toEqual([503, "auth_not_configured"]);
+  });
+});
