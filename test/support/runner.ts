@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { Pipes } from "../../container/pipes.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
@@ -73,7 +74,9 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
       child.kill("SIGTERM");
       child.kill("SIGTERM");
       await exited;
-      await rm(stateDir, { recursive: true, force: true });
+      // A runner that was killed leaves its pipes for the next one with this state.
+      for (const dir of [Pipes.directory(stateDir), stateDir])
+        await rm(dir, { recursive: true, force: true });
     },
   };
 }
