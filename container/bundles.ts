@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { log, reasonOf } from "./log.ts";
 import { Refused } from "./refusal.ts";
-import { removeTree } from "./scratch.ts";
+import { makeFolder, removeTree } from "./scratch.ts";
 import { BadTar, unpackTar } from "./untar.ts";
 
 /** Largest tar taken. */
@@ -23,13 +23,15 @@ interface Bundle {
 export class Bundles {
   readonly #root: string;
   readonly #limit: number;
+  readonly #group: number | null;
   /** Least recently used first. */
   readonly #bundles = new Map<string, Bundle>();
   readonly #arriving = new Map<string, Promise<void>>();
   #bytes = 0;
 
-  /** `limit`: bytes of disk that unpacked bundles may take. */
-  constructor(root: string, limit: number) {
+  /** `limit`: bytes of disk that unpacked bundles may take; `group`: who reads them, when that is another uid. */
+  constructor(root: string, limit: number, group: number | null) {
+    this.#group = group;
     this.#root = root;
     this.#limit = limit;
   }
@@ -44,7 +46,7 @@ export class Bundles {
 
   /** Finds the bundles of an earlier runner; `<digest>.size` is written last, so what lacks it is unfinished. */
   async prepare(): Promise<void> {
-    await mkdir(this.#root, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#root, this.#group);
     const names = await readdir(this.#root);
     const found: { digest: string; bytes: number; used: number }[] = [];
     for (const name of names) {

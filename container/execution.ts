@@ -11,11 +11,13 @@ import {
 } from "../src/tool/protocol.ts";
 import { attach } from "./attachment.ts";
 import type { Bundles } from "./bundles.ts";
+import type { Cgroup, Cgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import { FrameLog } from "./frame-log.ts";
 import type { Journal } from "./journal.ts";
-import { log, reasonOf } from "./log.ts";
+import type { Launcher } from "./launcher.ts";
+import { codeOf, log, reasonOf } from "./log.ts";
 import { sendOutputs } from "./outputs.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome, type StopReason } from "./process.ts";
@@ -34,6 +36,9 @@ export interface Workshop {
   commands: Commands;
   inherited: Environment;
   journal: Journal;
+  launcher: Launcher;
+  /** Where memory and processes of an execution are limited; null where they are not. */
+  cgroups: Cgroups | null;
   pipes: Pipes;
   scratch: ScratchRoot;
   sweep: Sweep;
@@ -65,6 +70,7 @@ export class Execution {
   readonly #admission = Promise.withResolvers<void>();
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
+  #cgroup: Cgroup | null = null;
   #stopReason: StopReason | null = null;
   #ended = false;
   #startedAt = 0;
@@ -151,6 +157,18 @@ export class Execution {
       void this.#end({ cause: "command_not_found", exit_code: null, signal: null });
       return;
     }
+    try {
+      this.#cgroup = this.#shop.cgroups?.create() ?? null;
+    } catch (error) {
+      input.stdin?.rest?.resume();
+      void this.#end({
+        cause: "spawn_failed",
+        reason: codeOf(error) ?? "EIO",
+        exit_code: null,
+        signal: null,
+      });
+      return;
+    }
     this.#shop.journal.started(this.spec.id, this.specDigest);
     this.#process = new GroupProcess(
       {
@@ -172,7 +190,7 @@ export class Execution {
         onStderr: (chunk) => this.#stderr.push(chunk),
         onEnd: (outcome) => this.#processEnded(outcome),
       },
-      pipes,
+      { launcher: this.#shop.launcher, pipes, cgroup: this.#cgroup },
     );
     if (input.stdin?.rest) this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
   }
@@ -225,7 +243,7 @@ export class Execution {
     }
   }
 
-  #processEnded({ exitCode, signal, stopped, startError }: ProcessOutcome): void {
+  #processEnded({ exitCode, signal, stopped, startError, outOfMemory }: ProcessOutcome): void {
     const exit = { exit_code: exitCode, signal };
     const reason = this.#stopReason ?? stopped;
     if (startError === "ENOENT" || startError === "ENOTDIR") {
@@ -233,6 +251,7 @@ export class Execution {
       void this.#end({ cause: "command_not_found", ...exit });
     } else if (startError !== null) void this.#end({ cause: "spawn_failed", reason: startError, ...exit });
     else if (reason !== null) void this.#end({ cause: reason, ...exit });
+    else if (outOfMemory) void this.#end({ cause: "out_of_memory", ...exit });
     else if (signal !== null) void this.#end({ cause: "signal", ...exit });
     else if (exitCode === 0 && this.spec.output === "file")
       void this.#endWithFiles({ cause: "exit", ...exit });
@@ -244,6 +263,7 @@ export class Execution {
     try {
       if (this.scratch !== null) {
         const limit = this.spec.limits.max_output_bytes;
+        await this.#shop.launcher.openTree(this.scratch.dir);
         const fits = await sendOutputs(this.scratch, limit, (type, payload) =>
           this.#appendFile(type, payload),
         );
@@ -280,8 +300,11 @@ export class Execution {
     this.#log.finish();
     if (this.#process === null) this.#slot?.release();
     else {
-      this.#process.whenGone(() => this.#slot?.release());
-      if (this.#process.pid !== null) sweep.add(this.spec.id);
+      this.#process.whenGone(() => {
+        this.#slot?.release();
+        void this.#cgroup?.remove();
+      });
+      sweep.add(this.spec.id);
     }
     if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
     bundles.release(this.spec.digest);

@@ -3,11 +3,13 @@
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--journal-bytes N] [--journal-ms N]
- *     [--exit-with-parent]
+ *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--exit-with-parent]
+ *
+ * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -17,6 +19,7 @@ import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
 import { inheritedEnvironment } from "./environment.ts";
 import { Executions } from "./executions.ts";
+import { CannotIsolate, isolate } from "./isolation.ts";
 import { Journal } from "./journal.ts";
 import { flushLog, log, reasonOf } from "./log.ts";
 import { parseOptions, type RunnerOptions, UsageError } from "./options.ts";
@@ -25,7 +28,7 @@ import { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
-import { killProcessesOf, Sweep } from "./sweep.ts";
+import { Sweep } from "./sweep.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
@@ -39,29 +42,40 @@ async function run(options: RunnerOptions): Promise<void> {
         `the secret in ${options.secretFile} has fewer than ${MIN_SECRET_CHARS} characters`,
       );
     }
+    if (options.childUid !== null && (statSync(options.secretFile).mode & 0o077) !== 0) {
+      throw new CannotIsolate(`others than its owner can read ${options.secretFile}`);
+    }
     auth.setSecret(secret);
   }
 
   await mkdir(options.stateDir, { recursive: true, mode: 0o700 });
   const state = await realpath(options.stateDir);
   const limits = { bytes: options.journalBytes, ms: options.journalMs };
-  const journal = await Journal.open(join(state, "journal"), limits);
-  const leftover = killProcessesOf(new Set(journal.lost()));
-  if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
-  const scratch = new ScratchRoot(join(state, "scratch"));
-  const pipes = new Pipes(Pipes.directory(state));
-  const bundles = new Bundles(join(state, "bundles"), options.bundleBytes);
-  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare()]);
-
   const inherited = inheritedEnvironment(process.env);
   const commands = new Commands(inherited);
-  // Finds the interpreter behind a shim before the first execution waits for it.
-  void commands.resolve("python3", state);
-  const sweep = new Sweep();
-  const executions = new Executions({ bundles, commands, inherited, journal, pipes, scratch, sweep });
+  const { launcher, cgroups, group, enforced } = await isolate(options, commands, state);
+  const journal = await Journal.open(join(state, "journal"), limits);
+  const leftover = await launcher.killProcessesOf(new Set(journal.lost()));
+  if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
+  const scratch = new ScratchRoot(join(state, "scratch"), group, (path) => launcher.openTree(path));
+  const pipes = new Pipes(Pipes.directory(state), group);
+  const bundles = new Bundles(join(state, "bundles"), options.bundleBytes, group);
+  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare()]);
+
+  const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
+  const shop = { bundles, cgroups, commands, inherited, journal, launcher, pipes, scratch, sweep };
+  const executions = new Executions(shop);
   const queue = new AdmissionQueue(options);
   let draining = false;
-  const server = makeServer({ auth, executions, queue, bundles, journal, draining: () => draining });
+  const server = makeServer({
+    auth,
+    executions,
+    queue,
+    bundles,
+    journal,
+    enforced,
+    draining: () => draining,
+  });
 
   /** Lets running work end for `waitMs`, then ends it; writes everything down and leaves. */
   const drain = async (waitMs: number, graceMs: number): Promise<void> => {
@@ -76,9 +90,10 @@ async function run(options: RunnerOptions): Promise<void> {
     server.closeIdleConnections();
     const last = new Promise<void>((resolve) => setTimeout(resolve, graceMs + 1000).unref());
     await Promise.race([closed, last]);
-    sweep.finish();
+    await sweep.finish();
     journal.close();
     await Promise.all([scratch.close(), pipes.close(), bundles.close()]);
+    launcher.close();
     log("info", "stopped");
     flushLog();
     process.exit(0);
@@ -92,7 +107,7 @@ async function run(options: RunnerOptions): Promise<void> {
       reason: error instanceof Error ? (error.stack ?? error.message) : reasonOf(error),
     });
     executions.killAll();
-    sweep.finish();
+    void sweep.finish();
     flushLog();
     process.exit(1);
   };
@@ -123,13 +138,13 @@ async function run(options: RunnerOptions): Promise<void> {
 z.config(en());
 
 const failToStart = (error: unknown): void => {
-  const usage = error instanceof UsageError;
+  const usage = error instanceof UsageError || error instanceof CannotIsolate;
   log("error", "not_started", { reason: usage ? error.message : reasonOf(error) });
   flushLog();
   process.exitCode = usage ? 2 : 1;
 };
 try {
-  run(parseOptions(process.argv.slice(2))).catch(failToStart);
+  run(parseOptions(process.argv.slice(2), process.env)).catch(failToStart);
 } catch (error) {
   failToStart(error);
 }

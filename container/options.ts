@@ -23,6 +23,17 @@ export interface RunnerOptions {
   bundleBytes: number;
   journalBytes: number;
   journalMs: number;
+  /** Processes that start the executions' processes; 0: the runner does it itself. */
+  spawners: number;
+  /** The uid, and gid, of the executions' processes; null: the runner's own. */
+  childUid: number | null;
+  /** The program that changes the uid: `setpriv`, or a copy of it with the capabilities the runner lacks. */
+  setpriv: string;
+  /** Of each execution, kept by cgroup; null: no limit. */
+  memoryBytes: number | null;
+  maxProcesses: number | null;
+  /** Whether processes reach the network. */
+  egress: boolean;
   /** Leave when stdin ends: whoever started this runner is gone. */
   exitWithParent: boolean;
 }
@@ -41,19 +52,28 @@ const NUMBERS = {
   "bundle-bytes": { fallback: 4 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
   "journal-bytes": { fallback: 1024 ** 3, least: 0, most: Number.MAX_SAFE_INTEGER },
   "journal-ms": { fallback: 600_000, least: 0, most: 86_400_000 },
+  spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
+} as const;
+
+/** Numbers that are absent unless given. */
+const OPTIONAL = {
+  "child-uid": { least: 1, most: 2 ** 31 },
+  "memory-bytes": { least: 1024 ** 2, most: Number.MAX_SAFE_INTEGER },
+  "max-processes": { least: 1, most: 4_194_304 },
 } as const;
 
 /**
- * Reads the flags of `container/main.ts`.
+ * Reads the flags of `container/main.ts`, and `HULL_RUNNER_EGRESS` of `environment`.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
-export function parseOptions(argv: string[]): RunnerOptions {
+export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): RunnerOptions {
   const text = { type: "string" } as const;
-  const names = Object.keys(NUMBERS);
+  const names = [...Object.keys(NUMBERS), ...Object.keys(OPTIONAL)];
   const options = {
     host: text,
     state: text,
     "secret-file": text,
+    setpriv: text,
     "exit-with-parent": { type: "boolean" } as const,
     ...Object.fromEntries(names.map((name) => [name, text])),
   };
@@ -63,20 +83,24 @@ export function parseOptions(argv: string[]): RunnerOptions {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
-  const number = (name: keyof typeof NUMBERS): number => {
-    const { fallback, least, most } = NUMBERS[name];
-    const value = values[name] === undefined ? fallback : Number(values[name]);
-    if (!Number.isInteger(value) || value < least || value > most) {
-      throw new UsageError(`--${name} must be an integer from ${least} to ${most}`);
-    }
-    return value;
+  const within = (name: string, least: number, most: number): number | null => {
+    if (values[name] === undefined) return null;
+    const value = Number(values[name]);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
+    throw new UsageError(`--${name} must be an integer from ${least} to ${most}`);
   };
+  const number = (name: keyof typeof NUMBERS): number =>
+    within(name, NUMBERS[name].least, NUMBERS[name].most) ?? NUMBERS[name].fallback;
+  const optional = (name: keyof typeof OPTIONAL): number | null =>
+    within(name, OPTIONAL[name].least, OPTIONAL[name].most);
   const string = (name: string): string | null => {
     const value = values[name];
     return typeof value === "string" && value !== "" ? value : null;
   };
   const stateDir = string("state");
   if (stateDir === null) throw new UsageError("--state DIR is required");
+  const egress = environment.HULL_RUNNER_EGRESS ?? "on";
+  if (egress !== "on" && egress !== "off") throw new UsageError("HULL_RUNNER_EGRESS must be `on` or `off`");
   return {
     port: number("port"),
     host: string("host") ?? "127.0.0.1",
@@ -90,6 +114,12 @@ export function parseOptions(argv: string[]): RunnerOptions {
     bundleBytes: number("bundle-bytes"),
     journalBytes: number("journal-bytes"),
     journalMs: number("journal-ms"),
+    spawners: number("spawners"),
+    childUid: optional("child-uid"),
+    setpriv: string("setpriv") ?? "setpriv",
+    memoryBytes: optional("memory-bytes"),
+    maxProcesses: optional("max-processes"),
+    egress: egress === "on",
     exitWithParent: values["exit-with-parent"] === true,
   };
 }

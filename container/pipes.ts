@@ -5,32 +5,47 @@
  */
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { accessSync, closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { accessSync, closeSync, constants, openSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { removeTree } from "./scratch.ts";
+import { makeFolder, removeTree } from "./scratch.ts";
 
 /** FIFOs made by one start of `mkfifo`, and the number below which the next batch is made. */
 const BATCH = 256;
 const LOW = 128;
 
-export interface ChildPipe {
-  /** The process's end; to be closed here once the process has it. */
-  child: number;
+/** Something a process opens by its path. */
+export interface Named {
+  path: string;
+  /** To be called once the process has opened it, or never will. Further calls do nothing. */
+  unname(): void;
+}
+
+export interface Pipe extends Named {
   /** The runner's end. */
   own: Socket;
 }
 
+/** A FIFO that lets a process wait. */
+export interface Gate extends Named {
+  /** Lets it go on; without this it reads the end of the file. */
+  open(): void;
+}
+
 export class Pipes {
   readonly #dir: string;
+  readonly #group: number | null;
+  readonly #mode: number;
   readonly #ready: string[] = [];
   #refill: Promise<void> | null = null;
   #files = 0;
 
-  constructor(dir: string) {
+  /** `group`: who opens the pipes too, when that is another uid. */
+  constructor(dir: string, group: number | null) {
     this.#dir = dir;
+    this.#group = group;
+    this.#mode = group === null ? 0o600 : 0o660;
   }
 
   /**
@@ -50,7 +65,7 @@ export class Pipes {
   /** Clears what an earlier runner left and makes the first batch. */
   async prepare(): Promise<void> {
     await removeTree(this.#dir);
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#dir, this.#group);
     await this.#fill();
   }
 
@@ -74,50 +89,67 @@ export class Pipes {
   }
 
   /** A pipe from the process to the runner. */
-  output(): ChildPipe {
-    const path = this.#take();
-    const own = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const child = openSync(path, constants.O_WRONLY);
-    unlinkSync(path);
-    return { child, own: new Socket({ fd: own, readable: true, writable: false }) };
+  output(): Pipe {
+    const fifo = this.#take();
+    const own = openSync(fifo.path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return { ...fifo, own: new Socket({ fd: own, readable: true, writable: false }) };
   }
 
   /**
-   * A stdin that holds these bytes: an open file without a name, to be closed here once the process has it. A short
-   * input is not piped: once its writer was done, opening `/dev/stdin` would wait for another writer for ever.
+   * A stdin that holds these bytes: a file. A short input is not piped: once its writer was done, opening `/dev/stdin`
+   * would wait for another writer for ever.
    */
-  file(bytes: Uint8Array): number {
+  file(bytes: Uint8Array): Named {
     this.#files += 1;
     const path = join(this.#dir, `stdin-${this.#files}`);
-    const fd = openSync(path, "wx+", 0o600);
-    unlinkSync(path);
-    // At an explicit position, so that the process reads from the start.
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
-    return fd;
+    writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
+    return { path, unname: once(() => unlinkSync(path)) };
   }
 
   /** A pipe from the runner to the process, for an input longer than the pipe holds. */
-  input(): ChildPipe {
-    const path = this.#take();
-    // Held open until both ends are: a FIFO opens for writing only where somebody reads.
-    const held = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const own = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    const child = openSync(path, constants.O_RDONLY);
-    closeSync(held);
-    unlinkSync(path);
-    return { child, own: new Socket({ fd: own, readable: false, writable: true }) };
+  input(): Pipe {
+    const fifo = this.#take();
+    const own = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK);
+    return { ...fifo, own: new Socket({ fd: own, readable: false, writable: true }) };
   }
 
-  #take(): string {
+  gate(): Gate {
+    const fifo = this.#take();
+    const own = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK);
+    return {
+      path: fifo.path,
+      open: () => writeSync(own, "g"),
+      unname: once(() => {
+        closeSync(own);
+        fifo.unname();
+      }),
+    };
+  }
+
+  /** A FIFO held open at both ends, so that nobody who opens it has to wait, until its name is gone. */
+  #take(): Named {
     const path = this.#ready.pop();
     if (path === undefined) throw new RangeError("no pipe is ready");
-    return path;
+    const held = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const unname = once(() => {
+      closeSync(held);
+      unlinkSync(path);
+    });
+    return { path, unname };
   }
 
   async #fill(): Promise<void> {
     const prefix = join(this.#dir, randomBytes(6).toString("hex"));
     const paths = Array.from({ length: BATCH }, (_, index) => `${prefix}-${index}`);
-    await promisify(execFile)("mkfifo", ["-m", "600", ...paths]);
+    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
     this.#ready.push(...paths);
   }
+}
+
+function once(act: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) act();
+    done = true;
+  };
 }

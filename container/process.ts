@@ -1,11 +1,9 @@
 /** One process group: start, streams, time limit, end (serving.md §6.2). */
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync } from "node:fs";
-import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
+import type { Cgroup } from "./cgroup.ts";
+import type { Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
-import type { Pipes } from "./pipes.ts";
-import { killProcessesOf } from "./sweep.ts";
+import type { Gate, Pipe, Pipes } from "./pipes.ts";
 
 /** How long the streams may stay open after the leader ended. */
 const PIPES_MS = 250;
@@ -42,17 +40,31 @@ export interface ProcessOutcome {
   stopped: StopReason | null;
   /** The system's code when the process could not start. */
   startError: string | null;
+  /** Whether the kernel killed one of its processes for the memory limit. */
+  outOfMemory: boolean;
 }
 
-/** Needed of `Pipes` for one process with stdin. */
-export const PIPES_PER_PROCESS = 3;
+/** Needed of `Pipes` for one process with stdin and a gate. */
+export const PIPES_PER_PROCESS = 4;
+
+export interface ProcessTools {
+  launcher: Launcher;
+  /** Must have `PIPES_PER_PROCESS` ready. */
+  pipes: Pipes;
+  /** Where the process is to be before it begins; null for the runner's own. */
+  cgroup: Cgroup | null;
+}
 
 export class GroupProcess {
   readonly stdin: Writable | null;
   readonly #spec: ProcessSpec;
-  readonly #child: ChildProcess | null;
-  readonly #outputs: Socket[];
-  #open: number;
+  readonly #launcher: Launcher;
+  readonly #cgroup: Cgroup | null;
+  readonly #outputs: [Pipe, Pipe];
+  #pid: number | null = null;
+  /** To be sent as soon as there is a group to send it to. */
+  #early: NodeJS.Signals | null = null;
+  #open = 2;
   #exit: { exitCode: number | null; signal: string | null } | null = null;
   #stopped: StopReason | null = null;
   #ended = false;
@@ -62,28 +74,52 @@ export class GroupProcess {
   #timeout: NodeJS.Timeout | undefined;
   #escalation: NodeJS.Timeout | undefined;
 
-  /** Starts the process. A failure to start is an outcome, not an exception. `pipes` must have three ready. */
-  constructor(spec: ProcessSpec, pipes: Pipes) {
+  /** Starts the process. A failure to start is an outcome, not an exception. */
+  constructor(spec: ProcessSpec, { launcher, pipes, cgroup }: ProcessTools) {
     this.#spec = spec;
-    const stdin = spec.stdin === "stream" ? pipes.input() : null;
-    const childStdin = stdin?.child ?? (spec.stdin instanceof Uint8Array ? pipes.file(spec.stdin) : null);
-    const stdout = pipes.output();
-    const stderr = pipes.output();
-    this.stdin = stdin?.own ?? null;
+    this.#launcher = launcher;
+    this.#cgroup = cgroup;
+    const input = spec.stdin === "stream" ? pipes.input() : null;
+    const file = spec.stdin instanceof Uint8Array ? pipes.file(spec.stdin) : null;
+    const gate = cgroup === null ? null : pipes.gate();
+    this.stdin = input?.own ?? null;
     // The process may close its stdin whenever it likes.
-    stdin?.own.on("error", () => {});
-    this.#outputs = [stdout.own, stderr.own];
-    this.#open = this.#outputs.length;
-    this.#child = this.#start([childStdin ?? "ignore", stdout.child, stderr.child]);
-    for (const fd of [childStdin, stdout.child, stderr.child]) if (fd !== null) closeSync(fd);
-    if (this.#child === null) return;
-    this.#read(stdout.own, spec.onStdout);
-    this.#read(stderr.own, spec.onStderr);
+    input?.own.on("error", () => {});
+    this.#outputs = [pipes.output(), pipes.output()];
+    const [stdout, stderr] = this.#outputs;
+    this.#read(stdout, spec.onStdout);
+    this.#read(stderr, spec.onStderr);
     this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
-  }
-
-  get pid(): number | null {
-    return this.#child?.pid ?? null;
+    /** The process has its streams, or never will. */
+    const settled = (): void => {
+      for (const pipe of [input, file, gate, stdout, stderr]) pipe?.unname();
+    };
+    const { argv0, args, cwd, environment } = spec;
+    const paths = { stdin: input?.path ?? file?.path ?? null, stdout: stdout.path, stderr: stderr.path };
+    launcher.launch({
+      ...{ file: spec.file, argv0, args, cwd, environment, ...paths, gate: gate?.path ?? null },
+      onStarted: (pid) => {
+        this.#pid = pid;
+        if (this.#ended) this.#signal("SIGKILL");
+        else if (this.#early !== null) this.#signal(this.#early);
+        this.#admit(pid, gate);
+        settled();
+      },
+      onFailed: (code) => {
+        settled();
+        this.#pid = null;
+        this.#conclude({ exitCode: null, signal: null }, code);
+      },
+      onExit: (exitCode, signal) => {
+        settled();
+        this.#exited(exitCode, signal);
+      },
+      onLost: () => {
+        settled();
+        this.#stopped ??= "lost";
+        this.#kill();
+      },
+    });
   }
 
   /** Ends the group: SIGTERM, after the grace SIGKILL; too much output: SIGKILL at once. The first reason stays. */
@@ -103,12 +139,12 @@ export class GroupProcess {
   /** Holds the process back by no longer reading its streams. */
   pauseOutput(): void {
     this.#paused = true;
-    for (const output of this.#outputs) output.pause();
+    for (const { own } of this.#outputs) own.pause();
   }
 
   resumeOutput(): void {
     this.#paused = false;
-    for (const output of this.#outputs) output.resume();
+    for (const { own } of this.#outputs) own.resume();
   }
 
   /** SIGKILL to the whole group, without waiting for anything; for the death of the runner. */
@@ -126,38 +162,24 @@ export class GroupProcess {
     look();
   }
 
-  #start(stdio: (number | "ignore")[]): ChildProcess | null {
-    const { file, argv0, args, cwd, environment } = this.#spec;
+  /** Puts the process into its cgroup, then lets it become its program. */
+  #admit(pid: number, gate: Gate | null): void {
+    if (this.#cgroup === null || gate === null) return;
     try {
-      const child = spawn(file, args, {
-        argv0,
-        cwd,
-        env: environment,
-        detached: true,
-        stdio,
-      });
-      child.once("error", (error) => {
-        if (child.pid === undefined) this.#failToStart(error);
-      });
-      child.once("exit", (exitCode, signal) => this.#exited(exitCode, signal));
-      return child;
+      this.#cgroup.admit(pid);
+      gate.open();
     } catch (error) {
-      setImmediate(() => this.#failToStart(error));
-      return null;
+      this.#conclude({ exitCode: null, signal: null }, codeOf(error) ?? "EIO");
     }
   }
 
-  #failToStart(error: unknown): void {
-    this.#conclude({ exitCode: null, signal: null }, codeOf(error) ?? "EINVAL");
-  }
-
-  #read(output: Socket, onChunk: (chunk: Uint8Array) => void): void {
-    output.on("data", (chunk: Uint8Array) => {
+  #read({ own }: Pipe, onChunk: (chunk: Uint8Array) => void): void {
+    own.on("data", (chunk: Uint8Array) => {
       this.#lastRead = performance.now();
       if (!this.#ended) onChunk(chunk);
     });
-    output.on("error", () => {});
-    output.once("close", () => {
+    own.on("error", () => {});
+    own.once("close", () => {
       this.#open -= 1;
       if (this.#open === 0 && this.#exit !== null) this.#conclude(this.#exit, null);
     });
@@ -175,7 +197,7 @@ export class GroupProcess {
     if (this.#ended) return;
     clearTimeout(this.#escalation);
     this.#signal("SIGKILL");
-    killProcessesOf(new Set([this.#spec.executionId]));
+    void this.#launcher.killProcessesOf(new Set([this.#spec.executionId]));
     const since = performance.now();
     // Bytes written before the end still arrive; only a process out of reach keeps a stream open beyond that.
     const giveUp = (): void => {
@@ -195,19 +217,15 @@ export class GroupProcess {
     clearTimeout(this.#escalation);
     this.#gone = !this.#signal("SIGKILL");
     this.stdin?.destroy();
-    for (const output of this.#outputs) output.destroy();
-    this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError });
+    for (const { own } of this.#outputs) own.destroy();
+    const outOfMemory = this.#cgroup !== null && this.#cgroup.oomKills() > 0;
+    this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError, outOfMemory });
   }
 
-  /** Signals the group; `false` when it has no process any more. */
+  /** Signals the group; `false` when it has no process any more, or none yet. */
   #signal(signal: NodeJS.Signals | 0): boolean {
-    const pid = this.#child?.pid;
-    if (pid === undefined) return false;
-    try {
-      process.kill(-pid, signal);
-      return true;
-    } catch (error) {
-      return codeOf(error) === "EPERM";
-    }
+    if (this.#pid !== null) return this.#launcher.signalGroup(this.#pid, signal);
+    if (signal !== 0 && this.#early !== "SIGKILL") this.#early = signal;
+    return false;
   }
 }

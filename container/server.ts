@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { TicketSubject } from "../src/tool/protocol.ts";
 import { MIN_SECRET_CHARS } from "./auth.ts";
 import type { Bundles } from "./bundles.ts";
+import type { Enforced } from "./isolation.ts";
 import type { Journal } from "./journal.ts";
 import { log, reasonOf } from "./log.ts";
 import { BodyCut } from "./multipart-body.ts";
@@ -16,6 +17,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
 export interface ServerParts extends Desk {
   bundles: Bundles;
   journal: Journal;
+  enforced: Enforced;
   /** Whether the runner is on its way out. */
   draining(): boolean;
 }
@@ -118,7 +120,7 @@ function health(parts: ServerParts, path: string, request: IncomingMessage, resp
   } else if (path === "readyz") {
     if (parts.draining()) throw new Refused("runner_draining", "The runner is shutting down.");
     if (!parts.auth.ready) throw new Refused("unauthenticated", "The runner has no secret yet.");
-    answer(request, response, 200, '{"status":"ready"}');
+    answer(request, response, 200, JSON.stringify({ status: "ready", enforced: parts.enforced }));
   } else if (path === "metrics") {
     answer(request, response, 200, metrics(parts), { "content-type": "text/plain; version=0.0.4" });
   } else {
@@ -127,7 +129,7 @@ function health(parts: ServerParts, path: string, request: IncomingMessage, resp
 }
 
 /** Prometheus text. */
-function metrics({ queue, executions, bundles, journal }: ServerParts): string {
+function metrics({ queue, executions, bundles, journal, enforced }: ServerParts): string {
   const gauges: [string, string, number][] = [
     ["hull_runner_running", "Executions that hold a slot", queue.running],
     ["hull_runner_waiting", "Executions in the queue", queue.waiting],
@@ -141,6 +143,13 @@ function metrics({ queue, executions, bundles, journal }: ServerParts): string {
     `# TYPE ${name} gauge`,
     `${name} ${value}`,
   ]);
+  lines.push(
+    "# HELP hull_runner_enforced Whether this runner keeps processes apart in this respect",
+    "# TYPE hull_runner_enforced gauge",
+  );
+  for (const [what, kept] of Object.entries(enforced)) {
+    lines.push(`hull_runner_enforced{what="${what}"} ${kept ? 1 : 0}`);
+  }
   lines.push(
     "# HELP hull_runner_executions_total Ended executions",
     "# TYPE hull_runner_executions_total counter",

@@ -65,6 +65,11 @@ export class Sweep {
   /** Looked for once already; a process between fork and exec may have been missed. */
   #again = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
+  readonly #kill: (ids: ReadonlySet<string>) => Promise<number>;
+
+  constructor(kill: (ids: ReadonlySet<string>) => Promise<number>) {
+    this.#kill = kill;
+  }
 
   add(id: string): void {
     if (!available) return;
@@ -73,22 +78,22 @@ export class Sweep {
   }
 
   /** Sweeps now; for the end of the runner. */
-  finish(): void {
+  async finish(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#run();
+    await this.#run();
   }
 
   #schedule(): void {
-    this.#timer ??= setTimeout(() => this.#run(), INTERVAL_MS).unref();
+    this.#timer ??= setTimeout(() => void this.#run(), INTERVAL_MS).unref();
   }
 
-  #run(): void {
+  async #run(): Promise<void> {
     this.#timer = undefined;
     const ids = new Set([...this.#recent, ...this.#again]);
     this.#again = this.#recent;
     this.#recent = new Set();
     if (ids.size === 0) return;
-    const killed = killProcessesOf(ids);
+    const killed = await this.#kill(ids);
     if (killed > 0) log("info", "leftover_processes_killed", { count: killed });
     if (this.#again.size > 0) this.#schedule();
   }

@@ -40,6 +40,8 @@ export interface Bindings {
   /** The files of `assets/`. */
   ASSETS: Fetcher;
   AI?: Ai;
+  /** `off`: the container has no internet. Any other value, or none: it has. */
+  HULL_RUNNER_EGRESS?: string;
 }
 
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */

@@ -32,9 +32,10 @@ function variablesOf(manifest: Manifest): string[] {
   return [...tool_env, ...pieces.flatMap((piece) => ("variable" in piece ? [piece.variable] : []))];
 }
 
-/** Environment of the runner: what a shell needs to find programs, never a secret. */
+/** Environment of the runner: what a shell needs to find programs, and its own switch; never a secret. */
 export function runnerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const allowed = /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|TMPDIR)$/;
+  const allowed =
+    /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|TMPDIR|HULL_RUNNER_EGRESS)$/;
   return Object.fromEntries(Object.entries(environment).filter(([name]) => allowed.test(name)));
 }
 

@@ -12,6 +12,7 @@ const SECRET_KEY = "runner_secret";
 export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   override defaultPort = 8080;
   override sleepAfter = "10m";
+  override enableInternet = this.env.HULL_RUNNER_EGRESS !== "off";
 
   async runnerSecret(): Promise<string> {
     const known = await this.ctx.storage.get<string>(SECRET_KEY);

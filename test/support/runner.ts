@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { Pipes } from "../../container/pipes.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
@@ -38,7 +39,7 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
   const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
   const secret = from?.secret ?? randomBytes(24).toString("hex");
   const secretFile = join(stateDir, "secret");
-  await writeFile(secretFile, secret);
+  await writeFile(secretFile, secret, { mode: 0o600 });
   // Whatever happens to the test, its runner does not outlive it.
   const always = ["--port", "0", "--state", stateDir, "--secret-file", secretFile, "--exit-with-parent"];
   const args = [MAIN, ...always, ...flags];
@@ -73,7 +74,9 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
       child.kill("SIGTERM");
       child.kill("SIGTERM");
       await exited;
-      await rm(stateDir, { recursive: true, force: true });
+      // A runner that was killed leaves its pipes for the next one with this state.
+      for (const dir of [Pipes.directory(stateDir), stateDir])
+        await rm(dir, { recursive: true, force: true });
     },
   };
 }

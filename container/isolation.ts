@@ -1,0 +1,138 @@
+/**
+ * What the processes of executions are kept away from (serving.md §6.2): the runner's uid, the network, the memory of
+ * others. What was asked for as a promise (`--child-uid`, egress off) and cannot be kept stops the start; limits that
+ * cannot be kept are logged and shown by `/readyz` and `/metrics`.
+ */
+import { execFile } from "node:child_process";
+import { chmod, chown } from "node:fs/promises";
+import { promisify } from "node:util";
+import { Cgroups, NoCgroups } from "./cgroup.ts";
+import type { Commands } from "./commands.ts";
+import type { Launcher } from "./launcher.ts";
+import { log } from "./log.ts";
+import type { RunnerOptions } from "./options.ts";
+import { OwnLauncher } from "./own-launcher.ts";
+import { Spawners } from "./spawners.ts";
+
+/** The runner's promise about its processes cannot be kept on this system. */
+export class CannotIsolate extends Error {
+  override name = "CannotIsolate";
+}
+
+/** What holds for every process that this runner starts. */
+export interface Enforced {
+  /** They have a uid of their own. */
+  uid: boolean;
+  /** They have no network. */
+  egress_off: boolean;
+  memory: boolean;
+  processes: boolean;
+}
+
+export interface Isolation {
+  launcher: Launcher;
+  cgroups: Cgroups | null;
+  /** The processes' group, when they have a uid of their own. */
+  group: number | null;
+  enforced: Enforced;
+}
+
+/** How long a program that is tried may take. */
+const PROBE_MS = 10_000;
+const SYSTEM_PYTHON = "/usr/bin/python3";
+
+/**
+ * Finds out what is possible, and starts the spawners in it. `state` must exist.
+ * @throws CannotIsolate
+ */
+export async function isolate(options: RunnerOptions, commands: Commands, state: string): Promise<Isolation> {
+  const { childUid, egress } = options;
+  const promised = childUid !== null || !egress;
+  const launcher = await startSpawners(options, commands, state);
+  if (launcher === null && promised) {
+    throw new CannotIsolate(
+      "processes are kept apart by spawners, and those need Linux, Python 3.8 and `--spawners` > 0",
+    );
+  }
+  if (childUid !== null) {
+    await chown(state, -1, childUid);
+    await chmod(state, 0o710);
+    // Files for processes are open to their group, which folders hand on, and to nobody else.
+    process.umask(0o007);
+  }
+  const cgroups = openCgroups(options, launcher !== null);
+  return {
+    launcher: launcher ?? new OwnLauncher(),
+    cgroups,
+    group: childUid,
+    enforced: {
+      uid: childUid !== null,
+      egress_off: !egress,
+      memory: cgroups !== null && options.memoryBytes !== null,
+      processes: cgroups !== null && options.maxProcesses !== null,
+    },
+  };
+}
+
+async function startSpawners(
+  options: RunnerOptions,
+  commands: Commands,
+  state: string,
+): Promise<Spawners | null> {
+  if (options.spawners === 0 || process.platform !== "linux") return null;
+  const found = await commands.resolve("python3", state);
+  const pythons = new Set([...(found === null ? [] : [found.file]), SYSTEM_PYTHON]);
+  const failures: string[] = [];
+  for (const prefix of prefixes(options)) {
+    for (const python of pythons) {
+      const argv = [...prefix, python];
+      const failure = await probe([...argv, "-I", "-S", "-c", "import os; os.POSIX_SPAWN_OPEN"]);
+      if (failure === null) {
+        return Spawners.start({ argv, private: options.childUid !== null }, options.spawners);
+      }
+      failures.push(failure);
+    }
+  }
+  const reason = failures.join("; ");
+  if (options.childUid !== null || !options.egress) throw new CannotIsolate(reason);
+  log("warn", "no_spawners", { reason });
+  return null;
+}
+
+/** What puts a program where it belongs: each as good as the others, the first that works is taken. */
+function prefixes({ childUid, setpriv, egress }: RunnerOptions): string[][] {
+  const drop = ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"];
+  const uid = childUid === null ? [] : [setpriv, `--reuid=${childUid}`, `--regid=${childUid}`, ...drop, "--"];
+  if (egress) return [uid];
+  return [
+    ["unshare", "--net", "--", ...uid],
+    // Without privileges: in a user namespace, where the uid stays the same.
+    [...uid, "unshare", "--user", "--map-current-user", "--net", "--"],
+  ];
+}
+
+/** Tries a command; answers what went wrong, or null. */
+async function probe([file = "", ...args]: string[]): Promise<string | null> {
+  try {
+    await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message.trim().replaceAll("\n", ": ") : String(error);
+  }
+}
+
+function openCgroups({ memoryBytes, maxProcesses }: RunnerOptions, spawners: boolean): Cgroups | null {
+  if (memoryBytes === null && maxProcesses === null) return null;
+  try {
+    if (!spawners) throw new NoCgroups("there are no spawners");
+    return Cgroups.open({ memoryBytes, maxProcesses });
+  } catch (error) {
+    if (!(error instanceof NoCgroups)) throw error;
+    log("warn", "limits_not_enforced", {
+      memory_bytes: memoryBytes,
+      max_processes: maxProcesses,
+      reason: error.message,
+    });
+    return null;
+  }
+}

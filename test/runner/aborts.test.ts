@@ -1,0 +1,102 @@
+/** A thousand executions that end early, in every way they can, leave nothing behind (serving.md §6.2; S32, S41). */
+import { readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Pipes } from "../../container/pipes.ts";
+import { encodeMultipart } from "../../src/tool/multipart.ts";
+import { type ExecutionSpec, signTicket } from "../../src/tool/protocol.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
+import {
+  bundle,
+  collect,
+  processesWith,
+  run,
+  runOptions,
+  spec,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
+
+const EXECUTIONS = 1000;
+/** Of these the connection is dropped without a cancel; the runner waits 10 s for somebody to come back. */
+const DROPPED = 100;
+const LANES = 12;
+
+/** Sends an execution with an upload that never ends, then cuts the connection after `ms`. */
+async function cut(runner: TestRunner, value: ExecutionSpec, ms: number): Promise<void> {
+  const specText = JSON.stringify(value);
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => sleep(5).then(() => controller.enqueue(new Uint8Array(10_000))),
+  });
+  const input = value.input.mode === "file" ? endless : null;
+  const files = input === null ? [] : [{ filename: "a", mime: "text/plain", body: input }];
+  const { contentType, body } = encodeMultipart(specText, { files }, Promise.resolve());
+  const ticket = await signTicket(runner.key, `execution:${value.id}`, specText, Date.now());
+  const headers = { authorization: `Bearer ${ticket}`, "content-type": contentType };
+  const signal = AbortSignal.timeout(ms);
+  await runner
+    .fetch("/v1/executions", { method: "POST", headers, body, signal })
+    .then((response) => response.arrayBuffer())
+    .catch(() => undefined);
+}
+
+test("1,000 aborted executions: cancelled, cut, dropped, timed out; no process, no file, no slot", async () => {
+  const runner = await startRunner({ flags: ["--concurrency", String(DROPPED + 2 * LANES)] });
+  try {
+    const script = 'touch "$TMPDIR/left" "$HULL_OUTPUT_DIR/left"; setsid sleep 75.5 & sleep 75.5';
+    const files = await bundle({ "noop.sh": "#!/bin/sh\n" });
+    await run(runner, files, { argv: ["true"] });
+    const make = (fields: Partial<ExecutionSpec>) =>
+      spec({ digest: files.digest, argv: ["sh", "-c", script], grace_ms: 100, ...fields });
+    const cancelled = (value: ExecutionSpec, ms: number): Promise<unknown> => {
+      const options = runOptions(files, { signal: AbortSignal.timeout(ms) });
+      return collect(runExecution(runner, value, {}, options)).catch(() => undefined);
+    };
+    const kinds = [
+      (ms: number) => cancelled(make({}), ms),
+      (ms: number) => cancelled(make({ timeout_ms: ms + 1 }), 20_000),
+      (ms: number) => cut(runner, make({ input: { mode: "file" } }), ms),
+    ];
+    const dropped = Array.from({ length: DROPPED }, (_, at) => cut(runner, make({}), 50 + at));
+    let next = 0;
+    const lane = async (): Promise<void> => {
+      while (next < EXECUTIONS - DROPPED) {
+        next += 1;
+        // Before, while and after the process starts.
+        await kinds[next % kinds.length]?.(next % 41);
+      }
+    };
+    await Promise.all([...dropped, ...Array.from({ length: LANES }, lane)]);
+    await until(
+      async () => (await fetch(`${runner.url}/metrics`)).text(),
+      (text) => /^hull_runner_running 0$/m.test(text) && /^hull_runner_waiting 0$/m.test(text),
+      15_000,
+    );
+    await until(
+      () => processesWith("sleep 75.5"),
+      (left) => left.length === 0,
+      2000,
+    );
+    const scratch = join(runner.stateDir, "scratch");
+    await until(
+      async () => (await readdir(scratch, { recursive: true })).filter((name) => name.includes("left")),
+      (left) => left.length === 0,
+    );
+    // What is kept: folders and pipes without a user.
+    const pipes = await readdir(Pipes.directory(runner.stateDir));
+    expect(pipes.filter((name) => name.startsWith("stdin-"))).toEqual([]);
+    const { pid } = runner.process;
+    const open = await Promise.all(
+      (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
+    );
+    expect(open.filter((path) => path.endsWith("(deleted)"))).toEqual([]);
+    expect((await run(runner, files, { argv: ["echo", "well"] })).stdout.toString()).toBe("well\n");
+    expect(await runner.kill("SIGTERM")).toBe(0);
+    expect((await readdir(runner.stateDir)).sort()).toEqual(["bundles", "journal", "secret"]);
+    expect(runner.log()).not.toMatch(/"level":"error"/);
+  } finally {
+    await runner.stop();
+  }
+}, 60_000);
