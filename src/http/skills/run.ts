@@ -4,19 +4,19 @@
  */
 
 import { NotAcceptable } from "../../errors/request.ts";
-import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { type HullError, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
+import type { RunHandle, RunOutput } from "../../run/handle.ts";
+import type { RunInput } from "../../run/input.ts";
+import { runMode } from "../../run/mode.ts";
+import { logError, problemOf } from "../../run/problem.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { logError, problemOf } from "../problem.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
-import { type InputState, type RunInput, readInput } from "./input.ts";
-import type { RunHandle, RunOutput } from "./run-handle.ts";
-import { runLlm } from "./run-llm.ts";
+import { type InputState, readInput } from "./input.ts";
 import { runProxy } from "./run-proxy.ts";
-import { runScript } from "./run-script.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
@@ -86,12 +86,8 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   return false;
 }
 
-function runMode(handle: RunHandle): Promise<RunOutput> {
-  const { mode } = handle.record.manifest;
-  if (mode === "llm") return runLlm(handle);
-  if (mode === "script") return runScript(handle);
-  if (mode === "static-file") return streamStatic(handle);
-  throw new Internal({ cause: `mode ${mode} reached the run route` });
+function perform(handle: RunHandle): Promise<RunOutput> {
+  return handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
 }
 
 async function whole(run: OpenRun, headers: Record<string, string>): Promise<Response> {
@@ -100,11 +96,13 @@ async function whole(run: OpenRun, headers: Record<string, string>): Promise<Res
     ...rest,
     signal: abort.signal,
     streaming: false,
+    keep: true,
+    durable: null,
     started: () => {},
     emit: async () => {},
   };
   try {
-    const output = await runMode(handle);
+    const output = await perform(handle);
     return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
@@ -123,6 +121,8 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     input: run.input,
     signal: abort.signal,
     streaming: true,
+    keep: false,
+    durable: null,
     started: () => {
       const { slug, mode } = record.manifest;
       const data = { execution_id: id, request_id: context.requestId, skill: slug, mode };
@@ -132,7 +132,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     },
     emit: (event) => events.send(event),
   };
-  const finished = runMode(handle).then(
+  const finished = perform(handle).then(
     (output) => finish(events, context, null, output.done),
     (error: unknown) => {
       const fault = state.fault ?? toHullError(error);

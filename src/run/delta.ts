@@ -2,8 +2,8 @@
  * Bytes to text events (serving.md §5.4): characters are never split, bytes that are no UTF-8 travel as Base64, and
  * the redactor sees secrets across chunk boundaries.
  */
-import type { Redactor, StreamRedactor } from "../../redact.ts";
-import type { RunEvent } from "../sse.ts";
+import type { Redactor, StreamRedactor } from "../redact.ts";
+import type { RunEvent } from "./events.ts";
 
 export class DeltaText {
   readonly #event: "delta" | "stderr";
