@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   redact: ["secrets"],
-  env: ["errors", "secrets", "redact"],
+  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts"],
   skill: VOCABULARY,
   registry: [...VOCABULARY, "skill"],
   engine: [...VOCABULARY, "skill"],

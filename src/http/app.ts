@@ -6,6 +6,7 @@ import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
+import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
 import { getFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
@@ -39,6 +40,10 @@ export function createApp(): App {
   mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
   mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
+  const execution = { GET: getExecution, DELETE: deleteExecution };
+  mount(app, "/executions/:id", { scope: "invoke", methods: execution });
+  mount(app, "/executions/:id/result", { scope: "invoke", methods: { GET: getExecutionResult } });
+  mount(app, "/executions/:id/events", { scope: "invoke", methods: { GET: getExecutionEvents } });
   mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
   mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });

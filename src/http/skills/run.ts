@@ -8,14 +8,16 @@ import { type HullError, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
-import { runMode } from "../../run/mode.ts";
+import { hasEffects, runMode } from "../../run/mode.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
+import { durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
+import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 
@@ -27,7 +29,8 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const id = runId(context);
+  const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
+  const id = durable?.id ?? runId(context);
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -47,6 +50,13 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const state: InputState = { fault: null };
   const input = await readInput(request, manifest, limit, state);
+  if (durable !== null) {
+    const skill = { card, record };
+    const answer = runDurable(context, durable, skill, input, streaming, headers);
+    return answer.catch((error: unknown) => {
+      throw state.fault ?? error;
+    });
+  }
   const run: OpenRun = { id, context, record, input, state, abort };
   return streaming ? streamed(run, headers) : whole(run, headers);
 }

@@ -1,5 +1,4 @@
 /** What the Worker and an ExecutionObject tell each other. Types only. */
-import type { ErrorData } from "../../errors.ts";
 
 /** Bytes of an input: in memory, or in R2 where they are many. */
 export type Content = Uint8Array | { key: string; size: number };
@@ -70,5 +69,3 @@ export interface ExecutionRpc extends Rpc.DurableObjectBranded {
   /** Stops a run that is under way; removes one that has ended. */
   cancel(caller: string): Promise<"cancelled" | "removed" | null>;
 }
-
-export type { ErrorData };

@@ -188,13 +188,22 @@ export class ExecutionStore implements KnownExecutions {
     );
   }
 
-  /** Counts what is done for good: settled effects, executions handed in and admitted, events that are no model's words. */
+  /** Ids of all that the runner may know. */
+  handedIn(): string[] {
+    const rows = this.#sql.exec<{ id: string }>("SELECT execution_id AS id FROM handed_in").toArray();
+    return rows.map(({ id }) => id);
+  }
+
+  /** Counts what is done for good: settled effects, executions that the runner got, output of a script. */
   progress(): number {
     const [row] = this.#sql
       .exec<{ n: number }>("SELECT count(*) + coalesce(sum(admitted), 0) AS n FROM handed_in")
       .toArray();
-    const settled = this.records().filter(({ type }) => type.endsWith("_settled")).length;
-    return (row?.n ?? 0) + settled;
+    const records = this.records();
+    const settled = records.filter(({ type }) => type.endsWith("_settled")).length;
+    // A model's words may be said again by every life; what a script says is said once.
+    const told = records.length === 0 ? this.#count("event") : 0;
+    return (row?.n ?? 0) + settled + told;
   }
 
   /** Replaces the bytes under a name. */
@@ -237,6 +246,10 @@ export class ExecutionStore implements KnownExecutions {
     return this.#storage.setAlarm(at);
   }
 
+  #count(table: "record" | "event"): number {
+    return this.#sql.exec<{ n: number }>(`SELECT coalesce(max(seq), 0) AS n FROM ${table}`).one().n;
+  }
+
   #empty(): void {
     for (const table of ["execution", "record", "event", "content", "handed_in"]) {
       this.#sql.exec(`DELETE FROM ${table}`);
@@ -250,9 +263,7 @@ export class ExecutionStore implements KnownExecutions {
   }
 
   #append(table: "record" | "event", value: unknown): number {
-    const { next } = this.#sql
-      .exec<{ next: number }>(`SELECT coalesce(max(seq), 0) + 1 AS next FROM ${table}`)
-      .one();
+    const next = this.#count(table) + 1;
     for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
       this.#sql.exec(`INSERT INTO ${table} (seq, part, data) VALUES (?, ?, ?)`, next, part, data);
     }

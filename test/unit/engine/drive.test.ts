@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import {
   type Clock,
   type DriveOptions,
-  drive,
   type Effects,
   resumeRun,
   startRun,
