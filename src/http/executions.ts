@@ -57,16 +57,16 @@ export async function getExecutionResult(
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
   const answer = await executionOf(context, id).answer();
-  const { body, headers } = resultAnswer(answer);
+  if (!answer.ok) throw storedError(answer);
+  const { body, headers } = answer;
   return new Response(body, {
     headers: { "cache-control": "no-store", ...headers, "x-hull-execution-id": id },
   });
 }
 
-/** A stored answer, or the stored error thrown. */
-export function resultAnswer(answer: ExecutionAnswer): Extract<ExecutionAnswer, { ok: true }> {
-  if (answer.ok) return answer;
-  throw new HullError(JSON.parse(answer.error), JSON.parse(answer.operator));
+/** The error that a run ended with. */
+export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
+  return new HullError(JSON.parse(error), JSON.parse(operator));
 }
 
 /** `GET /executions/:id/events`: what comes after `Last-Event-ID` or `?after=`, or everything; follows to the end. */

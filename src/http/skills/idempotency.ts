@@ -82,13 +82,6 @@ export async function takeInput(context: RequestContext, id: string, input: RunI
   return { text, files, hash: await sha256(JSON.stringify([same, text === null, names, hashes])) };
 }
 
-/** Deletes what an input left in R2, where nobody needs it. */
-export async function dropInput({ env }: RequestContext, { text, files }: TakenInput): Promise<void> {
-  const contents = [...(text === null ? [] : [text]), ...files.map(({ content }) => content)];
-  const keys = contents.flatMap((content) => (content instanceof Uint8Array ? [] : [content.key]));
-  if (keys.length > 0) await env.FILES.delete(keys);
-}
-
 async function* hashed(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   writer: WritableStreamDefaultWriter<ArrayBuffer | ArrayBufferView>,

@@ -2,11 +2,14 @@
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
+import { logError } from "../../run/problem.ts";
+import type { ExecutionAnswer } from "../../session/execution/rpc.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { executionOf } from "../execution-object.ts";
-import { afterOf, eventsResponse, resultAnswer } from "../executions.ts";
-import { type DurableCall, dropInput, takeInput } from "./idempotency.ts";
+import { afterOf, eventsResponse, storedError } from "../executions.ts";
+import { problemResponse } from "../problem.ts";
+import { type DurableCall, takeInput } from "./idempotency.ts";
 
 /**
  * Begins the run, or comes back to it, and answers: 202 at once, the events, or the result when it is there.
@@ -27,7 +30,6 @@ export async function runDurable(
   const execution = executionOf(context, id);
   const digest = skill.card.version;
   const begun = await execution.begin({ skill: manifest.slug, digest, request_hash: hash, ...taken });
-  if (begun !== "started") context.background(dropInput(context, { hash, ...taken }));
   if (begun === "other_request") {
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
   }
@@ -39,11 +41,26 @@ export async function runDurable(
     return Response.json({ id, status }, { status: 202, headers: { ...all, ...further } });
   }
   if (streaming) {
-    return eventsResponse(context, id, await execution.events(afterOf(context.request, id), true), all);
+    const events = await execution.events(afterOf(context.request, id), true);
+    return eventsResponse(context, id, events, all);
   }
-  const answer = resultAnswer(await execution.answer());
+  const answer = await execution.answer();
+  if (!answer.ok) return failed(context, answer, all);
   if (begun === "started") Object.assign(context.log, answer.timings);
   return new Response(answer.body, { headers: { ...all, ...answer.headers } });
+}
+
+/** The problem document of a run that failed, with what every answer of the run carries. */
+function failed(
+  context: RequestContext,
+  answer: Extract<ExecutionAnswer, { ok: false }>,
+  headers: Record<string, string>,
+): Response {
+  const error = storedError(answer);
+  logError(error, context);
+  const response = problemResponse(error, context);
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
 }
 
 /** What an llm skill cannot take is told at once, also to a client who does not wait. */

@@ -4,6 +4,7 @@ import { Internal } from "../../errors.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
 import { HELD_BYTES, holdOrStore } from "../../run/large-body.ts";
+import type { ExecutionCall } from "./rpc.ts";
 import type { ExecutionStore, Place, StoredInput } from "./store.ts";
 
 /** Every R2 object of an execution is below this. */
@@ -52,6 +53,19 @@ export async function openBody(
   const object = await env.FILES.get(place.key);
   if (object === null) throw new Internal({ cause: `R2 lacks ${place.key}` });
   return object.body;
+}
+
+/** Removes what the input of a call left in R2 that began nothing, unless it is the call that did, asked again. */
+export async function dropInput(env: Bindings, call: ExecutionCall, stored: StoredInput): Promise<void> {
+  const used = [stored.text, ...stored.files.map(({ place }) => place)];
+  const contents = [call.text, ...call.files.map(({ content }) => content)];
+  const keys = contents.flatMap((content) => {
+    if (content === null || content instanceof Uint8Array) return [];
+    return used.some((place) => place !== null && "key" in place && place.key === content.key)
+      ? []
+      : [content.key];
+  });
+  if (keys.length > 0) await env.FILES.delete(keys);
 }
 
 /** Removes what R2 holds of an execution. */

@@ -15,7 +15,7 @@ import { runMode } from "../../run/mode.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { runnerEndpoint } from "../../run/runner.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
-import { clearBucket, inputOf, keepBody, openBody } from "./contents.ts";
+import { clearBucket, dropInput, inputOf, keepBody, openBody } from "./contents.ts";
 import { EventLog } from "./event-log.ts";
 import { ReplayedOutput } from "./replayed-output.ts";
 import type { Begun, ExecutionAnswer, ExecutionCall, ExecutionEvents, ExecutionStatus } from "./rpc.ts";
@@ -64,6 +64,7 @@ export class Execution {
   begin(call: ExecutionCall): Begun {
     const row = this.#row(call.caller);
     if (row !== null && (row.begun || row.state === "running" || row.state === "cancelled")) {
+      this.#background(dropInput(this.#env, call, row.input));
       if (row.request_hash !== call.request_hash) return "other_request";
       this.#resume(row);
       return row.state === "running" ? "attached" : "finished";
