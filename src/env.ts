@@ -5,6 +5,7 @@ import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { Redactor } from "./redact.ts";
 import { SECRET_VARIABLES } from "./secrets.ts";
+import type { ExecutionRpc } from "./session/execution/rpc.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -32,7 +33,7 @@ export interface Bindings {
   DB: D1Database;
   FILES: R2Bucket;
   SESSIONS: DurableObjectNamespace;
-  EXECUTIONS: DurableObjectNamespace;
+  EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;

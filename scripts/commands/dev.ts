@@ -125,7 +125,7 @@ function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
 }
 
-/** Request lines of the Worker in short; the rest only where it reports a problem, or with --verbose. */
+/** Lines of requests and executions in short; the rest only where it reports a problem, or with --verbose. */
 function printLine(line: string, from: string, verbose: boolean): void {
   const entry = parseEntry(line);
   if (entry?.event === "request") {
@@ -136,6 +136,13 @@ function printLine(line: string, from: string, verbose: boolean): void {
     process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
     if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
     if (entry.stack !== undefined) process.stderr.write(`  ${entry.stack}\n`);
+    return;
+  }
+  if (entry?.event === "execution") {
+    const { skill, execution_id, state, duration_ms, code, request_id } = entry;
+    const why = code === undefined ? "" : ` ${code}`;
+    process.stdout.write(`${skill} ${execution_id} ${state}${why} ${duration_ms} ms ${request_id}\n`);
+    if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
     return;
   }
   const notable =

@@ -19,6 +19,8 @@ export interface EffectContext {
   round: number;
   /** Aborted on the deadline and when the caller goes away. */
   signal: AbortSignal;
+  /** An earlier life of the run began this effect and did not see it end. */
+  again: boolean;
 }
 
 /** How effects are carried out. Both throw a `HullError` for faults that end the run. */
@@ -40,18 +42,10 @@ export interface RecordLog {
   append(record: RunRecord): void | Promise<void>;
 }
 
-/** What a watcher sees of a run beside the text deltas that `callModel` passes on (serving.md §5.4). */
-export interface RunObserver {
-  toolCall(round: number, call: ToolCallBlock): void;
-  toolResult(round: number, call: ToolCallBlock, outcome: ToolOutcome): void;
-  round(round: number, turn: ModelTurn): void;
-}
-
 export interface DriveOptions {
   effects: Effects;
   log: RecordLog;
   clock: Clock;
-  observer: RunObserver;
   /** Aborted when the caller goes away. */
   signal: AbortSignal;
 }
@@ -61,6 +55,19 @@ export async function startRun(spec: RunSpec, input: Part[], options: DriveOptio
   const record = { v: 1 as const, at: options.clock.now(), type: "run_started" as const, spec, input };
   await options.log.append(record);
   return drive(startState(record), options);
+}
+
+/**
+ * Goes on with a run from what is recorded of it. A model call that was open is made again; for an open tool call
+ * `runTool` is told so, which must not run it blindly a second time.
+ * @returns `null` where the records hold no run
+ */
+export async function resumeRun(
+  records: readonly RunRecord[],
+  options: DriveOptions,
+): Promise<RunOutcome | null> {
+  const [first, ...rest] = records;
+  return first?.type === "run_started" ? drive(rest.reduce(applyRecord, startState(first)), options) : null;
 }
 
 /** Drives a run from any state to its end. Settles exactly once. */
@@ -116,14 +123,15 @@ class Drive {
 
   async #callModel(step: Step & { type: "call_model" }): Promise<void> {
     const { effect, round, request } = step;
-    await this.#append({ type: "model_call_started", effect, round });
+    const again = this.#state.openModelCall === effect;
+    if (!again) await this.#append({ type: "model_call_started", effect, round });
     const turn = await this.#options.effects.callModel(request, {
       effect,
       round,
       signal: this.#abort.signal,
+      again,
     });
     await this.#append({ type: "model_call_settled", effect, round, turn });
-    this.#options.observer.round(round, turn);
   }
 
   /** Runs a turn's open calls, at most six at once; the first fault that ends the run stops the others. */
@@ -148,14 +156,12 @@ class Drive {
   }
 
   async #runTool(round: number, pending: PendingCall, signal: AbortSignal): Promise<void> {
-    const { effect, call } = pending;
+    const { effect, call, started } = pending;
     signal.throwIfAborted();
-    await this.#append({ type: "tool_call_started", effect, round, call });
-    this.#options.observer.toolCall(round, call);
-    const outcome = await this.#options.effects.runTool(call, { effect, round, signal });
+    if (!started) await this.#append({ type: "tool_call_started", effect, round, call });
+    const outcome = await this.#options.effects.runTool(call, { effect, round, signal, again: started });
     signal.throwIfAborted();
     await this.#append({ type: "tool_call_settled", effect, round, call_id: call.id, outcome });
-    this.#options.observer.toolResult(round, call, outcome);
   }
 
   async #settle(outcome: RunOutcome): Promise<RunOutcome> {

@@ -19,9 +19,10 @@ export function nextStep(state: RunState, now: number): Step {
   const calls = state.pending.filter((p) => p.outcome === null);
   if (calls.length > 0) return { type: "run_tools", round: state.round, calls };
   const turn = state.lastTurn;
+  const open = state.openModelCall !== null;
   const answered = state.messages.at(-1)?.role === "assistant";
-  if (turn === null || !answered || (turn.stop_reason === "pause" && toolsOffered(state))) {
-    const round = state.openModelCall === null ? state.round + 1 : state.round;
+  if (open || turn === null || !answered || (turn.stop_reason === "pause" && toolsOffered(state))) {
+    const round = open ? state.round : state.round + 1;
     return { type: "call_model", effect: modelEffect(round), round, request: modelRequest(state, round) };
   }
   return { type: "settle", outcome: answer(state, turn) };

@@ -11,7 +11,9 @@ export type ToolErrorCode =
   | "killed"
   | "out_of_memory"
   | "command_not_found"
-  | "unknown_tool";
+  | "unknown_tool"
+  /** It may or may not have taken effect. */
+  | "outcome_unknown";
 
 /** One settled tool call. `bytes` counts what the tool wrote, before anything was left out. */
 export interface ToolOutcome {

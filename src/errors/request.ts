@@ -114,6 +114,13 @@ export const ExecutionConflict = define<{ id: string }>(
   (d) => ({ detail: `Execution "${d.id}" exists with a different specification.` }),
 );
 
+export const ExecutionCancelled = define<{ id: string }>(
+  "execution_cancelled",
+  409,
+  "Execution cancelled",
+  (d) => ({ detail: `Execution "${d.id}" was cancelled.`, members: { execution_id: d.id } }),
+);
+
 // 413, 415, 416
 export const BodyTooLarge = define<{ limit: number }>("body_too_large", 413, "Body too large", (d) => ({
   detail: `The body is larger than the ${d.limit} bytes allowed here.`,

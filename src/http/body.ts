@@ -1,8 +1,9 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
 import type * as z from "zod/mini";
-import { BadEncoding, BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
+import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
+import { parseWithOffset } from "../run/json.ts";
+import { decodeUtf8 } from "../run/utf8.ts";
 import type { Json } from "../skill/manifest.ts";
-import { parseWithOffset } from "./json.ts";
 
 /** Longest silence inside a request body, in ms. */
 export const BODY_SILENCE_MS = 30_000;
@@ -51,17 +52,6 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
     at += chunk.length;
   }
   return whole;
-}
-
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Strict UTF-8. */
-export function decodeUtf8(bytes: Uint8Array, what: string): string {
-  try {
-    return strictUtf8.decode(bytes);
-  } catch {
-    throw new BadEncoding({ what });
-  }
 }
 
 /** Drains what an early answer left unread, up to 64 KiB, and cancels the rest. */

@@ -4,11 +4,9 @@ import type { Caller } from "../auth/caller.ts";
 import { type Bindings, type Settings, settings } from "../env.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
+import type { RunContext, TimingName } from "../run/context.ts";
 
-/** Parts of a request's time that are measured apart (serving.md §5.3). */
-export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
-
-export class RequestContext {
+export class RequestContext implements RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly request: Request;

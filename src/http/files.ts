@@ -1,8 +1,8 @@
 /** `GET /files/:id`: a file that a run produced (serving.md §5.1). */
 import { readFile } from "../registry/files.ts";
+import { contentDisposition, isActive } from "../run/output-files.ts";
 import { noneMatch } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
-import { contentDisposition, isActive } from "./skills/output-files.ts";
 
 export async function getFile(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { object, filename, mime } = await readFile(context.env, params.id ?? "");

@@ -1,8 +1,8 @@
 /** `GET /healthz` and `GET /readyz` (serving.md §5.1): never authenticated, never queued. */
 import { toHullError } from "../errors.ts";
 import { currentCatalog } from "../registry/published.ts";
+import { runnerReady } from "../run/runner.ts";
 import type { RequestContext } from "./context.ts";
-import { runnerReady } from "./runner.ts";
 
 /** Alive: answers as long as the Worker runs. */
 export async function healthz(context: RequestContext): Promise<Response> {

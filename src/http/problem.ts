@@ -1,5 +1,6 @@
 /** From an error to a response (serving.md §5.5), and from a request to its log line. */
-import { type HullError, toProblem } from "../errors.ts";
+import type { HullError } from "../errors.ts";
+import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The problem document of an error. What its members hold has passed the redactor. */
@@ -12,20 +13,6 @@ export function problemResponse(error: HullError, context: RequestContext): Resp
   if (data.status === 405 && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
   if (data.status === 416) headers.set("content-range", `bytes */${data.members.size}`);
   return new Response(JSON.stringify(problemOf(error, context)), { status: data.status, headers });
-}
-
-/** The redacted problem document; local dev adds what the provider said. */
-export function problemOf(error: HullError, context: RequestContext): unknown {
-  const problem = toProblem(error.data, context.requestId);
-  const said = error.operator.provider_message;
-  if (context.settings.local && typeof said === "string") problem.provider_message = said.slice(0, 500);
-  return context.redacted(problem);
-}
-
-/** Notes an error in the request's log line, operator details included. */
-export function logError(error: HullError, context: RequestContext): void {
-  context.log.code = error.code;
-  if (Object.keys(error.operator).length > 0) context.log.error = error.operator;
 }
 
 function pathOf(url: string): string {

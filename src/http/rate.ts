@@ -1,8 +1,8 @@
 /** How often a caller may call (serving.md §5.5 `rate_limited`): exact in the ledger, with a shield in front of it. */
 import { RateLimited } from "../errors/request.ts";
+import { askLedger } from "../run/ledger.ts";
 import type { Rate } from "../session/rate.ts";
 import type { RequestContext } from "./context.ts";
-import { askLedger } from "./ledger.ts";
 
 /** What the binding SHIELD of wrangler.toml lets through per location, name and period. */
 export const SHIELD_LIMIT = { requests: 600, period_s: 60 } as const;

@@ -1,14 +1,6 @@
 /** Server-sent events (serving.md §5.4): one JSON object per event, ids `<run>:<seq>`, a heartbeat in silence. */
+import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
-
-/** Silence in ms after which a comment keeps the connection alive. */
-const HEARTBEAT_MS = 15_000;
-
-/** One event of the shared vocabulary (contract.md "Events"). */
-export interface RunEvent {
-  event: "start" | "delta" | "stderr" | "tool_call" | "tool_result" | "round" | "error" | "done";
-  data: Record<string, unknown>;
-}
 
 /** An open event stream. `send` waits while the client is slower than the run, so that nothing piles up. */
 export class EventStream {
@@ -34,15 +26,14 @@ export class EventStream {
       this.#stop();
     });
     this.#heartbeat = setInterval(() => {
-      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.#write(": hb\n\n");
+      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.#write(HEARTBEAT);
     }, HEARTBEAT_MS / 3);
   }
 
   async send(event: RunEvent): Promise<void> {
     if (this.#closed) return;
-    const data = JSON.stringify(this.#context.redacted(event.data));
     this.#seq += 1;
-    await this.#write(`id: ${this.#runId}:${this.#seq}\nevent: ${event.event}\ndata: ${data}\n\n`);
+    await this.#write(formatEvent(this.#runId, this.#seq, event.event, this.#context.redacted(event.data)));
   }
 
   async close(): Promise<void> {

@@ -31,9 +31,12 @@ export interface CommandToolContext {
   read: (name: string) => string | undefined;
 }
 
+const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
+
 /**
- * Runs the call and renders its outcome. Faults of the tool are outcomes for the model.
- * @throws HullError for faults of the runner, which end the run
+ * Runs the call and renders its outcome. Faults of the tool are outcomes for the model, and so is a detached call that
+ * got lost: the model can find out what became of it, or ask.
+ * @throws HullError for other faults of the runner, which end the run
  */
 export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
   const tool = context.tools.find((t) => t.name === call.name);
@@ -58,16 +61,22 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
         ? { mode: "none" }
         : { mode: "file", mime: first.mime, ...(first.filename === "" ? {} : { filename: first.filename }) },
     output: "text",
+    detach: context.options.known !== undefined,
     read: context.read,
   });
   if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
-  for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
-    if (event.kind === "stdout") stdout.push(event.bytes);
-    else if (event.kind === "stderr") stderr.push(event.bytes);
-    else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
+  try {
+    for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
+      if (event.kind === "stdout") stdout.push(event.bytes);
+      else if (event.kind === "stderr") stderr.push(event.bytes);
+      else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
+    }
+  } catch (error) {
+    if (!spec.detach || !(error instanceof ExecutionLost)) throw error;
+    return refusedCall("outcome_unknown", LOST);
   }
   throw new RunnerProtocolError({ reason: "the frames ended without a status" });
 }

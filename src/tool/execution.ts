@@ -28,6 +28,8 @@ export interface ExecutionRequest {
   maxOutputBytes: number;
   input: ExecutionSpec["input"];
   output: ExecutionSpec["output"];
+  /** It goes on when its caller is gone, who comes back for it. */
+  detach: boolean;
   /** Reads one of the Worker's variables. */
   read: (name: string) => string | undefined;
 }
@@ -54,7 +56,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     },
     input: request.input,
     output: request.output,
-    detach: false,
+    detach: request.detach,
   };
 }
 

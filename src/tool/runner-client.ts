@@ -2,7 +2,7 @@
  * The Worker's side of the runner protocol (serving.md §6.1): sends one execution, brings the skill's files when the
  * runner lacks them, follows the frames, comes back after a cut connection, and never runs anything twice.
  */
-import { ClientClosedRequest, RunnerUnavailable } from "../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost, RunnerUnavailable } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import { type ExecutionInput, encodeMultipart, isRepeatable } from "./multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketKey, type TicketSubject } from "./protocol.ts";
@@ -27,7 +27,17 @@ export interface Runner {
   key: TicketKey;
 }
 
+/** What the callers of detached executions remember of them, so that a later one goes on where an earlier one died. */
+export interface KnownExecutions {
+  /** `handed_in`: the runner may have it. `admitted`: it had it, and must never get it a second time. */
+  known(id: string): "nothing" | "handed_in" | "admitted";
+  /** Stored when this returns. */
+  note(id: string, fact: "handed_in" | "admitted"): void;
+}
+
 export interface RunOptions {
+  /** For detached executions. */
+  known?: KnownExecutions;
   /** The tar of a bundle, asked for when the runner does not have it. */
   pack(digest: string): Promise<RequestBody>;
   /** Aborted: the whole request of this execution is cancelled at the runner. */
@@ -40,6 +50,8 @@ export interface RunOptions {
 
 /** Attempts after the first one, when the connection fails; frames that arrive make them full again. */
 const RETRIES = 2;
+/** The same for a detached execution that is under way: half a minute in all, for a runner that starts again. */
+const DETACHED_RETRIES = 12;
 /** Before the first retry, doubled before the second: a runner that was restarted is back by then. */
 const RETRY_WAIT_MS = 400;
 /** Until the headers come: a place in the queue, and the start of a cold container. */
@@ -53,7 +65,7 @@ const GATE_MS = 1000;
  *
  * Before the runner has admitted it, a failed attempt is repeated with the same id (the runner attaches to what it
  * knows), if the input can be sent again. After that the frames are asked for from where they broke off, and an id
- * unknown by then is lost.
+ * unknown by then is lost. What an earlier caller handed in is followed, not run again.
  *
  * @throws RunnerUnavailable RunnerBusy RunnerDraining ConcurrencyLimited ExecutionConflict ExecutionLost
  *   RunnerProtocolError ClientClosedRequest
@@ -75,6 +87,9 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
+    if (spec.detach && submission.admitted && error instanceof RunnerUnavailable) {
+      throw new ExecutionLost({ id: spec.id });
+    }
     // A refusal leaves nothing to cancel.
     over = error instanceof HullError && !submission.admitted && !submission.uncertain;
     throw error;
@@ -139,6 +154,11 @@ class Subscription {
     this.options = options;
   }
 
+  /** Attempts after the first one. */
+  protected get retries(): number {
+    return RETRIES;
+  }
+
   /** Whether another attempt after a failed connection can succeed. */
   protected get canRetry(): boolean {
     return true;
@@ -162,7 +182,7 @@ class Subscription {
         if (signal.aborted) throw new ClientClosedRequest({});
         if (!(error instanceof Disconnected)) throw error;
         retries += 1;
-        if (retries > RETRIES || !this.canRetry) throw new RunnerUnavailable({ cause: error.message });
+        if (retries > this.retries || !this.canRetry) throw new RunnerUnavailable({ cause: error.message });
       } finally {
         signal.removeEventListener("abort", abort);
         connection.abort();
@@ -208,13 +228,15 @@ class Subscription {
 /** An execution that has to be handed in first. */
 class Submission extends Subscription {
   /** The runner has taken the execution on. */
-  admitted = false;
+  admitted: boolean;
   /** A connection failed, so that the runner may have it without our knowing. */
   uncertain = false;
   readonly #spec: ExecutionSpec;
   readonly #specText: string;
   readonly #body: ExecutionInput;
   readonly #repeatable: boolean;
+  /** An earlier caller handed it in. */
+  readonly #again: boolean;
   #streamed = false;
 
   constructor(runner: Runner, spec: ExecutionSpec, body: ExecutionInput, options: RunOptions) {
@@ -224,6 +246,13 @@ class Submission extends Subscription {
     const { stdin, ...files } = body;
     this.#body = spec.input.mode === "stdin" && stdin !== undefined ? { ...files, stdin } : files;
     this.#repeatable = isRepeatable(this.#body);
+    const known = options.known?.known(spec.id);
+    this.admitted = known === "admitted";
+    this.#again = known === "handed_in";
+  }
+
+  protected override get retries(): number {
+    return this.#spec.detach && this.admitted ? DETACHED_RETRIES : super.retries;
   }
 
   protected override get canRetry(): boolean {
@@ -232,6 +261,8 @@ class Submission extends Subscription {
 
   protected override async connect(connection: AbortController): Promise<Response> {
     if (this.admitted) return super.connect(connection);
+    const { known } = this.options;
+    known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
     if (response.status === 424) {
       await response.body?.cancel();
@@ -240,8 +271,14 @@ class Submission extends Subscription {
       await this.#sendBundle(connection);
       response = await this.#post(connection);
     }
+    // The same id with another spec is the earlier caller's: its settings may have been others.
+    if (response.status === 409 && this.#again) {
+      await response.body?.cancel();
+      response = await super.connect(connection);
+    }
     if (response.status !== 200) throw await refusedBy(response, this.execution);
     this.admitted = true;
+    known?.note(this.#spec.id, "admitted");
     return response;
   }
 

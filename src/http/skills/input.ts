@@ -8,23 +8,12 @@ import {
   UnsupportedMediaType,
 } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
+import type { InputFile, RunInput } from "../../run/input.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json, Manifest } from "../../skill/manifest.ts";
-import { bodyChunks, decodeUtf8, discardBody, parseJson, readBody } from "../body.ts";
+import { bodyChunks, discardBody, parseJson, readBody } from "../body.ts";
 import { checkInputSchema } from "./input-schema.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
-
-export interface InputFile {
-  /** As the client named it; `null` for a raw body. */
-  filename: string | null;
-  mime: string;
-  body: Uint8Array | ReadableStream<Uint8Array>;
-}
-
-export interface RunInput {
-  /** What goes to stdin, or is the user message; `null` where the request has none. */
-  text: Uint8Array | null;
-  files: InputFile[];
-}
 
 /** Why a streamed body broke off after the run had begun. */
 export interface InputState {

@@ -8,11 +8,11 @@ import {
 } from "../../errors/run.ts";
 import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
+import { isActive } from "../../run/output-files.ts";
+import { logError, problemOf } from "../../run/problem.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import { bodyChunks } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { logError, problemOf } from "../problem.ts";
-import { isActive } from "./output-files.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
 import { ProxyVariables, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 

@@ -3,13 +3,13 @@
 import { RangeNotSatisfiable } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
+import { DeltaText } from "../../run/delta.ts";
+import type { RunHandle, RunOutput } from "../../run/handle.ts";
+import { contentDisposition, isActive } from "../../run/output-files.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { noneMatch, requestedRange, sliceStream } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
-import { DeltaText } from "./delta.ts";
-import { contentDisposition, isActive } from "./output-files.ts";
-import type { RunHandle, RunOutput } from "./run-handle.ts";
 
 interface ServedFile {
   path: string;

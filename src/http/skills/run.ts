@@ -4,21 +4,23 @@
  */
 
 import { NotAcceptable } from "../../errors/request.ts";
-import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { type HullError, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
+import type { RunHandle, RunOutput } from "../../run/handle.ts";
+import type { RunInput } from "../../run/input.ts";
+import { hasEffects, runMode } from "../../run/mode.ts";
+import { logError, problemOf } from "../../run/problem.ts";
+import { takeSlot } from "../../run/slot.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { logError, problemOf } from "../problem.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
-import { type InputState, type RunInput, readInput } from "./input.ts";
-import type { RunHandle, RunOutput } from "./run-handle.ts";
-import { runLlm } from "./run-llm.ts";
+import { durableCall } from "./idempotency.ts";
+import { type InputState, readInput } from "./input.ts";
+import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
-import { runScript } from "./run-script.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
-import { takeSlot } from "./slot.ts";
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
@@ -28,7 +30,8 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const id = runId(context);
+  const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
+  const id = durable?.id ?? runId(context);
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -54,6 +57,13 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const state: InputState = { fault: null };
   const input = await readInput(request, manifest, limit, state);
+  if (durable !== null) {
+    const skill = { card, record };
+    const answer = runDurable(context, durable, skill, input, streaming, headers);
+    return answer.catch((error: unknown) => {
+      throw state.fault ?? error;
+    });
+  }
   const run: OpenRun = { id, context, record, input, state, abort };
   return streaming ? streamed(run, headers) : whole(run, headers);
 }
@@ -93,16 +103,8 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   return false;
 }
 
-async function runMode(handle: RunHandle): Promise<RunOutput> {
-  const { manifest } = handle.record;
-  const { mode } = manifest;
-  if (mode === "llm") {
-    const release = await takeSlot(handle.context, manifest, handle.id);
-    return runLlm(handle).finally(release);
-  }
-  if (mode === "script") return runScript(handle);
-  if (mode === "static-file") return streamStatic(handle);
-  throw new Internal({ cause: `mode ${mode} reached the run route` });
+function perform(handle: RunHandle): Promise<RunOutput> {
+  return handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
 }
 
 async function whole(run: OpenRun, headers: Record<string, string>): Promise<Response> {
@@ -111,11 +113,13 @@ async function whole(run: OpenRun, headers: Record<string, string>): Promise<Res
     ...rest,
     signal: abort.signal,
     streaming: false,
+    keep: true,
+    durable: null,
     started: () => {},
     emit: async () => {},
   };
   try {
-    const output = await runMode(handle);
+    const output = await perform(handle);
     return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
@@ -134,6 +138,8 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     input: run.input,
     signal: abort.signal,
     streaming: true,
+    keep: false,
+    durable: null,
     started: () => {
       const { slug, mode } = record.manifest;
       const data = { execution_id: id, request_id: context.requestId, skill: slug, mode };
@@ -143,7 +149,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     },
     emit: (event) => events.send(event),
   };
-  const finished = runMode(handle).then(
+  const finished = perform(handle).then(
     (output) => finish(events, context, null, output.done),
     (error: unknown) => {
       const fault = state.fault ?? toHullError(error);

@@ -81,6 +81,13 @@ function parameterComponents(): JsonObject {
     "if-none-match": header("If-None-Match", "Tags that the client has."),
     range: header("Range", "One range, e.g. `bytes=0-99`."),
     "if-range": header("If-Range", "The range only of the version with this tag."),
+    "idempotency-key": {
+      ...header("Idempotency-Key", "Same key and input within 24 hours: one run, and its answer again."),
+      schema: { type: "string", minLength: 1, maxLength: 255 },
+    },
+    prefer: header("Prefer", "`respond-async`: 202 at once, the result at `/executions/{id}`."),
+    "last-event-id": header("Last-Event-ID", "Events after this one only."),
+    after: query("after", "Events after this number only.", { type: "integer", minimum: 0 }),
   };
 }
 
@@ -89,6 +96,11 @@ function responseComponents(): JsonObject {
   return {
     Card: answer("The card", { "application/json": { schema: ref("schemas", "Card") } }, tagged),
     NotModified: answer("Unchanged", null, tagged),
+    Accepted: answer(
+      "The run goes on; its state and result are at `Location`",
+      { "application/json": { schema: ref("schemas", "ExecutionAccepted") } },
+      { ...answerHeaders(), Location: { schema: { type: "string", format: "uri-reference" } } },
+    ),
     Upstream: answer("Whatever the upstream answers", { "*/*": {} }, runHeaders()),
   };
 }

@@ -160,6 +160,51 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  "/executions/{id}": {
+    get: {
+      id: "getExecution",
+      tag: "skills",
+      summary: "State and result of an idempotent or asynchronous call",
+      scope: "invoke",
+      parameters: [inPath("id")],
+      answers: { 200: answer("The execution", json(schema("Execution"))) },
+      faults: [404],
+    },
+    delete: {
+      id: "deleteExecution",
+      tag: "skills",
+      summary: "Stops an execution that runs, removes one that has ended",
+      scope: "invoke",
+      parameters: [inPath("id")],
+      answers: {
+        200: answer("It is stopped", json(schema("Execution"))),
+        204: answer("It is removed", null),
+      },
+      faults: [404],
+    },
+  },
+  "/executions/{id}/result": {
+    get: {
+      id: "getExecutionResult",
+      tag: "skills",
+      summary: "The answer itself, when the execution has ended",
+      scope: "invoke",
+      parameters: [inPath("id")],
+      answers: { 200: answer("The skill's answer", { "*/*": {} }, tagged("content-disposition")) },
+      faults: [404, 409, 422, 502, 504],
+    },
+  },
+  "/executions/{id}/events": {
+    get: {
+      id: "getExecutionEvents",
+      tag: "skills",
+      summary: "The events so far, then those to come",
+      scope: "invoke",
+      parameters: [inPath("id"), ref("parameters", "last-event-id"), ref("parameters", "after")],
+      answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
+      faults: [400, 404],
+    },
+  },
   "/_hull/bundles": {
     get: {
       id: "listObjects",

@@ -8,6 +8,8 @@ const COUNT: JsonObject = { type: "integer", minimum: 0 };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
 const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 
+const EXECUTION_ID: JsonObject = { type: "string", pattern: "^ex_[0-9a-f]{32}$" };
+const EXECUTION_STATE: JsonObject = { enum: ["running", "done", "error", "cancelled"] };
 const KEY_SCOPES: JsonObject = {
   type: "array",
   minItems: 1,
@@ -103,6 +105,30 @@ export function schemaComponents(): JsonObject {
         { ...object({ rollback: { const: true } }), additionalProperties: false },
       ],
     },
+    ExecutionAccepted: object({ id: EXECUTION_ID, status: EXECUTION_STATE }),
+    Execution: object(
+      {
+        id: EXECUTION_ID,
+        skill: TEXT,
+        status: EXECUTION_STATE,
+        created_at: { type: "string", format: "date-time" },
+        finished_at: { type: "string", format: "date-time" },
+        result: object(
+          {
+            status: { type: "integer" },
+            content_type: TEXT,
+            headers: { type: "object", additionalProperties: TEXT },
+            size: COUNT,
+            text: TEXT,
+            json: {},
+            url: { type: "string", format: "uri-reference" },
+          },
+          ["text", "json", "url"],
+        ),
+        error: ref("schemas", "Problem"),
+      },
+      ["finished_at", "result", "error"],
+    ),
     NewApiKey: {
       ...object({ tenant: TEXT, scopes: KEY_SCOPES, name: TEXT }, ["name"]),
       additionalProperties: false,

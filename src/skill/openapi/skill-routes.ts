@@ -73,8 +73,12 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
   else if (mode === "proxy") names.push("query");
   else if (method === "get" && input === "text") names.push("input", "q", "text");
   if (streams(manifest)) names.push("stream");
+  if (durable(mode)) names.push("idempotency-key", "prefer");
   return names.map((name) => ref("parameters", name));
 }
+
+/** Whether calls can be idempotent and asynchronous. */
+const durable = (mode: Mode): boolean => mode === "script" || mode === "llm";
 
 /** Whether the answer can be had as events: text and JSON output, textual files. */
 function streams(manifest: Manifest): boolean {
@@ -153,7 +157,10 @@ function answers(manifest: Manifest, method: string, components: Components): Js
       ? runHeaders("x-hull-finish-reason", "x-hull-usage")
       : runHeaders(...(output === "file" ? ["content-disposition", "x-hull-note"] : []));
   const name = [mode, output, ...(output_mime === undefined ? [] : [componentName(output_mime)])].join(".");
-  return { 200: components.response(name, answer("The skill's answer", content, headers)) };
+  return {
+    200: components.response(name, answer("The skill's answer", content, headers)),
+    202: ref("responses", "Accepted"),
+  };
 }
 
 function fileAnswers(manifest: Manifest, method: string, components: Components): JsonObject {

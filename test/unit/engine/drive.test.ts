@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Clock, type DriveOptions, drive, type Effects, startRun } from "../../../src/engine/drive.ts";
+import {
+  type Clock,
+  type DriveOptions,
+  type Effects,
+  resumeRun,
+  startRun,
+} from "../../../src/engine/drive.ts";
 import type { RunOutcome, RunRecord, RunSpec } from "../../../src/engine/records.ts";
 import { applyRecord, type RunState, startState } from "../../../src/engine/state.ts";
 import type { ToolOutcome } from "../../../src/engine/tool-result.ts";
@@ -37,19 +43,13 @@ function specOf(scenario: Partial<Scenario>, deadline_ms = 10_000): RunSpec {
 
 function harness(model: ScriptedModel, runTool: Effects["runTool"], signal = new AbortController().signal) {
   const records: RunRecord[] = [];
-  const events: string[] = [];
   const options: DriveOptions = {
     effects: { callModel: async (request) => model.answer(request), runTool },
     log: { append: (record) => void records.push(record) },
     clock,
-    observer: {
-      toolCall: (_, call) => events.push(`call ${call.name}`),
-      toolResult: (_, call) => events.push(`result ${call.name}`),
-      round: (round) => events.push(`round ${round}`),
-    },
     signal,
   };
-  return { records, events, options };
+  return { records, options };
 }
 
 function foldAll(records: RunRecord[]): RunState {
@@ -90,9 +90,10 @@ describe("the in-memory driver", () => {
     const { records, options } = harness(model, async (call) => outcomeOf(call.name));
     const whole = await startRun(specOf(scenario), [{ type: "text", text: "go" }], options);
     for (let length = 1; length < records.length; length++) {
+      const prefix = records.slice(0, length);
       const resumed = harness(new ScriptedModel(scenario.turns), async (call) => outcomeOf(call.name));
-      const outcome = await drive(foldAll(records.slice(0, length)), resumed.options);
-      expect(outcome.ok ? outcome.text : outcome.error.code).toBe(whole.ok ? whole.text : whole.error.code);
+      const outcome = await resumeRun(prefix, resumed.options);
+      expect(outcome).toEqual(whole);
       expect(resumed.records.filter((r) => r.type === "run_settled")).toHaveLength(1);
     }
   });

@@ -2,8 +2,8 @@
 import { RunnerUnavailable } from "../errors/run.ts";
 import { readBytes } from "../registry/published.ts";
 import { importTicketKey } from "../tool/protocol.ts";
-import type { Runner, RunOptions } from "../tool/runner-client.ts";
-import type { RequestContext } from "./context.ts";
+import type { KnownExecutions, Runner, RunOptions } from "../tool/runner-client.ts";
+import type { RunContext } from "./context.ts";
 
 /** Container instances that executions are spread over; wrangler.toml's `max_instances`. */
 const INSTANCES = 4;
@@ -24,7 +24,7 @@ function ticketKey(runner: string, secret: () => Promise<string>): Promise<Crypt
 }
 
 /** The runner for an execution. One execution always meets the same instance, whose journal knows it. */
-export async function runnerEndpoint(context: RequestContext, executionId: string): Promise<Runner> {
+export async function runnerEndpoint(context: RunContext, executionId: string): Promise<Runner> {
   const { url, secret } = context.settings.runner;
   if (url !== null) {
     if (secret === null) throw new RunnerUnavailable({ cause: "HULL_RUNNER_SECRET is not set" });
@@ -40,8 +40,14 @@ export async function runnerEndpoint(context: RequestContext, executionId: strin
   return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
 }
 
-export function runOptions(context: RequestContext, signal: AbortSignal): RunOptions {
+/** @param known what is remembered of detached executions; `null` where none is detached */
+export function runOptions(
+  context: RunContext,
+  signal: AbortSignal,
+  known: KnownExecutions | null,
+): RunOptions {
   return {
+    ...(known === null ? {} : { known }),
     pack: (digest) => readBytes(context.env, "pack", digest),
     signal,
     now: Date.now,
@@ -56,7 +62,7 @@ function instanceOf(executionId: string): number {
 }
 
 /** Asks the runner whether it takes work. @throws RunnerUnavailable */
-export async function runnerReady(context: RequestContext): Promise<void> {
+export async function runnerReady(context: RunContext): Promise<void> {
   const runner = await runnerEndpoint(context, "readyz");
   const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
   const response = await runner

@@ -1,20 +1,25 @@
-/** What the run route and the modes tell each other. */
-import type { SkillRecord } from "../../skill/manifest.ts";
-import type { RequestContext } from "../context.ts";
-import type { RunEvent } from "../sse.ts";
+/** What those who ask for a run and the modes tell each other. */
+import type { SkillRecord } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
+import type { Durable } from "./durable.ts";
+import type { RunEvent } from "./events.ts";
 import type { RunInput } from "./input.ts";
 
 /** What a mode gets to run with. */
 export interface RunHandle {
   /** `ex_…`: names the run in headers, events and the runner. */
   id: string;
-  context: RequestContext;
+  context: RunContext;
   record: SkillRecord;
   input: RunInput;
-  /** Aborted when the client goes away. */
+  /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
   /** Whether anyone watches events; text need not be passed on otherwise. */
   streaming: boolean;
+  /** Whether the answer's body is wanted; what only streams need not be kept. */
+  keep: boolean;
+  /** `null`: the run ends with the process that carries it out. */
+  durable: Durable | null;
   /** Called once, when nothing but the run itself can fail any more: from then on failures are events. */
   started(): void;
   emit(event: RunEvent): Promise<void>;

@@ -1,20 +1,24 @@
-/** mode: llm — the engine with the in-memory driver, inside the request (serving.md §3.4, §4; design.md §2.1). */
-import { toolDefinition } from "../../engine/arguments.ts";
-import { type Effects, type RunObserver, startRun } from "../../engine/drive.ts";
-import type { RunOutcome, RunSpec, RunTotals } from "../../engine/records.ts";
-import type { Settings } from "../../env.ts";
-import { HullError, Internal, toHullError } from "../../errors.ts";
-import { systemClock } from "../../model/clock.ts";
-import { callWithFallback } from "../../model/fallback.ts";
-import { type ResolvedTarget, resolveTarget } from "../../model/providers.ts";
-import type { Manifest, ModelTarget } from "../../skill/manifest.ts";
-import { runCommandTool } from "../../tool/command.ts";
-import { countModelCall, countTokens, countToolCall } from "../metrics.ts";
-import { runnerEndpoint, runOptions } from "../runner.ts";
+/**
+ * mode: llm — the engine with its effects (serving.md §3.4, §4; design.md §2.1). The records of a durable run are stored
+ * before each effect, so that another life of the run goes on from them.
+ */
+import { toolDefinition } from "../engine/arguments.ts";
+import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/drive.ts";
+import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
+import type { Settings } from "../env.ts";
+import { HullError, Internal, toHullError } from "../errors.ts";
+import { systemClock } from "../model/clock.ts";
+import { callWithFallback } from "../model/fallback.ts";
+import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
+import type { Manifest, ModelTarget } from "../skill/manifest.ts";
+import { runCommandTool } from "../tool/command.ts";
 import { DeltaText } from "./delta.ts";
+import type { RunEvent } from "./events.ts";
+import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
-import type { RunHandle, RunOutput } from "./run-handle.ts";
+import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
+import { runnerEndpoint, runOptions } from "./runner.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
@@ -53,14 +57,14 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
   };
   run.started();
   const operator: Record<string, unknown> = {};
-  const outcome = await startRun(spec, parts, {
+  const options: DriveOptions = {
     effects: effects(run, llm, files, deadlineAt, operator),
-    // A stateless request ends with its answer: its records are not read again.
-    log: { append: () => {} },
+    log: { append: (record) => note(run, record) },
     clock: systemClock,
-    observer: observer(run),
     signal: run.signal,
-  });
+  };
+  const earlier = run.durable?.records ?? [];
+  const outcome = (await resumeRun(earlier, options)) ?? (await startRun(spec, parts, options));
   context.log.usage = outcome.totals.usage;
   context.log.rounds = outcome.totals.rounds;
   context.log.tool_calls = outcome.totals.tool_calls;
@@ -102,10 +106,11 @@ function effects(
   const { timeout_ms } = record.manifest;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
-  let first = 0;
+  let first = firstTarget(run, targets);
   return {
-    async callModel(request, { round, signal }) {
+    async callModel(request, { round, signal, again }) {
       const started = Date.now();
+      if (again) await run.emit({ event: "round", data: { round, restarted: true } });
       const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
       const counted = (provider: string, outcome: string): void =>
@@ -144,7 +149,7 @@ function effects(
       try {
         return await runCommandTool(call, {
           runner: await runnerEndpoint(context, executionId),
-          options: runOptions(context, signal),
+          options: runOptions(context, signal, run.durable),
           record,
           tools: llm.tools,
           executionId,
@@ -162,32 +167,48 @@ function effects(
   };
 }
 
-/** The run's steps as events (serving.md §5.4). */
-function observer(run: RunHandle): RunObserver {
-  return {
-    toolCall(round, call) {
+/** Once a fallback has answered, later lives of the run stay with it too. */
+function firstTarget({ durable }: RunHandle, targets: readonly ModelTarget[]): number {
+  const last = durable?.records.findLast((record) => record.type === "model_call_settled");
+  if (last?.type !== "model_call_settled") return 0;
+  return Math.max(
+    0,
+    targets.findIndex(({ provider }) => provider === last.turn.provider),
+  );
+}
+
+/** Stores a record where the run is durable, and lets watchers know of it. */
+function note(run: RunHandle, record: RunRecord): void {
+  if (record.type === "tool_call_settled") {
+    const { ok, code } = record.outcome;
+    countToolCall(ok ? "ok" : (code ?? "failed"));
+  }
+  const event = stepEvent(record);
+  if (run.durable !== null) run.durable.append(record, event);
+  // The records of a stateless run are not read again.
+  else if (event !== null) void run.emit(event);
+}
+
+/** What a record says to watchers (serving.md §5.4). */
+function stepEvent(record: RunRecord): RunEvent | null {
+  switch (record.type) {
+    case "model_call_settled": {
+      const { round, turn } = record;
+      return { event: "round", data: { round, finish_reason: turn.stop_reason, usage: turn.usage } };
+    }
+    case "tool_call_started": {
+      const { round, call } = record;
       const args = call.arguments ?? call.raw;
-      void run.emit({
-        event: "tool_call",
-        data: { round, call_id: call.id, name: call.name, arguments: args },
-      });
-    },
-    toolResult(round, call, outcome) {
-      countToolCall(outcome.ok ? "ok" : (outcome.code ?? "failed"));
-      const { ok, code, exit_code, duration_ms, bytes, truncated } = outcome;
-      const result = {
-        ok,
-        ...(code === undefined ? {} : { code }),
-        exit_code,
-        duration_ms,
-        bytes,
-        truncated,
-      };
-      void run.emit({ event: "tool_result", data: { round, call_id: call.id, ...result } });
-    },
-    round(round, turn) {
-      const data = { round, finish_reason: turn.stop_reason, usage: turn.usage };
-      void run.emit({ event: "round", data });
-    },
-  };
+      return { event: "tool_call", data: { round, call_id: call.id, name: call.name, arguments: args } };
+    }
+    case "tool_call_settled": {
+      const { round, call_id } = record;
+      const { ok, code, exit_code, duration_ms, bytes, truncated } = record.outcome;
+      const what = { ok, ...(code === undefined ? {} : { code }) };
+      const data = { round, call_id, ...what, exit_code, duration_ms, bytes, truncated };
+      return { event: "tool_result", data };
+    }
+    default:
+      return null;
+  }
 }

@@ -2,8 +2,8 @@
  * Bytes to text events (serving.md §5.4): characters are never split, bytes that are no UTF-8 travel as Base64, and
  * the redactor sees secrets across chunk boundaries.
  */
-import type { Redactor, StreamRedactor } from "../../redact.ts";
-import type { RunEvent } from "../sse.ts";
+import type { Redactor, StreamRedactor } from "../redact.ts";
+import type { RunEvent } from "./events.ts";
 
 export class DeltaText {
   readonly #event: "delta" | "stderr";
@@ -44,11 +44,12 @@ export class DeltaText {
     this.#held = data.slice(cut);
     const ready = data.subarray(0, cut);
     if (ready.length === 0) return;
-    await this.#emit({ event: this.#event, data: { ...payload(ready), ...this.#members } });
+    await this.#emit({ event: this.#event, data: { ...textPayload(ready), ...this.#members } });
   }
 }
 
-function payload(bytes: Uint8Array): Record<string, unknown> {
+/** Bytes as members of an event: text where they are UTF-8, else Base64. */
+export function textPayload(bytes: Uint8Array): Record<string, unknown> {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
@@ -75,6 +76,11 @@ export function toBase64(bytes: Uint8Array): string {
     parts.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
   }
   return btoa(parts.join(""));
+}
+
+/** Bytes of standard Base64. */
+export function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
 function concat(a: Uint8Array, b: Uint8Array): Uint8Array {

@@ -1,8 +1,8 @@
 /** Files that a script made, as a response (serving.md §3.1). */
-import { OutputMissing } from "../../errors/run.ts";
-import { storeFile } from "../../registry/files.ts";
-import { mediaTypeOf } from "../../skill/media.ts";
-import type { RequestContext } from "../context.ts";
+import { OutputMissing } from "../errors/run.ts";
+import { storeFile } from "../registry/files.ts";
+import { mediaTypeOf } from "../skill/media.ts";
+import type { RunContext } from "./context.ts";
 import { toBase64 } from "./delta.ts";
 import type { Spool } from "./spool.ts";
 
@@ -27,7 +27,7 @@ export interface FilesAnswer {
  * @param bytesOf the content of the n-th file, read again where it did not fit in memory
  */
 export async function filesAnswer(
-  context: RequestContext,
+  context: RunContext,
   files: OutputFile[],
   note: string,
   outputMime: string | undefined,

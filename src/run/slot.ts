@@ -1,8 +1,8 @@
 /** `concurrency` of llm and proxy skills, counted in the ledger; that of scripts is the runner's (serving.md §2). */
-import { ConcurrencyLimited } from "../../errors/request.ts";
-import type { Manifest } from "../../skill/manifest.ts";
-import type { RequestContext } from "../context.ts";
-import { askLedger } from "../ledger.ts";
+import { ConcurrencyLimited } from "../errors/request.ts";
+import type { Manifest } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
+import { askLedger } from "./ledger.ts";
 
 /** A Worker that dies frees its slots after this many ms at the latest. */
 const LEASE_MS = 60_000;
@@ -16,7 +16,7 @@ const RENEW_MS = 20_000;
  * @throws ConcurrencyLimited
  */
 export async function takeSlot(
-  context: RequestContext,
+  context: RunContext,
   { slug, concurrency }: Manifest,
   runId: string,
 ): Promise<() => void> {

@@ -1,12 +1,12 @@
 /** A run's input as the user message of an llm skill (serving.md §3.4). */
-import type { Part } from "../../engine/messages.ts";
-import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
-import type { Manifest } from "../../skill/manifest.ts";
-import { isTextType } from "../../skill/media.ts";
-import { decodeUtf8 } from "../body.ts";
+import type { Part } from "../engine/messages.ts";
+import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../errors/request.ts";
+import type { Manifest } from "../skill/manifest.ts";
+import { isTextType } from "../skill/media.ts";
 import { toBase64 } from "./delta.ts";
 import type { InputFile, RunInput } from "./input.ts";
 import { SPOOL_BYTES } from "./spool.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const ACCEPTED = ["text/*", "application/json", ...IMAGES];

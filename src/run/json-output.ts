@@ -1,6 +1,6 @@
 /** `output: json` (serving.md §3.1, §3.4). Pure. */
-import { OutputInvalidJson } from "../../errors/run.ts";
-import { parseWithOffset } from "../json.ts";
+import { OutputInvalidJson } from "../errors/run.ts";
+import { parseWithOffset } from "./json.ts";
 
 /** The text itself when it is JSON; nothing at all counts as `{}`. @throws OutputInvalidJson */
 export function checkedJson(text: string): string {

@@ -1,14 +1,14 @@
 /** mode: script — one process per call, its output the answer (serving.md §3.1). */
-import { OutputTooLarge, RunnerProtocolError } from "../../errors/run.ts";
-import { Internal } from "../../errors.ts";
-import { executionSpec, scriptError } from "../../tool/execution.ts";
-import type { EndedStatus, ExecutionSpec } from "../../tool/protocol.ts";
-import { replayExecution, runExecution } from "../../tool/runner-client.ts";
-import { runnerEndpoint, runOptions } from "../runner.ts";
+import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
+import { Internal } from "../errors.ts";
+import { executionSpec, scriptError } from "../tool/execution.ts";
+import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
+import { replayExecution, runExecution } from "../tool/runner-client.ts";
 import { DeltaText } from "./delta.ts";
+import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
-import type { RunHandle, RunOutput } from "./run-handle.ts";
+import { runnerEndpoint, runOptions } from "./runner.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
 
 /** What one process left behind. */
@@ -68,6 +68,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
       ...(first?.filename ? { filename: first.filename } : {}),
     },
     output: manifest.output,
+    detach: run.durable !== null,
     read: settings.read,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
@@ -85,14 +86,15 @@ async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> 
     stdout: new DeltaText("delta", redactor, run.emit),
     stderr: new DeltaText("stderr", redactor, run.emit),
   };
-  const keep = !run.streaming || run.record.manifest.output === "json";
+  const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
     ...(input.text === null ? {} : { stdin: input.text }),
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
   const runner = await runnerEndpoint(context, run.id);
-  for await (const event of runExecution(runner, spec, body, runOptions(context, run.signal))) {
+  const options = runOptions(context, run.signal, run.durable);
+  for await (const event of runExecution(runner, spec, body, options)) {
     switch (event.kind) {
       case "started":
         context.time("queue", event.queue_ms);
@@ -124,6 +126,9 @@ async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> 
         await deltas.stdout.end();
         await deltas.stderr.end();
         const error = scriptError(status, spec, { stdout: tails.stdout.text(), stderr: tails.stderr.text() });
+        // Whoever stopped it, it was not this run's caller.
+        const stopped = error instanceof ClientClosedRequest && spec.detach && !run.signal.aborted;
+        if (stopped) throw new ExecutionLost({ id: run.id });
         if (error !== null) throw error;
         return { stdout, files, status };
       }
@@ -142,7 +147,7 @@ async function content(
   const kept = spool.content();
   if (kept !== null) return fileIndex === null ? redactor.bytes(kept) : kept;
   const runner = await runnerEndpoint(run.context, run.id);
-  const events = replayExecution(runner, run.id, runOptions(run.context, run.signal));
+  const events = replayExecution(runner, run.id, runOptions(run.context, run.signal, null));
   const secrets = redactor.stream();
   let file = -1;
   return new ReadableStream<Uint8Array>({

@@ -1,0 +1,69 @@
+/** How the Worker reaches an ExecutionObject, also while its process dies and comes back. */
+import { ExecutionNotFound } from "../errors/request.ts";
+import type {
+  Begun,
+  ExecutionAnswer,
+  ExecutionCall,
+  ExecutionEvents,
+  ExecutionRpc,
+  ExecutionStatus,
+} from "../session/execution/rpc.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
+const RETRIES = 4;
+const WAIT_MS = 100;
+
+/** Whose executions a request may see: those that were begun with the same key. */
+export function callerOf({ caller }: RequestContext): string {
+  return `${caller.tenant}/${caller.key_id ?? "-"}`;
+}
+
+/** An execution of the caller's. Every method but `begin` throws ExecutionNotFound where there is none. */
+export interface ExecutionClient {
+  begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id">): Promise<Begun>;
+  answer(): Promise<ExecutionAnswer>;
+  events(after: number, early: boolean): Promise<ExecutionEvents>;
+  status(): Promise<ExecutionStatus>;
+  cancel(): Promise<"cancelled" | "removed">;
+}
+
+/**
+ * The execution of an id. A question that fails on the way is asked again: an object that died takes its run up where it was.
+ * @throws ExecutionNotFound for what is no execution id
+ */
+export function executionOf(context: RequestContext, id: string): ExecutionClient {
+  if (!/^ex_[0-9a-f]{32}$/.test(id)) throw new ExecutionNotFound({ id });
+  const { EXECUTIONS } = context.env;
+  const caller = callerOf(context);
+  const ask = async <T>(
+    question: (object: DurableObjectStub<ExecutionRpc>) => Promise<T>,
+    retriesLeft = RETRIES,
+  ): Promise<T> => {
+    for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
+      try {
+        // A stub is of no use after it failed.
+        return await question(EXECUTIONS.get(EXECUTIONS.idFromName(id)));
+      } catch (error) {
+        if (retries >= retriesLeft) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  };
+  const found = <T>(value: T | null): T => {
+    if (value === null) throw new ExecutionNotFound({ id });
+    return value;
+  };
+  return {
+    begin: (call) => {
+      const whole = { ...call, id, caller, request_id: context.requestId };
+      return ask(async (object) => await object.begin(whole));
+    },
+    answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
+    events: async (after, early) =>
+      found<ExecutionEvents>(await ask(async (object) => await object.events(caller, after, early))),
+    status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
+    // Asked twice, it would remove what it was to stop.
+    cancel: async () => found(await ask(async (object) => await object.cancel(caller), 0)),
+  };
+}

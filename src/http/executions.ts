@@ -1,0 +1,127 @@
+/** `/executions`: state, result, events and end of idempotent and asynchronous calls (serving.md §5.1, §5.4). */
+import { BadRequest } from "../errors/request.ts";
+import { type ErrorData, HullError, toProblem } from "../errors.ts";
+import { parseWithOffset } from "../run/json.ts";
+import type { ExecutionAnswer, ExecutionStatus } from "../session/execution/rpc.ts";
+import { isTextType } from "../skill/media.ts";
+import type { RequestContext } from "./context.ts";
+import { executionOf } from "./execution-object.ts";
+import { mediaType } from "./skills/media-type.ts";
+
+/** Longer results are not part of the status document, but have a URL. */
+const MAX_INLINE_BYTES = 1024 * 1024;
+
+/** `GET /executions/:id`. */
+export async function getExecution(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  const status = await executionOf(context, id).status();
+  const { created_at, finished_at, skill } = status;
+  return Response.json(
+    {
+      id,
+      skill,
+      status: status.status,
+      created_at: new Date(created_at).toISOString(),
+      ...(finished_at === null ? {} : { finished_at: new Date(finished_at).toISOString() }),
+      ...(status.result === null ? {} : { result: await resultOf(context, id, status.result) }),
+      ...(status.error === null
+        ? {}
+        : { error: context.redacted(toProblem(JSON.parse(status.error), context.requestId)) }),
+    },
+    { headers: { "cache-control": "no-store" } },
+  );
+}
+
+async function resultOf(
+  context: RequestContext,
+  id: string,
+  { headers, size }: NonNullable<ExecutionStatus["result"]>,
+): Promise<Record<string, unknown>> {
+  const type = headers["content-type"] ?? "application/octet-stream";
+  const common = { status: 200, content_type: type, headers, size };
+  const json = /^application\/(?:[a-z0-9.-]+\+)?json$/.test(mediaType(type));
+  const text = json || isTextType(mediaType(type));
+  if (!text || size > MAX_INLINE_BYTES) return { ...common, url: `/executions/${id}/result` };
+  const answer = await executionOf(context, id).answer();
+  if (!answer.ok) return common;
+  const content = await new Response(answer.body).text();
+  const parsed = json ? parseWithOffset(content) : null;
+  return parsed?.ok ? { ...common, json: parsed.value } : { ...common, text: content };
+}
+
+/** `GET /executions/:id/result`: the answer itself, as the call would have got it; waits for it. */
+export async function getExecutionResult(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  const answer = await executionOf(context, id).answer();
+  if (!answer.ok) throw storedError(answer);
+  const { body, headers } = answer;
+  return new Response(body, {
+    headers: { "cache-control": "no-store", ...headers, "x-hull-execution-id": id },
+  });
+}
+
+/** The error that a run ended with. */
+export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
+  return new HullError(JSON.parse(error), JSON.parse(operator));
+}
+
+/** `GET /executions/:id/events`: what comes after `Last-Event-ID` or `?after=`, or everything; follows to the end. */
+export async function getExecutionEvents(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  const after = afterOf(context.request, id);
+  return eventsResponse(context, id, await executionOf(context, id).events(after, false), {});
+}
+
+/** `DELETE /executions/:id`: stops what runs, removes what has ended. */
+export async function deleteExecution(
+  context: RequestContext,
+  params: Record<string, string>,
+): Promise<Response> {
+  const { id = "" } = params;
+  const done = await executionOf(context, id).cancel();
+  return done === "removed" ? new Response(null, { status: 204 }) : getExecution(context, params);
+}
+
+/** The number of the last event that the client has; 0 where it has none. */
+export function afterOf(request: Request, id: string): number {
+  const last = request.headers.get("last-event-id");
+  const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
+  if (text === null) return 0;
+  const after = Number(text);
+  if (/^\d{1,15}$/.test(text)) return after;
+  throw new BadRequest({
+    detail: `The last event is given as "${id}:<number>" in Last-Event-ID, or as ?after=<number>.`,
+  });
+}
+
+/** The number in `<id>:<number>`; anything else is no number. */
+function ownNumber(last: string, id: string): string {
+  return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
+}
+
+export function eventsResponse(
+  context: RequestContext,
+  id: string,
+  events: { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string },
+  headers: Record<string, string>,
+): Response {
+  if (!events.ok) {
+    const error: ErrorData = JSON.parse(events.error);
+    throw new HullError(error);
+  }
+  context.log.execution_id = id;
+  return new Response(events.body, {
+    headers: {
+      "cache-control": "no-store",
+      "x-hull-execution-id": id,
+      ...headers,
+      "content-type": "text/event-stream; charset=utf-8",
+    },
+  });
+}

@@ -1,0 +1,51 @@
+/** What a run needs of the place that it runs in: a request's context, or that of a durable execution. */
+import { type Bindings, type Settings, settings } from "../env.ts";
+
+/** Parts of a run's time that are measured apart (serving.md §5.3). */
+export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
+
+export interface RunContext {
+  readonly env: Bindings;
+  readonly settings: Settings;
+  readonly requestId: string;
+  /** Unix ms. */
+  readonly startedAt: number;
+  /** Keeps work alive after the answer. */
+  readonly background: (work: Promise<unknown>) => void;
+  /** Fields of the log line. */
+  readonly log: Record<string, unknown>;
+  readonly durationMs: number;
+  /** The measured parts so far, by `<name>_ms`. */
+  readonly timings: Record<string, number>;
+  /** Adds to one of the measured parts, in ms. */
+  time(name: TimingName, ms: number): void;
+  /** A JSON-like value as it may be shown or logged. */
+  redacted(value: unknown): unknown;
+}
+
+/** The context of a run that no request carries. */
+export function detachedContext(
+  env: Bindings,
+  { requestId, startedAt }: { requestId: string; startedAt: number },
+  background: (work: Promise<unknown>) => void,
+): RunContext {
+  const own = settings(env);
+  const timings: Record<string, number> = {};
+  return {
+    env,
+    settings: own,
+    requestId,
+    startedAt,
+    background,
+    log: {},
+    get durationMs() {
+      return Date.now() - startedAt;
+    },
+    timings,
+    time(name, ms) {
+      const key = `${name}_ms`;
+      timings[key] = Math.round((timings[key] ?? 0) + ms);
+    },
+    redacted: (value) => own.redactor.json(value),
+  };
+}

@@ -1,0 +1,16 @@
+/** Events of runs: their shape, and their form on the wire (serving.md §5.4). */
+
+/** One event of the shared vocabulary (contract.md "Events"). */
+export interface RunEvent {
+  event: "start" | "delta" | "stderr" | "tool_call" | "tool_result" | "round" | "error" | "done";
+  data: Record<string, unknown>;
+}
+
+/** Silence in ms after which a comment keeps a connection alive. */
+export const HEARTBEAT_MS = 15_000;
+export const HEARTBEAT = ": hb\n\n";
+
+/** One server-sent event; `seq` counts the events of a run from 1. */
+export function formatEvent(runId: string, seq: number, name: string, data: unknown): string {
+  return `id: ${runId}:${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,103 @@
+/** What an isolate counts, in Prometheus' text format 0.0.4: the primitives, and the counters of runs. */
+
+/** Upper bounds in seconds. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+type Labels = { [name: string]: string | number };
+
+/** Values by their labels. */
+export class Counter {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #values = new Map<string, number>();
+
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#help = help;
+  }
+
+  add(labels: Labels, amount = 1): void {
+    const key = labelText(labels);
+    this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
+  }
+
+  render(): string[] {
+    const rows = Array.from(this.#values, ([labels, value]) => `${this.#name}${labels} ${value}`);
+    return [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} counter`, ...rows];
+  }
+}
+
+/** Durations by their labels. */
+export class Histogram {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #series = new Map<string, { labels: Labels; counts: number[]; sum: number; count: number }>();
+
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#help = help;
+  }
+
+  observe(labels: Labels, seconds: number): void {
+    const key = labelText(labels);
+    const series = this.#series.get(key) ?? { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
+    this.#series.set(key, series);
+    const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
+    if (bucket !== -1) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+    series.sum += seconds;
+    series.count += 1;
+  }
+
+  render(): string[] {
+    const rows = Array.from(this.#series.values(), ({ labels, counts, sum, count }) => {
+      let total = 0;
+      const buckets = BUCKETS.map((le, i) => {
+        total += counts[i] ?? 0;
+        return `${this.#name}_bucket${labelText({ ...labels, le })} ${total}`;
+      });
+      return [
+        ...buckets,
+        `${this.#name}_bucket${labelText({ ...labels, le: "+Inf" })} ${count}`,
+        `${this.#name}_sum${labelText(labels)} ${sum}`,
+        `${this.#name}_count${labelText(labels)} ${count}`,
+      ];
+    });
+    return [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} histogram`, ...rows.flat()];
+  }
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(String(value))}"`);
+  return `{${pairs.join(",")}}`;
+}
+
+function escapeValue(text: string): string {
+  return text.replace(/[\\"\n]/g, (c) => (c === "\n" ? "\\n" : `\\${c}`));
+}
+
+const modelCalls = new Counter("hull_model_calls_total", "Model calls, retries not counted apart.");
+const modelDurations = new Histogram(
+  "hull_model_call_duration_seconds",
+  "Time of a model call, retries included.",
+);
+const tokens = new Counter("hull_tokens_total", "Tokens of successful model calls.");
+const toolCalls = new Counter("hull_tool_calls_total", "Tool calls by outcome.");
+
+/** Counters of model and tool calls, for `GET /metrics`. */
+export const RUN_METRICS: readonly { render(): string[] }[] = [modelCalls, modelDurations, tokens, toolCalls];
+
+/** @param outcome `ok` or the error's code */
+export function countModelCall(provider: string, outcome: string, ms: number): void {
+  modelCalls.add({ provider, outcome });
+  modelDurations.observe({ provider }, ms / 1000);
+}
+
+export function countTokens(provider: string, usage: { input_tokens: number; output_tokens: number }): void {
+  tokens.add({ provider, direction: "input" }, usage.input_tokens);
+  tokens.add({ provider, direction: "output" }, usage.output_tokens);
+}
+
+/** @param outcome `ok` or the tool error's code */
+export function countToolCall(outcome: string): void {
+  toolCalls.add({ outcome });
+}

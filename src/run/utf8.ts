@@ -1,0 +1,13 @@
+/** Text from bytes that came from outside. */
+import { BadEncoding } from "../errors/request.ts";
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Strict UTF-8. @throws BadEncoding naming `what` */
+export function decodeUtf8(bytes: Uint8Array, what: string): string {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    throw new BadEncoding({ what });
+  }
+}

@@ -1,0 +1,23 @@
+/** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB (design.md §2.5). */
+
+/** Bytes of one row. */
+const PART_BYTES = 256 * 1024;
+
+/** Cuts bytes into what one row holds; no bytes at all are one empty part. */
+export function* cut(bytes: Uint8Array): Generator<[part: number, data: Uint8Array]> {
+  for (let part = 0; part === 0 || part * PART_BYTES < bytes.length; part += 1) {
+    yield [part, bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)];
+  }
+}
+
+export function join(parts: readonly Uint8Array[]): Uint8Array {
+  const only = parts[0];
+  if (parts.length === 1 && only !== undefined) return only;
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,259 @@
+/** Idempotent and asynchronous calls through everything that can die under them (serving.md §5.2, §5.4, §6). */
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { dataOf, readEvents, type SseEvent, textOf } from "../support/sse.ts";
+
+/** Notes in the file that its input names that it runs; `$1` is how long, in seconds. */
+const WORK = '#!/bin/bash\nread -r file; echo run >> "$file"; echo begin; sleep "$1"; echo end\n';
+const script = (name: string, seconds: number): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Works\nrun: [./work.sh, "${seconds}"]\n---\nWorks.\n`,
+  [`${name}/work.sh`]: WORK,
+});
+const SKILLS = {
+  ...script("work", 3),
+  ...script("silent", 17),
+  "copy/SKILL.md":
+    "---\nname: copy\ndescription: Copies\nrun: [./copy.sh]\ninput: file\noutput: text\n---\nCopies.\n",
+  "copy/copy.sh": '#!/bin/bash\ncat "$HULL_INPUT_FILE"\n',
+  "agent/SKILL.md":
+    "---\nname: agent\ndescription: Works by a tool\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./tool.sh]\n    parameters: [{name: file, description: f}]\n---\nWork.\n",
+  "agent/tool.sh": '#!/bin/bash\necho run >> "$1"; sleep 3; echo tool end\n',
+};
+
+let hull: HullDev;
+let marks: string;
+beforeAll(async () => {
+  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
+  marks = join(hull.root, "marks");
+  await mkdir(marks);
+});
+afterAll(async () => {
+  // What workerd leaves that is killed is not what this is about.
+  const temporary = join(hull.root, "tmp");
+  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  await hull.stop();
+});
+
+/** A file for one run to leave its mark in, and the key of its call. */
+let count = 0;
+function fresh(): { file: string; key: string } {
+  count += 1;
+  return { file: join(marks, String(count)), key: `key-${count}` };
+}
+
+const call = (skill: string, key: string, file: string, headers: Record<string, string> = {}) =>
+  hull.call(`/skills/${skill}`, file, { headers: { "idempotency-key": key, ...headers } });
+
+/** How many processes began to work on a file. */
+const runs = async (file: string): Promise<number> =>
+  (await readFile(file, "utf8").catch(() => "")).split("run\n").length - 1;
+const running = (file: string): Promise<number> =>
+  until(
+    () => runs(file),
+    (n) => n > 0,
+    10_000,
+  );
+
+/** SIGKILL to the processes whose command line has one of the words. */
+async function kill(...words: string[]): Promise<void> {
+  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
+  expect(all.length).toBeGreaterThan(0);
+  for (const [pid] of all) process.kill(pid, "SIGKILL");
+}
+const killWorker = (): Promise<void> => kill("direct-process.ts", "workerd serve");
+const killRunner = (): Promise<void> => kill(" --secret-file ");
+const ready = (): Promise<number> =>
+  until(
+    async () => (await hull.call("/readyz").catch(() => null))?.status ?? 0,
+    (status) => status === 200,
+    30_000,
+  );
+
+async function problem(response: Response): Promise<[number, unknown]> {
+  const { code } = await json(response);
+  return [response.status, code];
+}
+
+describe("S83", () => {
+  test("two calls at once with one key are one run with one answer, replayed later", async () => {
+    const { file, key } = fresh();
+    const answers = await Promise.all([call("work", key, file), call("work", key, file)]);
+    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual([
+      "begin\nend\n",
+      "begin\nend\n",
+    ]);
+    const later = await call("work", key, file);
+    expect([await later.text(), later.headers.get("x-hull-replayed")]).toEqual(["begin\nend\n", "1"]);
+    expect(await problem(await call("work", key, `${file}.other`))).toEqual([422, "idempotency_key_reused"]);
+    expect(await runs(file)).toBe(1);
+  });
+
+  test("respond-async: 202 with where to ask; cancelling ends the process", async () => {
+    const { file } = fresh();
+    const prefer = { headers: { prefer: "respond-async" } };
+    const accepted = await hull.call("/skills/work", file, prefer);
+    const { id } = await json<{ id: string }>(accepted);
+    expect([accepted.status, accepted.headers.get("location")]).toEqual([202, `/executions/${id}`]);
+    const done = await until(
+      async () => json(await hull.call(`/executions/${id}`)),
+      ({ status }) => status !== "running",
+      10_000,
+    );
+    expect(done).toMatchObject({ status: "done", result: { status: 200, text: "begin\nend\n" } });
+
+    const second = fresh();
+    const { id: other } = await json<{ id: string }>(await hull.call("/skills/work", second.file, prefer));
+    await running(second.file);
+    const cancelled = await hull.call(`/executions/${other}`, undefined, { method: "DELETE" });
+    expect(await json(cancelled)).toMatchObject({
+      status: "cancelled",
+      error: { code: "execution_cancelled" },
+    });
+    await until(
+      async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
+      (left) => left === 0,
+      1000,
+    );
+  });
+});
+
+test("inputs and answers that no isolate should hold are kept too", async () => {
+  const { key } = fresh();
+  const bytes = (first: number): Uint8Array<ArrayBuffer> =>
+    new Uint8Array(20_000_000).fill(1).fill(first, 0, 1);
+  const copy = (first: number): Promise<Response> =>
+    hull.call("/skills/copy", bytes(first), {
+      headers: { "idempotency-key": key, "content-type": "application/octet-stream" },
+    });
+  const answers = [await copy(2), await copy(2)];
+  expect(answers.map((answer) => answer.headers.get("x-hull-replayed"))).toEqual([null, "1"]);
+  for (const answer of answers) expect(Buffer.from(bytes(2)).equals(await answer.bytes())).toBe(true);
+  expect(await problem(await copy(3))).toEqual([422, "idempotency_key_reused"]);
+});
+
+describe("S84: run once, answered once", () => {
+  test("the client's connection breaks", async () => {
+    const { file, key } = fresh();
+    const abort = new AbortController();
+    const first = hull.call("/skills/work", file, {
+      headers: { "idempotency-key": key },
+      signal: abort.signal,
+    });
+    await running(file);
+    abort.abort();
+    await expect(first).rejects.toThrow();
+    expect(await (await call("work", key, file)).text()).toBe("begin\nend\n");
+    expect(await runs(file)).toBe(1);
+  });
+
+  test.each(["work", "agent"])("%s: the Worker dies in mid-run", async (skill) => {
+    const { file, key } = fresh();
+    const first = call(skill, key, file).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    await running(file);
+    await killWorker();
+    expect(await first).not.toBe(200);
+    await ready();
+    const second = await call(skill, key, file);
+    expect(second.status).toBe(200);
+    expect(await second.text()).toContain(skill === "work" ? "begin\nend\n" : "tool end");
+    expect(await (await call(skill, key, file)).text()).toContain("end");
+    expect(await runs(file)).toBe(1);
+  });
+
+  test("the Worker dies and nobody asks: the run is taken up and ends by itself", async () => {
+    const { file } = fresh();
+    const accepted = await hull.call("/skills/agent", file, { headers: { prefer: "respond-async" } });
+    const { id } = await json<{ id: string }>(accepted);
+    await running(file);
+    await killWorker();
+    await ready();
+    // The alarm was due within 15 s, and the tool had ended by then.
+    await sleep(18_000);
+    const asked = Date.now();
+    const { status, finished_at } = await json(await hull.call(`/executions/${id}`));
+    expect(status).toBe("done");
+    expect(Date.parse(String(finished_at))).toBeLessThan(asked);
+    expect(await runs(file)).toBe(1);
+  }, 60_000);
+});
+
+describe("S85: said plainly that it was lost", () => {
+  test("the runner dies under a script: execution_lost, now and later", async () => {
+    const { file, key } = fresh();
+    const first = call("work", key, file);
+    await running(file);
+    await killRunner();
+    expect(await problem(await first)).toEqual([502, "execution_lost"]);
+    await ready();
+    const later = await call("work", key, file);
+    expect(later.headers.get("x-hull-replayed")).toBe("1");
+    expect(await problem(later)).toEqual([502, "execution_lost"]);
+    expect(await runs(file)).toBe(1);
+  });
+
+  test("the runner dies under a tool: the model is told, and the run ends with its answer", async () => {
+    const { file, key } = fresh();
+    const first = call("agent", key, file);
+    await running(file);
+    await killRunner();
+    const answer = await first;
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain("may or may not have taken effect");
+    await ready();
+    expect(await runs(file)).toBe(1);
+  });
+});
+
+describe("S79: events across a broken connection", () => {
+  /** Reads until an event of the name has come, then leaves. */
+  async function readUntil(response: Response, name: string): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.includes(`event: ${name}\n`) && text.endsWith("\n\n")) break;
+    }
+    return text;
+  }
+
+  test("what was missed comes once, in order, after a silence with heartbeats", async () => {
+    const { file, key } = fresh();
+    const first = await call("silent", key, file, { accept: "text/event-stream" });
+    const id = first.headers.get("x-hull-execution-id") ?? "";
+    const seen = await readUntil(first, "delta");
+    const last = [...seen.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "";
+    const rest = await hull.call(`/executions/${id}/events`, undefined, {
+      headers: { "last-event-id": last },
+    });
+    const [forEvents, forText] = [rest, rest.clone()];
+    const [events, text] = await Promise.all([readEvents(forEvents), forText.text()]);
+    expect(text).toMatch(/^: hb$/m);
+    const number = (event: string): number => Number(event.split(":")[1]);
+    expect(events.map((event) => number(event.id))).toEqual(events.map((_, i) => number(last) + 1 + i));
+    expect([textOf(events, "delta"), events.at(-1)?.event]).toEqual(["end\n", "done"]);
+  }, 40_000);
+
+  test("the Worker dies: the stream breaks, and goes on where it was", async () => {
+    const { file, key } = fresh();
+    const first = await call("work", key, file, { accept: "text/event-stream" });
+    const id = first.headers.get("x-hull-execution-id") ?? "";
+    const seen = await readUntil(first, "delta");
+    const last = [...seen.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "";
+    await killWorker();
+    await ready();
+    const again = await call("work", key, file, { accept: "text/event-stream", "last-event-id": last });
+    const events: SseEvent[] = await readEvents(again);
+    expect(again.headers.get("x-hull-execution-id")).toBe(id);
+    expect(textOf(events, "delta")).toBe("end\n");
+    expect(dataOf(events, "done")).toMatchObject([{ ok: true }]);
+    expect(dataOf(events, "start")).toEqual([]);
+    expect(await runs(file)).toBe(1);
+  });
+});

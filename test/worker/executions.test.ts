@@ -1,0 +1,221 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client();
+
+beforeAll(async () => {
+  await client.publish({
+    cat: mockSkill("cat"),
+    dog: mockSkill("dog"),
+    json: mockSkill("json", "output: json\n"),
+    keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
+  });
+});
+
+let keys = 0;
+const freshKey = (): string => {
+  keys += 1;
+  return `key-${keys}`;
+};
+
+const call = (
+  key: string | null,
+  init: { body?: string; path?: string; headers?: Record<string, string> } = {},
+) =>
+  client.fetch(init.path ?? "/skills/cat", {
+    method: "POST",
+    body: init.body ?? "one two",
+    headers: { ...(key === null ? {} : { "idempotency-key": key }), ...init.headers },
+  });
+
+const idOf = (response: Response): string => response.headers.get("x-hull-execution-id") ?? "";
+const codeOf = async (response: Response): Promise<[number, string]> => {
+  const { code } = await response.json<{ code: string }>();
+  return [response.status, code];
+};
+const stubOf = (id: string) => client.env.EXECUTIONS.get(client.env.EXECUTIONS.idFromName(id));
+
+/** The document of an execution, when it has ended. */
+async function ended(id: string): Promise<Record<string, unknown>> {
+  for (;;) {
+    const document = await (await client.fetch(`/executions/${id}`)).json<Record<string, unknown>>();
+    if (document.status !== "running") return document;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe("Idempotency-Key", () => {
+  it("S83: the same call twice, at once or later, is one run with one answer", async () => {
+    const key = freshKey();
+    const [a, b] = await Promise.all([call(key), call(key)]);
+    expect([a.status, b.status]).toEqual([200, 200]);
+    const text = await a.text();
+    expect(text).toContain("one two");
+    expect(await b.text()).toBe(text);
+    expect(idOf(a)).toMatch(/^ex_[0-9a-f]{32}$/);
+    expect(idOf(b)).toBe(idOf(a));
+    const later = await call(key);
+    expect(later.headers.get("x-hull-replayed")).toBe("1");
+    expect(await later.text()).toBe(text);
+    expect(later.headers.get("x-hull-usage")).toBe(a.headers.get("x-hull-usage"));
+    expect(later.headers.get("x-hull-finish-reason")).toBe("stop");
+  });
+
+  it("another input is refused, another key or skill is another run", async () => {
+    const key = freshKey();
+    const first = await call(key);
+    expect(await codeOf(await call(key, { body: "other" }))).toEqual([422, "idempotency_key_reused"]);
+    expect(await codeOf(await call(key, { path: "/skills/cat?x=1" }))).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
+    expect(idOf(await call(key, { path: "/skills/dog", body: "other" }))).not.toBe(idOf(first));
+  });
+
+  it.each(["", "x".repeat(256), "\u00e9"])("%j is no key", async (key) => {
+    expect(await codeOf(await call(key))).toEqual([400, "bad_request"]);
+  });
+
+  it("what fails before the run is not kept", async () => {
+    const key = freshKey();
+    expect(await codeOf(await call(key, { body: " " }))).toEqual([422, "input_required"]);
+    expect((await call(key)).status).toBe(200);
+    const other = freshKey();
+    for (const path of ["/skills/keyed", "/skills/keyed?stream=1", "/skills/keyed"]) {
+      expect(await codeOf(await call(other, { path }))).toEqual([503, "provider_not_configured"]);
+    }
+  });
+
+  it("answers as events too, from the same run", async () => {
+    const key = freshKey();
+    const plain = await call(key);
+    const text = await plain.text();
+    const events = await (await call(key, { path: "/skills/cat?stream=1" })).text();
+    expect(textOf(events)).toBe(text);
+    const numbers = [...events.matchAll(/^id: (ex_[0-9a-f]{32}):(\d+)$/gm)];
+    expect(numbers.map((m) => m[1])).toEqual(numbers.map(() => idOf(plain)));
+    expect(numbers.map((m) => Number(m[2]))).toEqual(numbers.map((_, i) => i + 1));
+    expect([...events.matchAll(/^event: (.*)$/gm)].map((m) => m[1])).toEqual([
+      "start",
+      ...Array<string>(numbers.length - 3).fill("delta"),
+      "round",
+      "done",
+    ]);
+  });
+});
+
+const textOf = (events: string): string =>
+  [...events.matchAll(/^event: delta\ndata: (.*)$/gm)].map((m) => JSON.parse(m[1] ?? "{}").text).join("");
+
+describe("Prefer: respond-async", () => {
+  const prefer = { prefer: "respond-async" };
+
+  it("S83: 202 at once, the result later", async () => {
+    const response = await call(null, { headers: prefer });
+    expect(response.status).toBe(202);
+    expect(response.headers.get("preference-applied")).toBe("respond-async");
+    const { id } = await response.json<{ id: string; status: string }>();
+    expect(response.headers.get("location")).toBe(`/executions/${id}`);
+    const document = await ended(id);
+    expect(document).toMatchObject({ id, skill: "cat", status: "done" });
+    expect(document.result).toMatchObject({
+      status: 200,
+      content_type: "text/plain; charset=utf-8",
+      text: expect.stringContaining("one two"),
+    });
+    const result = await client.fetch(`/executions/${id}/result`);
+    expect(await result.text()).toContain("one two");
+  });
+
+  it("json results are json; errors are problems", async () => {
+    const json = await call(null, { path: "/skills/json", headers: prefer });
+    expect(await ended(idOf(json))).toMatchObject({ result: { json: { words: 2 } } });
+    const failing = await call(null, { path: "/skills/keyed", headers: prefer });
+    expect(failing.status).toBe(202);
+    expect(await ended(idOf(failing))).toMatchObject({
+      status: "error",
+      error: { status: 503, code: "provider_not_configured" },
+    });
+    expect(await codeOf(await client.fetch(`/executions/${idOf(failing)}/result`))).toEqual([
+      503,
+      "provider_not_configured",
+    ]);
+  });
+
+  it("what is wrong with the input is told at once", async () => {
+    expect(await codeOf(await call(null, { body: "", headers: prefer }))).toEqual([422, "input_required"]);
+  });
+});
+
+describe("/executions/:id", () => {
+  it("S79: events are replayed after the last one that the client has", async () => {
+    const id = idOf(await call(freshKey()));
+    const all = await (await client.fetch(`/executions/${id}/events`)).text();
+    const rest = await client.fetch(`/executions/${id}/events`, { headers: { "last-event-id": `${id}:2` } });
+    expect(await rest.text()).toBe(all.split("\n\n").slice(2).join("\n\n"));
+    expect(await (await client.fetch(`/executions/${id}/events?after=2`)).text()).toBe(
+      all.split("\n\n").slice(2).join("\n\n"),
+    );
+    for (const bad of ["x", "ex_0:1", `${id}:`, `${id}:-1`]) {
+      const response = await client.fetch(`/executions/${id}/events`, { headers: { "last-event-id": bad } });
+      expect(await codeOf(response)).toEqual([400, "bad_request"]);
+    }
+  });
+
+  it("DELETE removes what has ended; the key then runs anew", async () => {
+    const key = freshKey();
+    const id = idOf(await call(key));
+    expect((await client.fetch(`/executions/${id}`, { method: "DELETE" })).status).toBe(204);
+    for (const path of ["", "/events", "/result"]) {
+      expect(await codeOf(await client.fetch(`/executions/${id}${path}`))).toEqual([
+        404,
+        "execution_not_found",
+      ]);
+    }
+    const again = await call(key);
+    expect([again.status, again.headers.has("x-hull-replayed")]).toEqual([200, false]);
+  });
+
+  it("unknown and foreign ids are alike, and asking stores nothing", async () => {
+    const unknown = `ex_${"0".repeat(32)}`;
+    expect(await codeOf(await client.fetch(`/executions/${unknown}`))).toEqual([404, "execution_not_found"]);
+    expect(await codeOf(await client.fetch("/executions/none"))).toEqual([404, "execution_not_found"]);
+    const id = idOf(await call(freshKey()));
+    const keyed = new Client({ HULL_ENV: "local", HULL_ADMIN_KEY: "0123456789abcdef" });
+    const headers = { authorization: "Bearer 0123456789abcdef" };
+    expect(await codeOf(await keyed.fetch(`/executions/${id}`, { headers }))).toEqual([
+      404,
+      "execution_not_found",
+    ]);
+    const tables = await runInDurableObject(stubOf(unknown), (_, state) =>
+      state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'execution'").toArray(),
+    );
+    expect(tables).toEqual([]);
+  });
+
+  it("is gone a day after its end", async () => {
+    const id = idOf(await call(freshKey()));
+    const stub = stubOf(id);
+    await runInDurableObject(stub, (_, state) => {
+      state.storage.sql.exec("UPDATE execution SET expires_at = 1");
+    });
+    expect(await codeOf(await client.fetch(`/executions/${id}`))).toEqual([404, "execution_not_found"]);
+    await runDurableObjectAlarm(stub);
+    const left = await runInDurableObject(stub, (_, state) =>
+      state.storage.sql
+        .exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'")
+        .toArray(),
+    );
+    expect(left).toEqual([]);
+  });
+
+  it("keeps its result when the object leaves memory", async () => {
+    const key = freshKey();
+    const first = await call(key);
+    await evictDurableObject(stubOf(idOf(first)));
+    const later = await call(key);
+    expect(later.headers.get("x-hull-replayed")).toBe("1");
+    expect(await later.text()).toBe(await first.text());
+  });
+});
