@@ -13,7 +13,11 @@ export function parseWithOffset(text: string): ParsedJson {
     const value: Json = JSON.parse(text);
     if (!nestsTooDeep(value)) return { ok: true, value };
     const offset = new Scanner(text).fault();
-    return { ok: false, offset, reason: `nested more than ${MAX_JSON_DEPTH} levels deep at offset ${offset}` };
+    return {
+      ok: false,
+      offset,
+      reason: `nested more than ${MAX_JSON_DEPTH} levels deep at offset ${offset}`,
+    };
   } catch {
     const offset = new Scanner(text).fault();
     const found =
