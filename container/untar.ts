@@ -9,6 +9,8 @@ import { dirname, join } from "node:path";
 const BLOCK = 512;
 const MAX_ENTRIES = 50_000;
 const MAX_PAX_BYTES = 64 * 1024;
+/** What a system still opens below the folder of the bundles (PATH_MAX is 4096). */
+const MAX_PATH_BYTES = 3072;
 const COPY_BYTES = 256 * 1024;
 
 export class BadTar extends Error {
@@ -62,10 +64,11 @@ export async function unpackTar(
         continue;
       }
       if (pax.has("linkpath")) throw new BadTar("a link");
-      const size = pax.has("size") ? Number(pax.get("size")) : entry.size;
+      const paxSize = pax.get("size");
+      const size = paxSize === undefined ? entry.size : decimal(paxSize);
       const path = plainPath(pax.get("path") ?? entry.path);
       pax = new Map();
-      if (!Number.isSafeInteger(size) || size < 0) throw new BadTar(`"${path}" has no valid size`);
+      if (size === null) throw new BadTar(`"${path}" has no valid size`);
       if (files.size + folders.size >= MAX_ENTRIES) throw new BadTar(`more than ${MAX_ENTRIES} entries`);
       if (entry.type === "5") {
         await makeFolder(path);
@@ -170,16 +173,22 @@ function octal(header: Buffer, at: number, length: number): number {
   return Number.parseInt(digits, 8);
 }
 
+/** Digits only: `Number` also reads blanks, signs, exponents and hexadecimal. `null` for all else. */
+function decimal(text: string): number | null {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(value) ? value : null;
+}
+
 /** Records `<length> <key>=<value>\n`, the length counting the whole record. */
 function parsePax(bytes: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
     const blank = bytes.indexOf(32, at);
-    const length = Number(bytes.toString("latin1", at, blank));
+    const length = decimal(blank < 0 ? "" : bytes.toString("latin1", at, blank));
+    if (length === null || at + length > bytes.length) throw new BadTar("a pax header is malformed");
     const body = bytes.subarray(blank + 1, at + length);
     const equals = body.indexOf(61);
-    const whole = blank > at && Number.isInteger(length) && at + length <= bytes.length;
-    if (!whole || equals < 1 || body.at(-1) !== 10) throw new BadTar("a pax header is malformed");
+    if (equals < 1 || body.at(-1) !== 10) throw new BadTar("a pax header is malformed");
     records.set(decode(body.subarray(0, equals)), decode(body.subarray(equals + 1, -1)));
     at += length;
   }
@@ -190,6 +199,6 @@ function plainPath(path: string): string {
   const plain = path.endsWith("/") ? path.slice(0, -1) : path;
   const segments = plain.split("/");
   const bad = segments.some((s) => s === "" || s === "." || s === ".." || Buffer.byteLength(s) > 255);
-  if (bad || /[\0\\]/.test(plain)) throw new BadTar(`the path "${path}" is not allowed`);
+  if (bad || /[\0\\]/.test(plain) || Buffer.byteLength(plain) > MAX_PATH_BYTES) throw new BadTar(`the path "${path}" is not allowed`);
   return plain;
 }

@@ -12,13 +12,17 @@ export function routePath(url: string): string {
   if (start === -1) return "/";
   const end = url.slice(start).search(/[?#]/);
   const raw = end === -1 ? url.slice(start) : url.slice(start, start + end);
-  const path = raw.includes("%") ? raw.replace(/%[0-9A-Fa-f]{2}/g, decodeUnreserved) : raw;
+  const path = raw.includes("%") ? raw.replace(/%(?:[0-9A-Fa-f]{2})?/g, decodeUnreserved) : raw;
   if (path.includes("//")) return NO_PATH;
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-/** RFC 3986 §2.3: only unreserved characters mean the same encoded and plain. */
+/**
+ * RFC 3986 §2.3: only unreserved characters mean the same encoded and plain. A percent sign that encodes nothing stands
+ * for itself, and must not form an encoding with what follows it.
+ */
 function decodeUnreserved(encoded: string): string {
+  if (encoded === "%") return "%25";
   const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
   return /[A-Za-z0-9._~-]/.test(character) ? character : encoded;
 }

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
+import { nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { Dialect } from "./providers.ts";
 import type { ServerSentEvent } from "./sse.ts";
@@ -94,10 +95,11 @@ export function parseArguments(raw: string): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }
 
-/** JSON text to value; `undefined` when it is not JSON. */
+/** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
 export function parseJson(text: string): Json | undefined {
   try {
-    return JSON.parse(text);
+    const value: Json = JSON.parse(text);
+    return nestsTooDeep(value) ? undefined : value;
   } catch {
     return undefined;
   }

@@ -1,12 +1,23 @@
 /** JSON text with the place of its first fault, which the platform's parser does not always tell. Pure. */
+import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
 export type ParsedJson = { ok: true; value: Json } | { ok: false; offset: number; reason: string };
 
-/** Parses; `offset` counts UTF-16 units to the first character that cannot stand where it stands. */
+/**
+ * Parses; `offset` counts UTF-16 units to the first character that cannot stand where it stands. Nesting beyond
+ * `MAX_JSON_DEPTH` is a fault of the bracket that passes it.
+ */
 export function parseWithOffset(text: string): ParsedJson {
   try {
-    return { ok: true, value: JSON.parse(text) };
+    const value: Json = JSON.parse(text);
+    if (!nestsTooDeep(value)) return { ok: true, value };
+    const offset = new Scanner(text).fault();
+    return {
+      ok: false,
+      offset,
+      reason: `nested more than ${MAX_JSON_DEPTH} levels deep at offset ${offset}`,
+    };
   } catch {
     const offset = new Scanner(text).fault();
     const found =
@@ -16,7 +27,8 @@ export function parseWithOffset(text: string): ParsedJson {
 }
 
 const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const BLANKS = /[ \t\n\r]*/y;
 
 /** Walks a JSON text (RFC 8259) without recursion, to where it breaks. */
@@ -28,7 +40,7 @@ class Scanner {
     this.#text = text;
   }
 
-  /** Offset of the first fault; the text's length where it merely ends too early. */
+  /** Offset of the first fault, or of the bracket that nests too deep; the length where the text merely ends too early. */
   fault(): number {
     /** What closes each open array or object. */
     const open: ("]" | "}")[] = [];
@@ -57,6 +69,7 @@ class Scanner {
         expect = "value";
         mayClose = false;
       } else if (character === "[" || character === "{") {
+        if (open.length === MAX_JSON_DEPTH) return this.#at;
         open.push(character === "[" ? "]" : "}");
         this.#at++;
         expect = character === "[" ? "value" : "key";
@@ -72,7 +85,11 @@ class Scanner {
 
   /** A whole string; a broken one leaves the position at its fault. */
   #string(): boolean {
-    if (!this.#match(STRING)) return false;
+    if (this.#text[this.#at] !== '"') return false;
+    this.#at++;
+    // A pattern for all of it would keep a way back for each character, and fail on long strings.
+    do this.#match(PLAIN);
+    while (this.#match(ESCAPE));
     if (this.#text[this.#at] !== '"') return false;
     this.#at++;
     return true;

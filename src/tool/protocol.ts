@@ -237,8 +237,8 @@ export interface ReadTicket {
 
 /** Takes a ticket apart; null when it does not have the form of one. */
 export function readTicket(ticket: string): ReadTicket | null {
-  const [payloadText, macText] = ticket.split(".");
-  if (payloadText === undefined || macText === undefined) return null;
+  const [payloadText, macText, ...more] = ticket.split(".");
+  if (payloadText === undefined || macText === undefined || more.length > 0) return null;
   const signed = fromBase64Url(payloadText);
   const mac = fromBase64Url(macText);
   if (signed === null || mac === null) return null;
@@ -262,9 +262,12 @@ function base64Url(bytes: Uint8Array): string {
     .replace(/=+$/, "");
 }
 
+/** Only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   try {
-    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+    return base64Url(bytes) === text ? bytes : null;
   } catch {
     return null;
   }

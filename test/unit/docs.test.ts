@@ -2,6 +2,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
 import * as provider from "../../src/errors/provider.ts";
@@ -11,6 +12,8 @@ import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { PROVIDERS } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
+
+import { blocks, shellLines } from "../support/documents.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -106,6 +109,46 @@ test("cli.md lists every command with its options, and no other", async () => {
   }
   expect(missing).toEqual([]);
 });
+
+const DOCUMENTS = ["README.md", ...globSync("docs/*.md", { cwd: ROOT })];
+
+test("examples of JSON, TOML and SKILL.md are valid", () => {
+  const seen = new Set<string>();
+  for (const path of DOCUMENTS) {
+    for (const { language, text } of blocks(read(path))) {
+      const skill = /^(?:markdown|yaml)$/.test(language) && text.startsWith("---\n");
+      if (language === "json") JSON.parse(text);
+      else if (language === "toml") parseToml(text);
+      else if (skill) expect(parseManifest(text, { folder: "example", file: path }).diagnostics).toEqual([]);
+      else continue;
+      seen.add(skill ? "skill" : language);
+    }
+  }
+  expect([...seen]).toEqual(expect.arrayContaining(["skill", "toml"]));
+});
+
+test("hull commands in documents exist, and take the flags that they are given", async () => {
+  const missing: string[] = [];
+  let count = 0;
+  for (const path of DOCUMENTS) {
+    for (const line of shellLines(read(path))) {
+      const [, name = "", rest = ""] = /^(?:npx )?hull ([a-z]+)(.*)$/.exec(line) ?? [];
+      if (name === "") continue;
+      count++;
+      const { command }: { command: Command } = await import(`../../scripts/commands/${name}.ts`);
+      const words = rest.replace(/"[^"]*"|'[^']*'/g, "x").split(" ");
+      const flags = words.filter((word) => word.startsWith("-") && word !== "-");
+      missing.push(
+        ...flags.filter((flag) => !hasFlag(command.usage, flag)).map((flag) => `${line}: ${flag}`),
+      );
+    }
+  }
+  expect(count).toBeGreaterThan(10);
+  expect(missing).toEqual([]);
+});
+
+const hasFlag = (usage: string, flag: string): boolean =>
+  new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(usage);
 
 test("links in documents lead to files and headings that exist", () => {
   const documents = globSync(["*.md", "docs/**/*.md", "skills/**/*.md"], { cwd: ROOT });

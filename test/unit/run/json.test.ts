@@ -21,8 +21,16 @@ describe("where JSON breaks", () => {
     ['"\\x"', 1],
     ['"abc', 4],
     ["]", 0],
-  ])("%j → %i", (text, offset) => {
+    [`"\\u12${"x".repeat(20_000_000)}`, 1],
+    [`"${"x".repeat(20_000_000)}`, 20_000_001],
+    [`${"[".repeat(257)}${"]".repeat(257)}`, 256],
+    [`{"a":[${"[".repeat(100_000)}${"]".repeat(100_000)}]}`, 260],
+  ])("%.20s → %i", (text, offset) => {
     expect(parseWithOffset(text)).toMatchObject({ ok: false, offset });
+  });
+
+  it("reads what nests as deep as is allowed", () => {
+    expect(parseWithOffset(`${"[".repeat(256)}null${"]".repeat(256)}`)).toMatchObject({ ok: true });
   });
 
   it("agrees with the platform on every text, and the part before the fault is no fault", () => {

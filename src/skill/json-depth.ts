@@ -1,0 +1,16 @@
+/** How deep JSON from outside may nest: whoever walks or prints a deeper value would run out of stack (RFC 8259 §9). */
+import type { Json } from "./manifest.ts";
+
+/** Arrays and objects inside one another. */
+export const MAX_JSON_DEPTH = 256;
+
+/** Whether a value nests deeper than `MAX_JSON_DEPTH`. Level by level, without recursion. */
+export function nestsTooDeep(value: Json): boolean {
+  let level = nested([value]);
+  for (let depth = 0; depth < MAX_JSON_DEPTH && level.length > 0; depth++) {
+    level = level.flatMap((outer) => nested(Object.values(outer)));
+  }
+  return level.length > 0;
+}
+
+const nested = (members: readonly Json[]) => members.filter((m) => typeof m === "object" && m !== null);

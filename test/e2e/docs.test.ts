@@ -1,0 +1,114 @@
+/** The shell examples of README.md and docs/deploy.md, run as they stand against a real server. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blocks, shellLines } from "../support/documents.ts";
+import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+
+const KEY = "documentation-admin-key";
+const WRANGLER = join(REPO, "node_modules/.bin/wrangler");
+const read = (path: string): string => readFileSync(join(REPO, path), "utf8");
+const run = promisify(execFile);
+
+let open: HullDev;
+let keyed: HullDev;
+beforeAll(async () => {
+  [open, keyed] = await Promise.all([
+    startHullDev({ skills: join(REPO, "skills") }),
+    startHullDev({ env: { HULL_ADMIN_KEY: KEY } }),
+  ]);
+}, 90_000);
+afterAll(async () => {
+  await Promise.all([open?.stop(), keyed?.stop()]);
+});
+
+/** What a script prints in a shell where `npx hull` is this checkout's. */
+async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
+  const npx = `npx() { [ "$1" = hull ] && shift && ${process.execPath} ${REPO}scripts/hull.ts "$@"; }`;
+  const { PATH = "" } = process.env;
+  const { stdout } = await run("bash", ["-euo", "pipefail", "-c", `${npx}\n${script}`], {
+    cwd: REPO,
+    env: { PATH, HOME: keyed.root, ...env },
+  });
+  return stdout;
+}
+
+/** A comment below a command as a pattern of what it prints. */
+const pattern = (comment: string): RegExp =>
+  new RegExp(
+    comment
+      .split("…")
+      .map((text) => text.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      .join("[^]*"),
+  );
+
+test("README.md: what curl prints", async () => {
+  const document = read("README.md");
+  const files = blocks(document).filter(({ language }) => language === "markdown" || language === "python");
+  const [skill, program] = files.map(({ text }) => text);
+  await open.write("days-until/days.py", program ?? "");
+  const before = open.output().length;
+  await open.write("days-until/SKILL.md", skill ?? "");
+  await open.printed(/Reloaded: 9 skills/, 20_000, before);
+  const calls = blocks(document)
+    .filter(({ language, text }) => language === "bash" && /^curl /m.test(text) && !/API_KEY/.test(text))
+    .flatMap(({ text }) => Array.from(text.matchAll(/^(curl .*)\n# (.*)$/gm)));
+  expect(calls).toHaveLength(4);
+  for (const [, command = "", comment = ""] of calls) {
+    const printed = await shell(command.replaceAll("localhost:3000", open.url.replace("http://", "")));
+    if (!comment.startsWith("event:")) expect(printed, command).toMatch(pattern(comment));
+    else for (const name of comment.match(/\w+(?=,|$)/g) ?? []) expect(printed).toContain(`event: ${name}`);
+  }
+}, 60_000);
+
+test("docs/deploy.md: every hull and curl command, in order", async () => {
+  const lines = shellLines(read("docs/deploy.md")).filter((line) => /^(?:npx hull|curl|CATALOG=)/.test(line));
+  expect(lines.length).toBeGreaterThan(8);
+  const env = { HULL_URL: keyed.url, HULL_ADMIN_KEY: KEY };
+  const printed: string[] = [];
+  let catalog = "";
+  let id = "";
+  for (const line of lines) {
+    if (line.startsWith("CATALOG=")) {
+      catalog = line;
+      continue;
+    }
+    const text = await shell(`${catalog}\n${line.replace("KEY_ID", id)}`, env);
+    id = /^(key_\S+|k_\S+)/m.exec(text)?.[1] ?? id;
+    expect(text, line).not.toContain("urn:hull:problem");
+    printed.push(text);
+  }
+  const all = printed.join("\n");
+  for (const expected of [
+    "Hello, Ada!",
+    "The tool echo answered",
+    "Published",
+    "Revoked",
+    "hull_requests_total",
+  ]) {
+    expect(all).toContain(expected);
+  }
+}, 90_000);
+
+test("docs/deploy.md: wrangler has the commands and options", async () => {
+  const lines = new Set(read("docs/deploy.md").match(/npx wrangler [^\n`|]+/g));
+  const asked = new Map<string, Promise<{ stdout: string }>>();
+  for (const line of lines) {
+    const words = line.trim().split(" ").slice(2);
+    const command = words.filter((word) => /^[a-z]+$/.test(word));
+    const flags = words.filter((word) => word.startsWith("--")).map((word) => word.split("=")[0] ?? word);
+    const name = command.filter((word) => word !== "json").join(" ");
+    const help =
+      asked.get(name) ??
+      run(WRANGLER, [...name.split(" "), "--help"], {
+        env: { ...process.env, WRANGLER_SEND_METRICS: "false" },
+      });
+    asked.set(name, help);
+    const { stdout } = await help;
+    expect(stdout.split("\n")[0], line).toMatch(new RegExp(`^wrangler ${name}(?: |$)`));
+    for (const flag of flags) expect(stdout, line).toContain(flag);
+  }
+  expect(asked.size).toBeGreaterThan(6);
+}, 90_000);

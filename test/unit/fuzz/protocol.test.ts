@@ -1,0 +1,114 @@
+/** Frames and tickets between Worker and runner, as they are and damaged (serving.md §6.1). */
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { Auth } from "../../../container/auth.ts";
+import { Refused } from "../../../container/refusal.ts";
+import {
+  encodeFrame,
+  FRAME,
+  type Frame,
+  FrameDecoder,
+  importTicketKey,
+  MAX_FRAME_BYTES,
+  sha256Hex,
+  signTicket,
+} from "../../../src/tool/protocol.ts";
+import { cutAt, join } from "../../support/chunks.ts";
+
+const cuts = fc.array(fc.nat(), { maxLength: 20 });
+const frame = fc.record({
+  type: fc.constantFrom(...Object.values(FRAME)),
+  payload: fc.oneof(
+    { weight: 20, arbitrary: fc.uint8Array({ maxLength: 40 }) },
+    { weight: 1, arbitrary: fc.constant(new Uint8Array(MAX_FRAME_BYTES).fill(7)) },
+  ),
+});
+const encoded = (frames: readonly Frame[]): Uint8Array =>
+  join(frames.map(({ type, payload }) => encodeFrame(type, payload)));
+
+test("frames come out as they went in, however they are cut", () => {
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 12 }), cuts, (frames, points) => {
+      const decoder = new FrameDecoder();
+      expect(cutAt(encoded(frames), points).flatMap((chunk) => decoder.push(chunk))).toEqual(frames);
+      expect(decoder.pending).toBe(false);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test("garbage is a RangeError or pending, and what came before it is as it was", () => {
+  const garbage = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }),
+    // A header that could be one, so that more than the first byte is looked at.
+    fc
+      .tuple(fc.integer({ min: 0, max: 8 }), fc.constantFrom(0, 1, 2), fc.uint8Array({ maxLength: 40 }))
+      .map(([type, high, rest]) => Uint8Array.of(type, 0, high, ...rest)),
+  );
+  let refused = 0;
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 3 }), garbage, cuts, (frames, tail, points) => {
+      const sent = join([encoded(frames), tail]);
+      const decoder = new FrameDecoder();
+      const got: Frame[] = [];
+      try {
+        for (const chunk of cutAt(sent, points)) got.push(...decoder.push(chunk));
+        const read = encoded(got);
+        expect(read).toEqual(sent.subarray(0, read.length));
+        expect(decoder.pending).toBe(read.length < sent.length);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        refused++;
+        expect(encoded(got)).toEqual(sent.subarray(0, encoded(got).length));
+      }
+    }),
+    { numRuns: 600 },
+  );
+  expect(refused).toBeGreaterThan(0);
+});
+
+const SECRET = "s".repeat(40);
+
+test("a ticket is good as it was signed, and no altered one is", async () => {
+  const key = await importTicketKey(SECRET);
+  const spec = '{"argv":["true"]}';
+  const ticket = await signTicket(key, "execution:e1", spec, Date.now());
+  const digest = await sha256Hex(spec);
+  const auth = new Auth(true);
+  auth.setSecret(SECRET);
+  const permit = (sent: string, specDigest = digest): void => {
+    const request = new IncomingMessage(new Socket());
+    request.headers.authorization = `Bearer ${sent}`;
+    auth.permit(request, "execution:e1", specDigest);
+  };
+  permit(ticket);
+  expect(() => permit(ticket, "")).toThrow(Refused);
+  const character = fc.constantFrom(..."ABCDwxyz0189-_+/=. \n\0é{".split(""));
+  const altered = fc.oneof(
+    fc.tuple(fc.nat(), fc.nat(2), fc.string({ unit: character, maxLength: 3 })).map(([at, cut, insert]) => {
+      const from = at % (ticket.length + 1);
+      return ticket.slice(0, from) + insert + ticket.slice(from + cut);
+    }),
+    // The last character of a part carries bits that decoding drops.
+    fc
+      .tuple(fc.constantFrom(ticket.indexOf(".") - 1, ticket.length - 1), character)
+      .map(([at, other]) => ticket.slice(0, at) + other + ticket.slice(at + 1)),
+    fc.constantFrom(
+      `${ticket}.`,
+      `${ticket}=`,
+      ` ${ticket}`,
+      ticket.replace(".", ".."),
+      ticket.toLowerCase(),
+    ),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(altered, (text) => {
+      fc.pre(text !== ticket);
+      expect(() => permit(text)).toThrow(Refused);
+    }),
+    { numRuns: 1500 },
+  );
+});

@@ -1,0 +1,163 @@
+/** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response (serving.md §4.1). */
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { ProviderBadResponse } from "../../../src/errors/provider.ts";
+import { HullError } from "../../../src/errors.ts";
+import { anthropic } from "../../../src/model/anthropic.ts";
+import { readStream } from "../../../src/model/exchange.ts";
+import { openAiChat } from "../../../src/model/openai-chat.ts";
+import { type ServerSentEvent, sseEvents } from "../../../src/model/sse.ts";
+import { callIdSource } from "../../../src/model/wire.ts";
+import { cutAt, join } from "../../support/chunks.ts";
+import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
+
+const TARGET = {
+  provider: "google",
+  model: "m",
+  token_field: "max_tokens",
+  json_mode: true,
+  reasoning_echo: false,
+} as const;
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const cuts = fc.array(fc.nat(), { maxLength: 15 });
+const { signal } = new AbortController();
+
+const stream = (chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> =>
+  new Blob(chunks.map((c) => new Uint8Array(c))).stream();
+/** Each piece arrives by itself. */
+function inPieces(chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> {
+  const left = [...chunks];
+  return new ReadableStream({
+    pull(controller) {
+      const next = left.shift();
+      if (next === undefined) controller.close();
+      else controller.enqueue(next);
+    },
+  });
+}
+
+test("events do not depend on where the bytes are cut", async () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      "data: ",
+      "data:",
+      "event: ",
+      "id: 1",
+      "retry: 5",
+      ":",
+      "\n",
+      "\n\n",
+      "\r",
+      "\r\n",
+      "\uFEFF",
+      "é",
+      "😀",
+    ),
+    fc.string({ maxLength: 5 }),
+  );
+  const bodies = fc.oneof(
+    fc.array(piece, { maxLength: 30 }).map((pieces) => bytes(pieces.join(""))),
+    fc.uint8Array({ maxLength: 80 }),
+  );
+  const broken = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
+  const read = async (body: ReadableStream<Uint8Array>): Promise<ServerSentEvent[]> => {
+    const events: ServerSentEvent[] = [];
+    const options = { max_event: 1000, max_bytes: 10_000, signal, broken };
+    for await (const { event, data } of sseEvents(body, options)) events.push({ event, data });
+    return events;
+  };
+  await fc.assert(
+    fc.asyncProperty(bodies, cuts, async (body, points) => {
+      expect(await read(inPieces(cutAt(body, points)))).toEqual(await read(stream([body])));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const REQUEST = {
+  path: "/",
+  headers: {},
+  body: { model: "m", messages: [], stream_options: { include_usage: true } },
+  text: "echo",
+  at: 0,
+  left: Promise.resolve(false),
+};
+const TURN = { text: ["one", "two"], tool_calls: [{ name: "a", arguments: { x: [1, { y: "z" }] } }] };
+
+for (const [name, wire, said] of [
+  ["anthropic", anthropic, anthropicAnswer(TURN, REQUEST)],
+  ["openai-chat", openAiChat, openAiAnswer(TURN, REQUEST)],
+] as const) {
+  const events = said.events.map((event) => event.text);
+  const damage = fc.array(
+    fc.tuple(
+      fc.nat(),
+      fc.nat(6),
+      fc.constantFrom("", "0", '"', "}", "null", "[", "\n", "\0", "é", "-1", "{}"),
+    ),
+    {
+      minLength: 1,
+      maxLength: 4,
+    },
+  );
+  /** Events left out, twice or out of order, then some bytes altered. */
+  const streams = fc
+    .tuple(
+      fc.oneof(
+        fc.constant(events),
+        fc.shuffledSubarray(events),
+        fc.array(fc.constantFrom(...events), { maxLength: 12 }),
+      ),
+      damage,
+    )
+    .map(([list, changes]) =>
+      changes.reduce((now, [at, cut, insert]) => {
+        const from = at % (now.length + 1);
+        return now.slice(0, from) + insert + now.slice(from + cut);
+      }, list.join("")),
+    );
+
+  test(`${name}: a damaged stream is a turn or a bad response, the same in pieces`, async () => {
+    const outcome = async (chunks: Uint8Array[]): Promise<unknown> => {
+      try {
+        const document = await readStream(inPieces(chunks), wire.stream(TARGET, {}), "p", signal);
+        return wire.parse(document, TARGET, callIdSource([]));
+      } catch (error) {
+        if (!(error instanceof HullError)) throw error;
+        expect(error).toBeInstanceOf(ProviderBadResponse);
+        return error.data;
+      }
+    };
+    await fc.assert(
+      fc.asyncProperty(streams, cuts, async (text, points) => {
+        const body = bytes(text);
+        expect(await outcome(cutAt(body, points))).toEqual(await outcome([join([body])]));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test(`${name}: a damaged document is a turn or a bad response`, () => {
+    const text = JSON.stringify(said.whole);
+    fc.assert(
+      fc.property(damage, (changes) => {
+        const damaged = changes.reduce((now, [at, cut, insert]) => {
+          const from = at % (now.length + 1);
+          return now.slice(0, from) + insert + now.slice(from + cut);
+        }, text);
+        let document: unknown;
+        try {
+          document = JSON.parse(damaged);
+        } catch {
+          fc.pre(false);
+        }
+        try {
+          wire.parse(document, TARGET, callIdSource([]));
+        } catch (error) {
+          expect(error).toBeInstanceOf(ProviderBadResponse);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+}

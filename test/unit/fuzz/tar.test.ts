@@ -1,0 +1,173 @@
+/** Tars of any kind: refused, or files whose paths stay inside (serving.md §1, §6.1). */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as joinPath } from "node:path";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BadTar, unpackTar } from "../../../container/untar.ts";
+import { insidePath } from "../../../src/skill/path.ts";
+import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
+import { cutAt, join } from "../../support/chunks.ts";
+
+const SEGMENTS = [
+  "a",
+  "b",
+  "..",
+  ".",
+  "",
+  "ü",
+  "x".repeat(60),
+  "y".repeat(120),
+  "c\\d",
+  "e\0f",
+  "g h",
+  "~",
+  "-",
+];
+const path = fc.array(fc.constantFrom(...SEGMENTS), { minLength: 1, maxLength: 6 }).map((s) => s.join("/"));
+const HEADER = [
+  ...["0", "5", "x", "g", "2", "1", "L", "\0", "S"].map((type) => ({ at: 156, text: type })),
+  { at: 124, text: "77777777777" },
+  { at: 124, text: "00000000010" },
+  { at: 0, text: "../../up\0" },
+  { at: 0, text: "/root\0" },
+  { at: 345, text: "..\0" },
+  { at: 157, text: "/etc/passwd\0" },
+];
+const PAX = [
+  "9 path=x\n",
+  "12 path=../x\n",
+  "-9 aa=b\n\n\n\n\n\n\n\n\n\n",
+  " a=b\n",
+  "0x9 pa=b\n",
+  "11 size=-1\n",
+  "13 size=1e99\n",
+];
+const LONG = `path=${"n/".repeat(1600)}z\n`;
+
+/** One entry, with a correct checksum whatever it holds, so that the reader looks further. */
+const entry = fc
+  .record({
+    path,
+    content: fc.uint8Array({ maxLength: 600 }),
+    change: fc.option(fc.constantFrom(...HEADER), { freq: 3 }),
+    pax: fc.option(fc.constantFrom(...PAX, `${LONG.length + 5} ${LONG}`), { freq: 6 }),
+  })
+  .map(({ path: name, content, change, pax }) => {
+    const blocks = [sealed(name.slice(0, 100), content, change)];
+    if (pax !== null) {
+      blocks.unshift(sealed("pax", new TextEncoder().encode(pax), { at: 156, text: "x" }));
+    }
+    return join(blocks);
+  });
+
+function sealed(name: string, content: Uint8Array, change: { at: number; text: string } | null): Uint8Array {
+  const tar = packTar([{ path: "p", mode: 0o644, bytes: content }]).slice(0, -1024);
+  const put = (at: number, text: string) => tar.set(new TextEncoder().encode(text), at);
+  tar.fill(0, 0, 100);
+  tar.set(new TextEncoder().encode(name).subarray(0, 100), 0);
+  if (change !== null) put(change.at, change.text);
+  put(148, "        ");
+  const sum = tar.subarray(0, 512).reduce((a, b) => a + b, 0);
+  put(148, `${sum.toString(8).padStart(6, "0")}\0 `);
+  return tar;
+}
+
+const whole = fc.array(entry, { maxLength: 4 }).map((entries) => join([...entries, new Uint8Array(1024)]));
+const damaged = fc
+  .tuple(whole, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(40))
+  .map(([tar, bytes, cut]) => {
+    for (const [at, byte] of bytes) tar[at % tar.length] = byte;
+    return cut > 35 ? tar.subarray(0, tar.length - cut * 10) : tar;
+  });
+const tars = fc.oneof(
+  { weight: 5, arbitrary: whole },
+  { weight: 2, arbitrary: damaged },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 2048 }) },
+);
+
+const plain = (name: string): boolean => insidePath(name) === name;
+const cuts = fc.array(fc.nat(), { maxLength: 8 });
+
+function outcome<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof TarError)) throw error;
+    return null;
+  }
+}
+
+test("the registry's reader: TarError, or plain paths, each once; the same in pieces", () => {
+  let read = 0;
+  fc.assert(
+    fc.property(tars, cuts, (tar, points) => {
+      const files = outcome(() => readTar(tar));
+      const inPieces = outcome(() => {
+        const reader = new TarReader();
+        const got = cutAt(tar, points).flatMap((chunk) => reader.push(chunk));
+        reader.end();
+        return got;
+      });
+      expect(inPieces).toEqual(files);
+      if (files === null) return;
+      if (files.length > 0) read++;
+      expect(files.every((file) => plain(file.path))).toBe(true);
+      expect(new Set(files.map((file) => file.path)).size).toBe(files.length);
+      expect(outcome(() => readTar(packTar(files)))).toHaveLength(files.length);
+    }),
+    { numRuns: 500 },
+  );
+  expect(read).toBeGreaterThan(0);
+});
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(joinPath(tmpdir(), "hull-fuzz-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("the runner's unpacking: BadTar, or files inside the folder; what the registry takes, it takes", async () => {
+  let unpacked = 0;
+  await fc.assert(
+    fc.asyncProperty(tars, async (tar) => {
+      const place = mkdtempSync(joinPath(folder, "run-"));
+      const target = joinPath(place, "files");
+      writeFileSync(joinPath(place, "tar"), tar);
+      mkdirSync(target);
+      try {
+        await unpackTar(joinPath(place, "tar"), target);
+        const made = filesBelow(target);
+        if (made.length > 0) unpacked++;
+        const files = outcome(() => readTar(tar));
+        if (files !== null) expect(made).toEqual(sortedFiles(files));
+      } catch (error) {
+        if (!(error instanceof BadTar)) throw error;
+        const files = outcome(() => readTar(tar));
+        if (files !== null) expect(files.some((file) => tooLong(file.path))).toBe(true);
+      }
+      expect(readdirSync(place).sort()).toEqual(["files", "tar"]);
+      expect(readdirSync(folder)).toEqual([place.slice(folder.length + 1)]);
+      rmSync(place, { recursive: true, force: true });
+    }),
+    { numRuns: 300 },
+  );
+  expect(unpacked).toBeGreaterThan(0);
+});
+
+const tooLong = (name: string): boolean => name.length > 2000;
+
+function filesBelow(target: string): [string, string][] {
+  return readdirSync(target, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map((file): [string, string] => {
+      const full = joinPath(file.parentPath, file.name);
+      return [full.slice(target.length + 1), readFileSync(full, "latin1")];
+    })
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+const sortedFiles = (files: readonly TarFile[]): [string, string][] =>
+  files
+    .map((file): [string, string] => [file.path, Buffer.from(file.bytes).toString("latin1")])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
