@@ -199,6 +199,7 @@ function plainPath(path: string): string {
   const plain = path.endsWith("/") ? path.slice(0, -1) : path;
   const segments = plain.split("/");
   const bad = segments.some((s) => s === "" || s === "." || s === ".." || Buffer.byteLength(s) > 255);
-  if (bad || /[\0\\]/.test(plain) || Buffer.byteLength(plain) > MAX_PATH_BYTES) throw new BadTar(`the path "${path}" is not allowed`);
+  if (bad || /[\0\\]/.test(plain) || Buffer.byteLength(plain) > MAX_PATH_BYTES)
+    throw new BadTar(`the path "${path}" is not allowed`);
   return plain;
 }

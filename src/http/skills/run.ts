@@ -32,9 +32,6 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
   const id = durable?.id ?? runId(context);
-  const abort = new AbortController();
-  if (request.signal.aborted) abort.abort();
-  else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
   const headers = {
     "cache-control": "no-store",
     "x-hull-execution-id": id,
@@ -44,7 +41,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   if (manifest.mode === "proxy") {
     const release = await takeSlot(context, manifest, id);
     try {
-      return withHeaders(await runProxy(context, manifest, limit, abort.signal, release), headers);
+      return withHeaders(await runProxy(context, manifest, limit, request.signal, release), headers);
     } catch (error) {
       release();
       throw error;
@@ -64,7 +61,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
       throw state.fault ?? error;
     });
   }
-  const run: OpenRun = { id, context, record, input, state, abort };
+  const run: OpenRun = { id, context, record, input, state };
   return streaming ? streamed(run, headers) : whole(run, headers);
 }
 
@@ -90,7 +87,6 @@ interface OpenRun {
   record: SkillRecord;
   input: RunInput;
   state: InputState;
-  abort: AbortController;
 }
 
 /** Whether to answer as events; 406 where events alone are asked for and the output is not text. */
@@ -108,10 +104,10 @@ function perform(handle: RunHandle): Promise<RunOutput> {
 }
 
 async function whole(run: OpenRun, headers: Record<string, string>): Promise<Response> {
-  const { abort, state, ...rest } = run;
+  const { state, ...rest } = run;
   const handle: RunHandle = {
     ...rest,
-    signal: abort.signal,
+    signal: run.context.request.signal,
     streaming: false,
     keep: true,
     durable: null,
@@ -127,7 +123,11 @@ async function whole(run: OpenRun, headers: Record<string, string>): Promise<Res
 }
 
 async function streamed(run: OpenRun, headers: Record<string, string>): Promise<Response> {
-  const { id, context, record, abort, state } = run;
+  const { id, context, record, state } = run;
+  const { signal } = context.request;
+  const abort = new AbortController();
+  if (signal.aborted) abort.abort();
+  else signal.addEventListener("abort", () => abort.abort(), { once: true });
   const events = new EventStream(id, context, () => abort.abort());
   const start = Promise.withResolvers<void>();
   let begun = false;
