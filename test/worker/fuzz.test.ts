@@ -275,7 +275,7 @@ for (const [name, client] of [
         expect(everything).not.toMatch(/\/src\/|\bat \w+ \(/);
         if (status === 200 && sent.method === "POST") seen.add("ok");
       }),
-      { numRuns: 1200, examples },
+      { numRuns: 800, examples },
     );
     expect(lines.join("\n")).not.toContain(CANARY);
     expect(lines.join("\n")).not.toContain('"code":"internal"');

@@ -22,7 +22,10 @@ const parameter: fc.Arbitrary<ToolParameter> = fc
     name,
     type: fc.constantFrom(...PARAMETER_TYPES),
     required: fc.boolean(),
-    members: fc.option(fc.array(value, { minLength: 1, maxLength: 3 }), { freq: 8 }),
+    members: fc.oneof(
+      { weight: 7, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: fc.array(value, { minLength: 1, maxLength: 3 }) },
+    ),
   })
   .map(({ members, ...rest }) => ({
     ...rest,

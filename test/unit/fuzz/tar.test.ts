@@ -9,22 +9,12 @@ import { insidePath } from "../../../src/skill/path.ts";
 import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 import { cutAt, join } from "../../support/chunks.ts";
 
-const SEGMENTS = [
-  "a",
-  "b",
-  "..",
-  ".",
-  "",
-  "ü",
-  "x".repeat(60),
-  "y".repeat(120),
-  "c\\d",
-  "e\0f",
-  "g h",
-  "~",
-  "-",
-];
-const path = fc.array(fc.constantFrom(...SEGMENTS), { minLength: 1, maxLength: 6 }).map((s) => s.join("/"));
+const GOOD = ["a", "b", "c d", "ü", "~", "-", "x".repeat(60), "y".repeat(120)];
+const segment = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom(...GOOD) },
+  { weight: 1, arbitrary: fc.constantFrom("..", ".", "", "c\\d", "e\0f") },
+);
+const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map((segments) => segments.join("/"));
 const HEADER = [
   ...["0", "5", "x", "g", "2", "1", "L", "\0", "S"].map((type) => ({ at: 156, text: type })),
   { at: 124, text: "77777777777" },
@@ -45,13 +35,17 @@ const PAX = [
 ];
 const LONG = `path=${"n/".repeat(1600)}z\n`;
 
+/** `null` five times out of six. */
+const seldom = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
+
 /** One entry, with a correct checksum whatever it holds, so that the reader looks further. */
 const entry = fc
   .record({
     path,
     content: fc.uint8Array({ maxLength: 600 }),
-    change: fc.option(fc.constantFrom(...HEADER), { freq: 3 }),
-    pax: fc.option(fc.constantFrom(...PAX, `${LONG.length + 5} ${LONG}`), { freq: 6 }),
+    change: seldom(fc.constantFrom(...HEADER)),
+    pax: seldom(fc.constantFrom(...PAX, `${LONG.length + 5} ${LONG}`)),
   })
   .map(({ path: name, content, change, pax }) => {
     const blocks = [sealed(name.slice(0, 100), content, change)];
@@ -118,7 +112,7 @@ test("the registry's reader: TarError, or plain paths, each once; the same in pi
     }),
     { numRuns: 500 },
   );
-  expect(read).toBeGreaterThan(0);
+  expect(read).toBeGreaterThan(5);
 });
 
 let folder = "";
@@ -136,24 +130,35 @@ test("the runner's unpacking: BadTar, or files inside the folder; what the regis
       writeFileSync(joinPath(place, "tar"), tar);
       mkdirSync(target);
       try {
-        await unpackTar(joinPath(place, "tar"), target);
-        const made = filesBelow(target);
-        if (made.length > 0) unpacked++;
+        const made = await unpacking(joinPath(place, "tar"), target);
         const files = outcome(() => readTar(tar));
-        if (files !== null) expect(made).toEqual(sortedFiles(files));
-      } catch (error) {
-        if (!(error instanceof BadTar)) throw error;
-        const files = outcome(() => readTar(tar));
-        if (files !== null) expect(files.some((file) => tooLong(file.path))).toBe(true);
+        if (made === null) {
+          if (files !== null) expect(files.some((file) => tooLong(file.path))).toBe(true);
+        } else {
+          if (made.length > 0) unpacked++;
+          if (files !== null) expect(made).toEqual(sortedFiles(files));
+        }
+        expect(readdirSync(place).sort()).toEqual(["files", "tar"]);
+        expect(readdirSync(folder)).toEqual([place.slice(folder.length + 1)]);
+      } finally {
+        rmSync(place, { recursive: true, force: true });
       }
-      expect(readdirSync(place).sort()).toEqual(["files", "tar"]);
-      expect(readdirSync(folder)).toEqual([place.slice(folder.length + 1)]);
-      rmSync(place, { recursive: true, force: true });
     }),
     { numRuns: 300 },
   );
-  expect(unpacked).toBeGreaterThan(0);
+  expect(unpacked).toBeGreaterThan(5);
 });
+
+/** What was unpacked; `null` where the tar was refused. */
+async function unpacking(tarPath: string, target: string): Promise<[string, string][] | null> {
+  try {
+    await unpackTar(tarPath, target);
+  } catch (error) {
+    if (!(error instanceof BadTar)) throw error;
+    return null;
+  }
+  return filesBelow(target);
+}
 
 const tooLong = (name: string): boolean => name.length > 2000;
 
