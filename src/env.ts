@@ -80,6 +80,8 @@ const variables = z.lazy(() => {
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
     /** Serve without keys although deployed. */
     HULL_PUBLIC: flag,
+    /** Which requests get a log line. */
+    HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
     /** Pins the catalog that this deployment serves. */
     HULL_CATALOG: z.optional(z.string()),
     /** Loopback runner; absent: the container binding. */
@@ -95,6 +97,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   rate_limit: { requests: number; window_ms: number } | null;
   local: boolean;
   public: boolean;
+  /** Whether requests that succeed get a log line too. */
+  logsAll: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
@@ -123,6 +127,7 @@ export function settings(env: Bindings): Settings {
     rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
     local,
     public: v.HULL_PUBLIC || config.data.auth === "none",
+    logsAll: v.HULL_LOG === "requests",
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG ?? null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },

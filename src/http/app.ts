@@ -101,9 +101,10 @@ function complete(c: AppContext, context: RequestContext): void {
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
-  const note = (): void => {
+  const noted = context.finished.then(() => {
     countRequest(context, status);
-    logRequest(context, status);
-  };
-  context.background(context.finished.then(() => afterResponse(note)));
+    const failed = status >= 400 || context.log.code !== undefined;
+    if (failed || context.settings.logsAll) return afterResponse(() => logRequest(context, status));
+  });
+  context.background(noted);
 }

@@ -11,17 +11,22 @@ const MESSAGE = JSON.stringify({
   messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
 });
 
-export async function llmRows({ hull, bare, provider }: Subjects, rounds: number): Promise<Row[]> {
+export async function llmRows({ hull, quiet, bare, provider }: Subjects, rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const concurrency of [1, 8]) {
-    const { floor, ours } = await compare(
-      () => post(bare, "hi"),
-      () => post(`${hull}/skills/plain`, "hi"),
-      concurrency,
-      rounds,
-    );
-    const ratio = ours.p50 / floor.p50;
-    rows.push(row(`llm, no tools, c=${concurrency}: p50`, ms(floor.p50), ms(ours.p50), ratio, 1.3, times));
+  for (const [url, note] of [
+    [hull, ""],
+    [quiet, ", HULL_LOG=failures"],
+  ]) {
+    for (const concurrency of [1, 8]) {
+      const { floor, ours } = await compare(
+        () => post(bare, "hi"),
+        () => post(`${url}/skills/plain`, "hi"),
+        concurrency,
+        rounds,
+      );
+      const what = `llm, no tools, c=${concurrency}${note}: p50`;
+      rows.push(row(what, ms(floor.p50), ms(ours.p50), ours.p50 / floor.p50, 1.3, times));
+    }
   }
   const call = await load(
     () => post(`${provider}/v1/messages`, MESSAGE, { "content-type": "application/json" }),

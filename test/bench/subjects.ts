@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { startServer } from "../../scripts/dev/server.ts";
+import { type LocalServer, startServer } from "../../scripts/dev/server.ts";
 import { openProject } from "../../scripts/project.ts";
 
 /** The script of the script skill, the tool and the bare spawn alike. */
@@ -38,6 +38,8 @@ export default {
 export interface Subjects {
   provider: string;
   hull: string;
+  /** A Hull that writes log lines of failures only. */
+  quiet: string;
   bare: string;
   stop: () => Promise<void>;
 }
@@ -56,17 +58,22 @@ export async function startSubjects(): Promise<Subjects> {
   const url = await new Promise<string>((resolve) => lines.once("line", resolve));
   process.env.ANTHROPIC_BASE_URL = url;
   process.env.ANTHROPIC_API_KEY = "bench-key-0123456789";
-  const hull = await startServer({
-    project: await openProject(dir),
-    host: "127.0.0.1",
-    port: 0,
-    stateDir: join(dir, "state"),
-    direct: true,
-    front: false,
-    watch: false,
-    onBuild: () => {},
-    onLine: () => {},
-  });
+  const project = await openProject(dir);
+  const start = (state: string): Promise<LocalServer> =>
+    startServer({
+      project,
+      host: "127.0.0.1",
+      port: 0,
+      stateDir: join(dir, state),
+      direct: true,
+      front: false,
+      watch: false,
+      onBuild: () => {},
+      onLine: () => {},
+    });
+  const hull = await start("state");
+  process.env.HULL_LOG = "failures";
+  const quiet = await start("quiet");
   const bare = new Miniflare(
     convertV4MiniflareOptions({
       name: "bare",
@@ -78,9 +85,16 @@ export async function startSubjects(): Promise<Subjects> {
   await bare.ready;
   const stop = async (): Promise<void> => {
     await hull.stop();
+    await quiet.stop();
     await bare.dispose();
     provider.stdin.end();
     await rm(dir, { recursive: true, force: true });
   };
-  return { provider: url, hull: hull.url, bare: (await bare.unsafeGetDirectURL()).origin, stop };
+  return {
+    provider: url,
+    hull: hull.url,
+    quiet: quiet.url,
+    bare: (await bare.unsafeGetDirectURL()).origin,
+    stop,
+  };
 }

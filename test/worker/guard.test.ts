@@ -93,6 +93,15 @@ describe("S118 in small: the log line", () => {
     expect(lines.join("\n")).not.toContain("canary");
   });
 
+  it("HULL_LOG=failures leaves out what succeeds", async () => {
+    const lines: string[] = [];
+    vi.spyOn(console, "log").mockImplementation((line: string) => lines.push(line));
+    const quiet = new Client({ HULL_ENV: "local", HULL_LOG: "failures" });
+    await quiet.fetch("/skills/cat");
+    await quiet.fetch("/skills/none");
+    expect(lines.map((line) => JSON.parse(line).code)).toEqual(["skill_not_found"]);
+  });
+
   it("a secret in a path or an answer is redacted", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: KEY });
     const missing = await keyed.fetch(`/skills/${KEY}`, { headers: bearer(KEY) });
