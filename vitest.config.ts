@@ -10,6 +10,8 @@ export default defineConfig({
           include: ["test/{unit,runner,e2e}/**/*.test.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          // Real processes on CI's two shared cores: a test that fails there once for want of a core is asked again.
+          retry: process.env.CI === undefined ? 0 : 2,
         },
       },
       "./test/worker/vitest.config.ts",
