@@ -4,29 +4,16 @@
  */
 import { spawn } from "node:child_process";
 import { bundle, run, startRunner } from "../support/runner.ts";
+import { load } from "./load.ts";
 
 const rounds = Number(process.argv[2] ?? 400);
 const script = '#!/usr/bin/env bash\nread -r line\necho "hello $line"\n';
 
 async function measure(label: string, concurrency: number, once: () => Promise<unknown>): Promise<number> {
-  const times: number[] = [];
-  let left = rounds;
-  const begun = performance.now();
-  const lane = async (): Promise<void> => {
-    while (left-- > 0) {
-      const start = performance.now();
-      await once();
-      times.push(performance.now() - start);
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, lane));
-  const perSecond = (rounds * 1000) / (performance.now() - begun);
-  times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
-  console.log(
-    `${label.padEnd(8)} c=${concurrency}  p50 ${at(0.5).toFixed(2)} ms  p90 ${at(0.9).toFixed(2)} ms  p99 ${at(0.99).toFixed(2)} ms  ${perSecond.toFixed(0)}/s`,
-  );
-  return at(0.5);
+  const { p50, p90, p99, per_second } = await load(once, concurrency, rounds);
+  const figures = `p50 ${p50.toFixed(2)} ms  p90 ${p90.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms`;
+  console.log(`${label.padEnd(8)} c=${concurrency}  ${figures}  ${per_second.toFixed(0)}/s`);
+  return p50;
 }
 
 function bare(): Promise<void> {
