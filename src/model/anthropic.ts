@@ -8,6 +8,7 @@ import type {
   MessageCreateParamsBase,
   Tool,
   ToolResultBlockParam,
+  ToolChoice as WireToolChoice,
 } from "@anthropic-ai/sdk/resources/messages";
 import * as z from "zod/mini";
 import type {
@@ -17,6 +18,7 @@ import type {
   ModelTurn,
   Part,
   StopReason,
+  ToolChoice,
   ToolDefinition,
   ToolResultMessage,
 } from "../engine/messages.ts";
@@ -53,9 +55,14 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
     ...(isBlank(request.system) ? {} : { system: request.system }),
     ...(request.tools.length === 0
       ? {}
-      : { tools: request.tools.map(wireTool), tool_choice: { type: request.tool_choice } }),
+      : { tools: request.tools.map(wireTool), tool_choice: wireChoice(request.tool_choice) }),
     ...(stream ? { stream: true } : {}),
   };
+}
+
+function wireChoice(choice: ToolChoice): WireToolChoice {
+  if (typeof choice === "object") return { type: "tool", name: sendableName(choice.name) };
+  return { type: choice === "required" ? "any" : choice };
 }
 
 type SendableId = (id: string) => string;
@@ -77,12 +84,26 @@ function wireMessage(message: Message, target: WireTarget, sendableId: SendableI
 const EMPTY_MESSAGE: ContentBlockParam = { type: "text", text: "(empty message)" };
 
 function wirePart(part: Part): ContentBlockParam {
-  if (part.type === "text") return { type: "text", text: part.text };
-  const { media_type, data } = part;
-  if (!isImageType(media_type)) {
-    throw new UnsupportedMediaType({ type: media_type, accepted: [...IMAGE_TYPES] });
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      if ("url" in part) return { type: "image", source: { type: "url", url: part.url } };
+      const { media_type, data } = part;
+      if (!isImageType(media_type)) {
+        throw new UnsupportedMediaType({ type: media_type, accepted: [...IMAGE_TYPES] });
+      }
+      return { type: "image", source: { type: "base64", media_type, data } };
+    }
+    case "document": {
+      const title = part.filename === undefined ? {} : { title: part.filename };
+      if ("url" in part) return { type: "document", source: { type: "url", url: part.url }, ...title };
+      const source = { type: "base64" as const, media_type: "application/pdf" as const, data: part.data };
+      return { type: "document", source, ...title };
+    }
+    case "audio":
+      throw new UnsupportedMediaType({ type: part.media_type, accepted: ["text/*", ...IMAGE_TYPES] });
   }
-  return { type: "image", source: { type: "base64", media_type, data } };
 }
 
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
@@ -117,6 +138,12 @@ function wireBlock(block: Block, target: WireTarget, sendableId: SendableId): Wi
       ];
     case "opaque":
       return block.provider === target.provider && isJsonObject(block.value) ? [block.value] : [];
+    case "reasoning_summary":
+    case "tool_search_query":
+    case "tool_search_result": {
+      const { native } = block;
+      return native?.provider === target.provider && isJsonObject(native.value) ? [native.value] : [];
+    }
   }
 }
 

@@ -9,8 +9,19 @@ import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
+  ChatCompletionToolChoiceOption,
 } from "openai/resources/chat/completions";
-import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason, Usage } from "../engine/messages.ts";
+import type {
+  Block,
+  Media,
+  Message,
+  ModelRequest,
+  ModelTurn,
+  Part,
+  StopReason,
+  ToolChoice,
+  Usage,
+} from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
 import { completionShape, type WireMessage, type WireUsage } from "./openai-chat-shape.ts";
 import { createOpenAiStream } from "./openai-chat-stream.ts";
@@ -54,13 +65,26 @@ export function openAiBody(
     [target.token_field]: request.max_tokens,
     ...(request.tools.length === 0
       ? {}
-      : { tools: request.tools.map((tool) => ({ type: "function" as const, function: tool })) }),
-    ...(request.tools.length > 0 && request.tool_choice === "none" ? { tool_choice: "none" } : {}),
+      : {
+          tools: request.tools.map(({ name, description, parameters }) => ({
+            type: "function" as const,
+            function: { name, description, parameters },
+          })),
+        }),
+    ...(request.tools.length > 0 && request.tool_choice !== "auto"
+      ? { tool_choice: toolChoice(request.tool_choice) }
+      : {}),
     ...(request.json && target.json_mode && mentionsJson(request)
       ? { response_format: { type: "json_object" } }
       : {}),
   };
   return stream ? { ...body, stream: true, stream_options: { include_usage: true } } : body;
+}
+
+function toolChoice(choice: ToolChoice): ChatCompletionToolChoiceOption {
+  return typeof choice === "object"
+    ? { type: "function", function: { name: sendableName(choice.name) } }
+    : choice;
 }
 
 /** JSON mode is refused for a conversation that never asks for JSON in words. */
@@ -97,12 +121,31 @@ function wireMessages(
 function userContent(parts: readonly Part[]): string | ChatCompletionContentPart[] {
   const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
   if (texts.length === parts.length) return texts.join("\n\n");
-  return parts.map((part) =>
-    part.type === "text"
-      ? { type: "text", text: part.text }
-      : { type: "image_url", image_url: { url: `data:${part.media_type};base64,${part.data}` } },
-  );
+  return parts.map(contentPart);
 }
+
+function contentPart(part: Part): ChatCompletionContentPart {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      const detail = part.detail === undefined ? {} : { detail: part.detail };
+      return { type: "image_url", image_url: { url: mediaUrl(part), ...detail } };
+    }
+    case "document":
+      return {
+        type: "file",
+        file: { filename: part.filename ?? "document.pdf", file_data: mediaUrl(part) },
+      };
+    case "audio": {
+      const format = part.media_type.endsWith("wav") ? "wav" : "mp3";
+      return { type: "input_audio", input_audio: { data: part.data, format } };
+    }
+  }
+}
+
+const mediaUrl = (media: Media): string =>
+  "url" in media ? media.url : `data:${media.media_type};base64,${media.data}`;
 
 /** No message for a turn of which nothing can be sent: most providers refuse an assistant without content. */
 function assistantMessage(

@@ -3,6 +3,7 @@ import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider
 import type { ProviderKeyVariable } from "../secrets.ts";
 import type { ModelTarget, ProviderName } from "../skill/manifest.ts";
 import { readBaseUrl } from "./base-url.ts";
+import { ALL_OFF, type Capabilities } from "./capabilities.ts";
 
 /** The wire protocols; `workers-ai` goes through the AI binding, `mock` needs no network. */
 export type ProtocolName = "anthropic" | "openai-chat" | "workers-ai" | "mock";
@@ -147,6 +148,7 @@ const TABLE: Record<ProviderName, ProviderEntry> = {
 interface Resolved extends Dialect {
   provider: ProviderName;
   model: string;
+  capabilities: Capabilities;
   /** Values that must never leave this process but in `headers`: for the redactor. */
   secrets: string[];
 }
@@ -188,6 +190,7 @@ export function resolveTarget(target: ModelTarget, env: ReadVariable): ResolvedT
     token_field: entry.token_field,
     json_mode: entry.json_mode,
     reasoning_echo: entry.reasoning_echo,
+    capabilities: ALL_OFF,
     secrets: [],
   };
   const override = firstSet([baseVariable(provider), ...entry.base_variables], env);

@@ -4,6 +4,7 @@ import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import { nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { Capabilities } from "./capabilities.ts";
 import type { Dialect } from "./providers.ts";
 import type { ServerSentEvent } from "./sse.ts";
 
@@ -11,6 +12,7 @@ import type { ServerSentEvent } from "./sse.ts";
 export interface WireTarget extends Dialect {
   provider: string;
   model: string;
+  capabilities: Capabilities;
 }
 
 /** Who is told of a streamed answer while it comes. */

@@ -1,9 +1,11 @@
 /** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response (serving.md §4.1). */
+
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { HullError } from "../../../src/errors.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
 import { type ServerSentEvent, sseEvents } from "../../../src/model/sse.ts";
@@ -17,6 +19,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const cuts = fc.array(fc.nat(), { maxLength: 15 });

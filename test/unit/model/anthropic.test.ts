@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { callIdSource } from "../../../src/model/wire.ts";
 
 const TARGET = {
@@ -9,6 +10,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: false,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const TOOL = {
   name: "look_up",

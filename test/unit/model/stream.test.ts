@@ -1,8 +1,10 @@
 /** A streamed answer gives the same turn as an unstreamed one, however its bytes are cut (agent-runtime.md Checks §3). */
+
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
 import { sseEvents } from "../../../src/model/sse.ts";
@@ -17,6 +19,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const REQUEST = {
   path: "/",
