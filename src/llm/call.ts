@@ -6,7 +6,7 @@ import { correction } from "./nudge.ts";
 import { type CallInput, type Plan, prepareCall, requestFor } from "./prepare.ts";
 import { type CallFigures, type CallTurn, type LlmResult, resultOf, turnText } from "./result.ts";
 import { type Checked, checkAnswer, type Structured } from "./structured.ts";
-import { readTextTurn } from "./text-format.ts";
+import { readTextTurn } from "./text-turn.ts";
 import { extraEvent, withTurn } from "./transcript.ts";
 
 /** Who is told of an answer while it comes. */

@@ -9,6 +9,7 @@ import type {
   Warning,
 } from "../engine/messages.ts";
 import { textToolContract } from "../engine/text-tools/contract.ts";
+import { asTextFormat } from "../engine/text-tools/conversation.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
@@ -16,7 +17,6 @@ import type { LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
 import { type CallOptions, readOptions } from "./options.ts";
 import { notOneOf, readStructured, type Structured } from "./structured.ts";
-import { asTextFormat } from "./text-format.ts";
 import { readEffort, readThinking } from "./thinking.ts";
 import { emptyTranscript, type Transcript, withMessages } from "./transcript.ts";
 

@@ -12,6 +12,7 @@ export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_complet
 
 /** Feedback to the model, sent as a user message (§7.3). */
 export interface Feedback {
+  /** `nudge`: sent bare; `prefill_assistant`: the next answer starts with it; any other: framed with its kind. */
   kind: string;
   content: string;
 }
@@ -108,16 +109,28 @@ export type AgentRecord = { v: 1; at: number } & (
       cost_usd: number;
       warnings: Warning[];
     }
+  /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
+  | {
+      type: "turn_taken";
+      run: string;
+      message: Message | null;
+      calls: ToolCallBlock[];
+      text: string;
+      /** Whether it ends the run once its calls have run. */
+      finished: boolean;
+      text_only: number;
+      /** A text call of a native-format model was let through. */
+      fallback: boolean;
+    }
   | { type: "tools_started"; run: string; calls: { effect: string; call: ToolCallBlock }[] }
   | {
       type: "tool_settled";
       run: string;
       effect: string;
-      call_id: string;
-      name: string;
       result: AgentToolResult;
     }
-  | { type: "tool_searched"; run: string; call_id: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }
   | {

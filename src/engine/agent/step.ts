@@ -59,6 +59,8 @@ export interface AgentEffects {
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
   callHook(hook: string, payload: Json, context: AgentEffectContext): Promise<Json>;
+  /** Waits before a tool's next try; the driver's clock. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
   summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;
   searchTools(
     request: { strategy: "semantic" | "host"; query: string; candidates: string[] },

@@ -1,26 +1,7 @@
 /** Tool calls in text, for models without a native channel (agent-runtime.md §7.4). */
-import type { Message, ModelTurn, ToolDefinition } from "../engine/messages.ts";
-import { renderTextResults } from "../engine/text-tools/contract.ts";
+import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
 import { type CallTurn, turnText } from "./result.ts";
-
-/** A conversation as such a model can read it: calls as they are written in text, results as a user's message. */
-export function asTextFormat(messages: readonly Message[]): Message[] {
-  return messages.map((message): Message => {
-    if (message.role === "tool") {
-      return { role: "user", content: [{ type: "text", text: renderTextResults(message.results) }] };
-    }
-    if (message.role === "user" || !message.content.some((block) => block.type === "tool_call"))
-      return message;
-    const written = message.content.flatMap((block) => {
-      if (block.type === "output_text") return [block.text];
-      if (block.type !== "tool_call") return [];
-      const call = JSON.stringify({ name: block.name, arguments: block.arguments ?? {} });
-      return [`<tool_call>${call}</tool_call>`];
-    });
-    return { role: "assistant", content: [{ type: "output_text", text: written.join("\n") }] };
-  });
-}
 
 /** A turn with the calls that its text holds. Calls in the provider's native form count too. */
 export function readTextTurn(turn: ModelTurn, tools: readonly ToolDefinition[]): CallTurn {
