@@ -163,19 +163,25 @@ const MAX_EACH = 500;
 const MAX_FIRST_LINE = 120;
 
 function summaryOf(strategy: "truncate" | "observation_mask", archived: readonly Message[]): string {
+  return strategy === "truncate" ? truncated(archived) : masked(archived);
+}
+
+/** The first of the archived messages, cut short. */
+export function truncated(archived: readonly Message[]): string {
   const lines = archived.flatMap(asLines);
-  if (strategy === "truncate") {
-    const shown = lines
-      .slice(0, MAX_TRUNCATED)
-      .map(({ role, text }) => `${role}: ${text.slice(0, MAX_EACH)}`);
-    const more = lines.length - shown.length;
-    const rest = more > 0 ? [`… and ${more} more`] : [];
-    return [summaryHead(archived.length, "the first of them, cut short"), ...shown, ...rest].join("\n");
-  }
-  const masked = lines.map(({ role, text }) =>
-    role === "assistant" || text.length < MAX_EACH ? `${role}: ${text}` : `${role}: ${mask(text)}`,
-  );
-  return [summaryHead(archived.length, "long observations are masked"), ...masked].join("\n");
+  const shown = lines.slice(0, MAX_TRUNCATED).map(({ role, text }) => `${role}: ${text.slice(0, MAX_EACH)}`);
+  const more = lines.length - shown.length;
+  const rest = more > 0 ? [`… and ${more} more`] : [];
+  return [summaryHead(archived.length, "the first of them, cut short"), ...shown, ...rest].join("\n");
+}
+
+function masked(archived: readonly Message[]): string {
+  const lines = archived
+    .flatMap(asLines)
+    .map(({ role, text }) =>
+      role === "assistant" || text.length < MAX_EACH ? `${role}: ${text}` : `${role}: ${mask(text)}`,
+    );
+  return [summaryHead(archived.length, "long observations are masked"), ...lines].join("\n");
 }
 
 function mask(text: string): string {

@@ -6,7 +6,7 @@ import { ClientClosedRequest } from "../../errors/run.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { applyAgentRecord } from "./apply.ts";
-import { planCompaction } from "./compaction.ts";
+import { summaryHead, truncated } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
@@ -163,27 +163,30 @@ class AgentDrive {
 
   /** A summary that cannot be had is replaced by one that Hull makes itself. */
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<void> {
-    const { effect, instructions, messages } = step;
-    const plan = { ...run.spec.compaction };
-    const wanted = { mode: "auto" as const, before: 0, strategy: "truncate" as const };
-    const due = planCompaction(this.#state.visible, plan, wanted);
-    if (due === null) return;
+    const { effect, instructions, plan } = step;
     const { run_id } = run.spec;
     try {
-      const summary = await this.#options.effects.summarize(instructions, messages, this.#context(effect));
-      this.#add(
-        compactionRecord(this.#state, run_id, { ...due, strategy: "llm", engine_strategy: "llm" }, summary),
+      const summary = await this.#options.effects.summarize(
+        instructions,
+        plan.archived,
+        this.#context(effect),
       );
+      const head = summaryHead(plan.archived.length, "a model summarised them");
+      this.#add(compactionRecord(this.#state, run_id, plan, `${head}\n${summary}`));
     } catch (error) {
       if (this.#options.signal.aborted) throw error;
-      this.#add(compactionRecord(this.#state, run_id, due, due.summary ?? ""));
+      const own = { ...plan, engine_strategy: "truncate" as const };
+      this.#add(compactionRecord(this.#state, run_id, own, truncated(plan.archived)));
     }
   }
 
   #settleFault(error: HullError): void {
     const run = this.#run();
     if (run.stage === "ended") return;
-    if (error.code === "budget_exceeded") return this.#add(settled(run, "budget_exhausted"));
+    if (error.code === "budget_exceeded") {
+      this.#add(settled(run, "budget_exhausted"));
+      return;
+    }
     const status = this.#options.signal.aborted ? "cancelled" : "error";
     this.#add({ type: "run_settled", run: run.spec.run_id, status, error: error.data });
   }

@@ -2,6 +2,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
+import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
 
@@ -32,7 +33,7 @@ export type AgentStep =
   | { type: "run_tools"; calls: PlannedCall[]; parallel: boolean }
   | { type: "call_hook"; effect: string; hook: string; payload: Json }
   /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
-  | { type: "summarize"; effect: string; instructions: string; messages: Message[] }
+  | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
   | {
       type: "search_tools";
       effect: string;
