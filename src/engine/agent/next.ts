@@ -113,7 +113,7 @@ export function compactionStep(state: AgentState, run: RunState, plan: Compactio
     type: "summarize",
     effect,
     instructions: summaryInstructions(plan.archived),
-    messages: plan.archived,
+    plan,
   };
 }
 
