@@ -9,7 +9,7 @@ import { type App, type AppContext, type AppTypes, RequestContext } from "./cont
 import { addCors } from "./cors.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
-import { getFile } from "./files.ts";
+import { deleteFile, getFile, postFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
@@ -48,7 +48,8 @@ export function createApp(): App {
   mount(app, "/docs/:file", { scope: "invoke", methods: { GET: docsFile } });
   mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
-  mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
+  mount(app, "/files", { scope: "invoke", methods: { POST: postFile } });
+  mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile, DELETE: deleteFile } });
   const execution = { GET: getExecution, DELETE: deleteExecution };
   mount(app, "/executions/:id", { scope: "invoke", methods: execution });
   mount(app, "/executions/:id/result", { scope: "invoke", methods: { GET: getExecutionResult } });
@@ -106,5 +107,6 @@ function complete(c: AppContext, context: RequestContext): void {
     const failed = status >= 400 || context.log.code !== undefined;
     if (failed || context.settings.logsAll) return afterResponse(() => logRequest(context, status));
   });
+  for (const work of context.afterwards) context.background(context.finished.then(work));
   context.background(noted);
 }

@@ -35,6 +35,15 @@ export async function* bodyChunks(request: Request, limit: number): AsyncGenerat
   }
 }
 
+/** A body whose first piece has been read. */
+export async function* withFirst(
+  first: Uint8Array,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  yield first;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
+
 /** The whole body in memory. */
 export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
   checkDeclaredLength(request, limit);
