@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
-import { discardBody } from "./body.ts";
+import { discardBody, discardLocally } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { docsFile, docsPage } from "./docs.ts";
@@ -64,13 +64,14 @@ export function createApp(): App {
   return app;
 }
 
-function failure(thrown: Error, c: AppContext): Response {
+async function failure(thrown: Error, c: AppContext): Promise<Response> {
   const error = toHullError(thrown);
   const context: RequestContext | undefined = c.get("context");
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  context.background(discardBody(context.request));
+  if (context.settings.local) await discardLocally(context.request);
+  else context.background(discardBody(context.request));
   return problemResponse(error, context);
 }
 

@@ -63,19 +63,15 @@ async function takeBody(context: RequestContext): Promise<FileDocument> {
     throw new BadRequest({ detail: "The header Content-Disposition cannot be read." });
   }
   const chunks = bodyChunks(context.request, context.settings.max_body_bytes);
-  try {
-    const first = await chunks.next();
-    if (first.done) throw new FileRequired({ hint: "The body is empty." });
-    const declared = headers.get("content-length") ?? "";
-    return await store(context, {
-      filename: parsed === null ? null : dispositionFilename(parsed),
-      type: headers.get("content-type"),
-      size: /^\d+$/.test(declared) ? Number(declared) : null,
-      body: withFirst(first.value, chunks),
-    });
-  } finally {
-    await chunks.return(undefined);
-  }
+  const first = await chunks.next();
+  if (first.done) throw new FileRequired({ hint: "The body is empty." });
+  const declared = headers.get("content-length") ?? "";
+  return store(context, {
+    filename: parsed === null ? null : dispositionFilename(parsed),
+    type: headers.get("content-type"),
+    size: /^\d+$/.test(declared) ? Number(declared) : null,
+    body: withFirst(first.value, chunks),
+  });
 }
 
 /** The file of a form; its other fields are passed over. */

@@ -16,17 +16,14 @@ export async function* formParts(request: Request, limit: number): AsyncGenerato
   if (boundary === null) throw fail("its boundary is not given, or cannot be one");
   const chunks = bodyChunks(request, limit);
   const reader = new MultipartReader(chunks, boundary, fail);
-  try {
-    for (let part = await reader.next(); part !== null; part = await reader.next()) {
-      if (part.filename !== "") {
-        yield part;
-        continue;
-      }
-      const content = part.body[Symbol.asyncIterator]();
-      const first = await content.next();
-      if (!first.done) yield { ...part, body: withFirst(first.value, content) };
+  // A form that is refused midway is not returned from: its rest is discarded with the request.
+  for (let part = await reader.next(); part !== null; part = await reader.next()) {
+    if (part.filename !== "") {
+      yield part;
+      continue;
     }
-  } finally {
-    await chunks.return(undefined);
+    const content = part.body[Symbol.asyncIterator]();
+    const first = await content.next();
+    if (!first.done) yield { ...part, body: withFirst(first.value, content) };
   }
 }

@@ -8,7 +8,7 @@ import { Client } from "./served.ts";
 const ADMIN = "hull-admin-canary-0123456789";
 export const MAX_BODY_BYTES = 20_000_000;
 export const MB = 1024 * 1024;
-export const utf8 = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+export const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
 
 export interface Sent {
   method?: string;
