@@ -52,7 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   worker: ["http", "session", "errors", "env"],
   scripts: ["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
-  container: ["src/tool/protocol.ts", "src/secrets.ts"],
+  container: ["src/tool/protocol.ts", "src/tool/multipart-reader.ts", "src/secrets.ts"],
 };
 
 interface Import {

@@ -27,6 +27,27 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   releaseSlot(id: string): void;
 }
 
+/** What the Worker asks of a tenant's file index. */
+export interface FileIndexRpc extends Rpc.DurableObjectBranded {
+  /**
+   * Notes that R2 may hold something under this key, until this time (Unix ms); asked before anything is stored there.
+   * @param uploadId of an upload in parts that has begun
+   */
+  keep(key: string, expiresAt: number, uploadId: string | null): Promise<void>;
+  /** Gives an upload that was kept the name that makes it idempotent; answers the earlier upload that has it. */
+  claim(key: string, upload: IdempotentUpload): Promise<IdempotentUpload | null>;
+  /** Removes what is under these keys, and every trace of it. */
+  drop(keys: string[]): Promise<void>;
+}
+
+export interface IdempotentUpload {
+  name: string;
+  /** SHA-256 (hex) of what makes two uploads the same. */
+  request_hash: string;
+  /** What the first upload is answered with. */
+  answer: string;
+}
+
 /** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
 export interface Bindings {
   SKILLS: KVNamespace;
@@ -35,6 +56,7 @@ export interface Bindings {
   SESSIONS: DurableObjectNamespace;
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
+  FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;

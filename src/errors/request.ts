@@ -70,9 +70,11 @@ export const SkillNotFound = define<{ slug: string; near: string[] }>(
     members: { near: d.near },
   }),
 );
-export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => ({
-  detail: `There is no file "${d.id}", or it has expired.`,
-}));
+export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => {
+  // What was sent as an id may be anything.
+  const id = d.id.slice(0, 64);
+  return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
+});
 export const ExecutionNotFound = define<{ id: string }>(
   "execution_not_found",
   404,
@@ -153,7 +155,7 @@ export const InputInvalid = define<{ reason: string; errors?: { path: string; me
   (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
 );
 export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
-  detail: `This skill needs a file. ${d.hint}`,
+  detail: `A file is needed. ${d.hint}`,
 }));
 export const InputSchemaMismatch = define<{ errors: { pointer: string; message: string }[] }>(
   "input_schema_mismatch",

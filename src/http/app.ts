@@ -4,12 +4,12 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
-import { discardBody } from "./body.ts";
+import { discardBody, discardLocally } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
-import { getFile } from "./files.ts";
+import { deleteFile, getFile, postFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
@@ -48,7 +48,8 @@ export function createApp(): App {
   mount(app, "/docs/:file", { scope: "invoke", methods: { GET: docsFile } });
   mount(app, "/skills", { scope: "invoke", methods: { GET: listSkills } });
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
-  mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile } });
+  mount(app, "/files", { scope: "invoke", methods: { POST: postFile } });
+  mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile, DELETE: deleteFile } });
   const execution = { GET: getExecution, DELETE: deleteExecution };
   mount(app, "/executions/:id", { scope: "invoke", methods: execution });
   mount(app, "/executions/:id/result", { scope: "invoke", methods: { GET: getExecutionResult } });
@@ -63,13 +64,14 @@ export function createApp(): App {
   return app;
 }
 
-function failure(thrown: Error, c: AppContext): Response {
+async function failure(thrown: Error, c: AppContext): Promise<Response> {
   const error = toHullError(thrown);
   const context: RequestContext | undefined = c.get("context");
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  context.background(discardBody(context.request));
+  if (context.settings.local) await discardLocally(context.request);
+  else context.background(discardBody(context.request));
   return problemResponse(error, context);
 }
 
@@ -106,5 +108,6 @@ function complete(c: AppContext, context: RequestContext): void {
     const failed = status >= 400 || context.log.code !== undefined;
     if (failed || context.settings.logsAll) return afterResponse(() => logRequest(context, status));
   });
+  for (const work of context.afterwards) context.background(context.finished.then(work));
   context.background(noted);
 }

@@ -89,7 +89,8 @@ async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> 
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
-    ...(input.text === null ? {} : { stdin: input.text }),
+    // A skill that takes a file has no use for the text beside it.
+    ...(spec.input.mode !== "stdin" || input.text === null ? {} : { stdin: input.text }),
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
   const runner = await runnerEndpoint(context, run.id);

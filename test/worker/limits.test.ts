@@ -64,7 +64,7 @@ describe("S73: the rate of a key", () => {
       await get("/admin/keys", one),
     ]).toEqual([200, 200, 200]);
     // 404 and 405 come before it.
-    expect([await get("/skills/none", one), await get("/files", one)]).toEqual([404, 404]);
+    expect([await get("/skills/none", one), await get("/nowhere", one)]).toEqual([404, 404]);
   });
 
   it("is still known when the object was evicted", async () => {

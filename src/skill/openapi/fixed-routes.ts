@@ -146,17 +146,53 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
   },
   "/skills/{slug}": { get: CARD },
   "/skills/{slug}/card": { get: { ...CARD, id: "getCard", summary: "One skill's card" } },
+  "/files": {
+    post: {
+      id: "uploadFile",
+      tag: "files",
+      summary: "Stores a file for 24 hours: the body, or the one file of a form",
+      scope: "invoke",
+      parameters: [
+        query("filename", "The file's name, before any other.", { type: "string", maxLength: 255 }),
+        ref("parameters", "idempotency-key"),
+      ],
+      body: {
+        required: true,
+        content: {
+          "*/*": { schema: BINARY },
+          "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
+        },
+      },
+      answers: {
+        201: answer("The file", json(schema("File")), {
+          ...answerHeaders(),
+          Location: { schema: { type: "string", format: "uri-reference" } },
+        }),
+      },
+      faults: [400, 408, 413, 422],
+    },
+  },
   "/files/{id}": {
     get: {
       id: "getFile",
       tag: "files",
-      summary: "A file that a run produced",
+      summary: "A file that was uploaded, or that a run produced",
       scope: "invoke",
-      parameters: [inPath("id"), NO_MATCH],
+      parameters: [inPath("id"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
       answers: {
         200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
+        206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
         304: UNCHANGED,
       },
+      faults: [404, 416],
+    },
+    delete: {
+      id: "deleteFile",
+      tag: "files",
+      summary: "Removes a file",
+      scope: "invoke",
+      parameters: [inPath("id")],
+      answers: { 204: answer("It is removed", null) },
       faults: [404],
     },
   },

@@ -29,6 +29,13 @@ function object(properties: JsonObject, optional: string[] = []): JsonObject {
   return { type: "object", required, properties };
 }
 
+/** Files that were stored before, named by their ids. */
+export const FILE_IDS: JsonObject = {
+  type: "array",
+  maxItems: 100,
+  items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
+};
+
 /** All of `components/schemas` that does not depend on the skills. */
 export function schemaComponents(): JsonObject {
   return {
@@ -66,9 +73,23 @@ export function schemaComponents(): JsonObject {
       required: ["input"],
       properties: {
         input: { not: { type: "null" }, description: "Text as it stands; another value as compact JSON." },
+        files: FILE_IDS,
       },
       additionalProperties: false,
     },
+    FileNames: {
+      ...object({ files: { ...FILE_IDS, minItems: 1 } }),
+      additionalProperties: false,
+    },
+    File: object({
+      id: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
+      filename: MAYBE_TEXT,
+      mime: TEXT,
+      size: COUNT,
+      sha256: DIGEST,
+      created_at: { type: "string", format: "date-time" },
+      expires_at: { type: "string", format: "date-time" },
+    }),
     Files: object({
       note: TEXT,
       files: {
