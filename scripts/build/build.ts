@@ -233,16 +233,22 @@ async function readFolderFiles(
     );
     return broken(new Map());
   }
-  const files: SourceFile[] = [];
-  for (const { path, absolute, stats } of found) {
-    const bytes = new Uint8Array(await readFile(absolute));
-    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
-  }
+  const files = await readSources(found);
   const assembly = await assembleSkill(files, { folder: folder.name, file: folder.file, hash: nodeHash });
   diagnostics.push(...assembly.diagnostics);
   const { positions } = assembly;
   if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
   return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
+}
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
+  for (const { path, absolute, stats } of found) {
+    const bytes = new Uint8Array(await readFile(absolute));
+    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+  }
+  return files;
 }
 
 function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {

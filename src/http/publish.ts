@@ -66,6 +66,6 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
-  const pointer = await movePointer(context.env, id, before, new Date());
-  return Response.json(pointer, { status: before?.id === id ? 200 : 201 });
+  const { previous, published_at } = await movePointer(context.env, id, before, new Date());
+  return Response.json({ id, previous, published_at }, { status: before?.id === id ? 200 : 201 });
 }

@@ -22,7 +22,7 @@ import {
 } from "../registry/uploads.ts";
 import { grantedTo } from "../run/variables.ts";
 import type { Assembly } from "../skill/assemble.ts";
-import type { SourceFile } from "../skill/bundle.ts";
+import { type SourceFile, utf8 } from "../skill/bundle.ts";
 import type { Card, Diagnostic } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
 import { readTar, TarError } from "../skill/tar.ts";
@@ -36,6 +36,8 @@ import { mediaType } from "./skills/media-type.ts";
 /** Largest archive, and most bytes in it unpacked: with its copies it has to fit into an isolate. */
 const MAX_BYTES = 30 * 1024 * 1024;
 const MAX_FILES = 10_000;
+/** An isolate holds the cards of many tenants. */
+const MAX_CARD_BYTES = 8192;
 const ZIP_TYPES = ["application/zip", "application/x-zip-compressed"];
 const TAR_TYPES = ["application/x-tar"];
 /** What says nothing of the content; `curl -T` sends none. */
@@ -57,6 +59,13 @@ export async function putSkill(context: RequestContext, params: Record<string, s
       reason: `its name "${card.name}" makes the slug "${card.slug}", not "${slug}"`,
     });
   }
+  const cardBytes = utf8(JSON.stringify(card)).length;
+  if (cardBytes > MAX_CARD_BYTES) {
+    const what = "name, description, media types and names of tools";
+    throw new BundleInvalid({
+      reason: `its card (${what}) has ${cardBytes} bytes; at most ${MAX_CARD_BYTES}`,
+    });
+  }
   const catalog = await currentCatalog(env, context.background);
   const before = await checkAddress(context, catalog, card);
   if (before?.digest !== skill.digest) await storeSkill(env, skill);
@@ -64,9 +73,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   if (saved === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (saved === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
   await readUploads(env, caller.tenant);
-  context.log.skill = slug;
-  context.log.digest = skill.digest.slice(0, 12);
-  context.log.uploaded = true;
+  context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   const granted = grantedTo(settings, caller.tenant, slug);
   const place = { folder: slug, file: "SKILL.md", positions };
   const warnings = [...diagnostics, ...warnNotGranted(record.manifest, granted, place)];

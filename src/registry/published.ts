@@ -21,11 +21,18 @@ const IMMUTABLE_TTL_S = 86_400;
 /** Skill records kept per isolate; a record is a few KB. */
 const MAX_CACHED_RECORDS = 2000;
 
+/** Cards by slug, or by route. */
+export interface CardLookup {
+  get(key: string): Card | undefined;
+  keys(): Iterable<string>;
+}
+
 export interface LoadedCatalog {
   id: string;
-  cards: readonly Card[];
-  bySlug: ReadonlyMap<string, Card>;
-  byRoute: ReadonlyMap<string, Card>;
+  /** Sorted by slug. */
+  readonly cards: readonly Card[];
+  bySlug: CardLookup;
+  byRoute: CardLookup;
   /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
   openapi: string | null;
   /** Changes with what is served; validators are made of it. */

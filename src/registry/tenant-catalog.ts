@@ -8,7 +8,7 @@ import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
 import { RouteTable } from "../skill/route.ts";
-import { currentCatalog, type LoadedCatalog } from "./published.ts";
+import { type CardLookup, currentCatalog, type LoadedCatalog } from "./published.ts";
 import { uploadsOf } from "./uploads.ts";
 
 /** Age in ms up to which what is known of a tenant's uploads is used: so long an upload may be unseen elsewhere. */
@@ -17,8 +17,9 @@ export const KNOWN_FOR_MS = 10_000;
 const REFRESH_AFTER_MS = 2000;
 /** Age in ms up to which it is taken to know of every skill: a request for none is answered without D1 again. */
 export const COMPLETE_FOR_MS = 1000;
-/** Tenants whose uploads an isolate keeps in mind. */
-const MAX_TENANTS = 100;
+/** Tenants, and cards of all their uploads, that an isolate keeps in mind. */
+const MAX_TENANTS = 1000;
+const MAX_CARDS = 2000;
 
 interface Known {
   uploads: readonly Card[];
@@ -27,19 +28,21 @@ interface Known {
   /** Unix ms. */
   readAt: number;
   refreshing: boolean;
-  /** Made of the uploads and the catalog that was current then. */
-  view: { of: LoadedCatalog; served: LoadedCatalog } | null;
+  /** The uploads in the current catalog, once they were asked for. */
+  view: LoadedCatalog | null;
 }
 
 interface Memory {
   byTenant: Map<string, Known>;
   reads: number;
+  /** The catalog that the views are made with. */
+  catalog: LoadedCatalog | null;
 }
 
 const memories = new WeakMap<D1Database, Memory>();
 
 function memoryOf({ DB }: Bindings): Memory {
-  const memory = memories.get(DB) ?? { byTenant: new Map<string, Known>(), reads: 0 };
+  const memory = memories.get(DB) ?? { byTenant: new Map<string, Known>(), reads: 0, catalog: null };
   memories.set(DB, memory);
   return memory;
 }
@@ -66,8 +69,15 @@ export async function tenantCatalog(
     background(readUploads(env, tenant).catch(() => {}));
   }
   if (known.uploads.length === 0) return catalog;
-  if (known.view?.of !== catalog) known.view = { of: catalog, served: await merged(catalog, known.uploads) };
-  return known.view.served;
+  const memory = memoryOf(env);
+  if (memory.catalog !== catalog) {
+    memory.catalog = catalog;
+    for (const other of memory.byTenant.values()) other.view = null;
+  }
+  if (known.view !== null) return known.view;
+  const view = await merged(catalog, known.uploads);
+  if (memory.catalog === catalog) known.view = view;
+  return view;
 }
 
 /** Reads a tenant's uploads anew; also makes a change through this isolate take effect here at once. */
@@ -85,29 +95,46 @@ export async function readUploads(env: Bindings, tenant: string): Promise<Known>
     known.view = before.view;
   }
   memory.byTenant.delete(tenant);
-  const oldest = memory.byTenant.size >= MAX_TENANTS ? memory.byTenant.keys().next().value : undefined;
-  if (oldest !== undefined) memory.byTenant.delete(oldest);
   memory.byTenant.set(tenant, known);
+  forgetOldest(memory);
   return known;
+}
+
+function forgetOldest({ byTenant }: Memory): void {
+  let cards = 0;
+  for (const { uploads } of byTenant.values()) cards += uploads.length;
+  for (const [tenant, { uploads }] of byTenant) {
+    if (byTenant.size === 1 || (byTenant.size <= MAX_TENANTS && cards <= MAX_CARDS)) return;
+    byTenant.delete(tenant);
+    cards -= uploads.length;
+  }
 }
 
 function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
   return a.length === b.length && a.every((card, i) => card.version === b[i]?.version);
 }
 
-/** Uploads whose address a published skill holds are not served. */
+/** Uploads whose address a published skill holds are not served. Copies nothing: there is a view for every tenant. */
 async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
   const served = uploads.filter((card) => publishedHolder(catalog, card) === null);
-  const cards = [...catalog.cards, ...served].sort((a, b) => byteOrder(a.slug, b.slug));
   const parts = [catalog.tag, ...served.map(({ slug, version }) => `${slug}@${version}`)];
   const tag = (await webCryptoHash(utf8(parts.join("\n")))).slice(0, 32);
   return {
     ...catalog,
     tag,
-    cards,
-    bySlug: new Map(cards.map((card) => [card.slug, card])),
-    byRoute: new Map(cards.map((card) => [card.route, card])),
+    get cards() {
+      return [...catalog.cards, ...served].sort((a, b) => byteOrder(a.slug, b.slug));
+    },
+    bySlug: both(catalog.bySlug, new Map(served.map((card) => [card.slug, card]))),
+    byRoute: both(catalog.byRoute, new Map(served.map((card) => [card.route, card]))),
     uploads: served,
+  };
+}
+
+function both(published: CardLookup, uploaded: ReadonlyMap<string, Card>): CardLookup {
+  return {
+    get: (key) => published.get(key) ?? uploaded.get(key),
+    keys: () => [...published.keys(), ...uploaded.keys()],
   };
 }
 
