@@ -1,6 +1,6 @@
 /** Uploaded skills over HTTP (serving.md §1, S119): two tenants, and isolates that learn of each other's changes. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { COMPLETE_FOR_MS, KNOWN_FOR_MS } from "../../src/registry/tenant-catalog.ts";
+import { COMPLETE_FOR_MS, KNOWN_FOR_MS, readUploads } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -267,6 +267,42 @@ describe("other isolates", () => {
     await red.remove("fox");
     later(COMPLETE_FOR_MS + 5000 + KNOWN_FOR_MS);
     expect((await other.run("/skills/fox")).status).toBe(404);
+  });
+
+  it("are not set back by a read that began before an upload and ends after it", async () => {
+    const { env } = new Client();
+    const { DB } = env;
+    const answers: PromiseWithResolvers<void>[] = [];
+    env.DB = new Proxy(DB, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (name !== "prepare") return typeof value === "function" ? value.bind(target) : value;
+        const held = (sql: string) => ({
+          bind: (...values: unknown[]) => ({
+            all: async () => {
+              const answer = Promise.withResolvers<void>();
+              answers.push(answer);
+              const rows = await target
+                .prepare(sql)
+                .bind(...values)
+                .all();
+              await answer.promise;
+              return rows;
+            },
+          }),
+        });
+        return (sql: string) => (sql.startsWith("SELECT") ? held(sql) : target.prepare(sql));
+      },
+    });
+    const slow = readUploads(env, "red");
+    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await red.put("fox", skill("fox"));
+    const quick = readUploads(env, "red");
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    answers[1]?.resolve();
+    expect((await quick).uploads).toHaveLength(1);
+    answers[0]?.resolve();
+    expect((await slow).uploads).toHaveLength(1);
   });
 
   it("ask D1 for nothing while published skills are called, and seldom for skills that do not exist", async () => {
