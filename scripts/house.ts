@@ -21,9 +21,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts"],
+  database: [],
   skill: VOCABULARY,
-  auth: VOCABULARY,
-  registry: [...VOCABULARY, "skill"],
+  auth: [...VOCABULARY, "database"],
+  registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
   model: [...VOCABULARY, "skill", "src/engine/messages.ts"],
   tool: [

@@ -90,6 +90,8 @@ const servingConfig = z.lazy(() => {
 /** The rate of a deployment that sets none (serving.md §7). */
 const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
+const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
+
 const variables = z.lazy(() => {
   const flag = z.pipe(
     z._default(z.enum(["0", "1", "false", "true", ""]), "0"),
@@ -109,6 +111,8 @@ const variables = z.lazy(() => {
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+    /** What uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
+    HULL_GRANTS: z._default(z.string(), "{}"),
   });
 });
 
@@ -124,6 +128,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
+  /** Names of variables by slug, and by `<tenant>/<slug>`. */
+  grants: ReadonlyMap<string, readonly string[]>;
   redactor: Redactor;
   /** Reads one variable or secret by name; an empty value counts as unset. */
   read: (name: string) => string | undefined;
@@ -137,9 +143,11 @@ export function settings(env: Bindings): Settings {
   if (known !== undefined) return known;
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
-  const config = servingConfig.safeParse(parseJson(vars.data.HULL_CONFIG));
+  const config = servingConfig.safeParse(parseJson("HULL_CONFIG", vars.data.HULL_CONFIG));
   if (!config.success) throw new Internal({ cause: `HULL_CONFIG: ${z.prettifyError(config.error)}` });
   const v = vars.data;
+  const grants = grantsShape.safeParse(parseJson("HULL_GRANTS", v.HULL_GRANTS || "{}"));
+  if (!grants.success) throw new Internal({ cause: `HULL_GRANTS: ${z.prettifyError(grants.error)}` });
   const read = variable(env);
   const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
   const local = v.HULL_ENV === "local";
@@ -153,6 +161,7 @@ export function settings(env: Bindings): Settings {
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG ?? null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
+    grants: new Map(Object.entries(grants.data)),
     redactor: new Redactor(secrets),
     read,
   };
@@ -167,10 +176,10 @@ function variable(env: Bindings): (name: string) => string | undefined {
   };
 }
 
-function parseJson(text: string): unknown {
+function parseJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Internal({ cause: "HULL_CONFIG is not JSON" });
+    throw new Internal({ cause: `${name} is not JSON` });
   }
 }

@@ -3,33 +3,24 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
+import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import {
   type CatalogBundle,
-  card,
   claimAddress,
   type Hash,
   makeCatalog,
-  makeRecord,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
-import type { Card, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
-import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
+import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { mapLimited } from "./limited.ts";
 import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
 
-export interface BuiltSkill {
+export interface BuiltSkill extends AssembledSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
   folder: string;
-  digest: string;
-  record: SkillRecord;
-  /** Canonical JSON of `record`. */
-  recordJson: string;
-  pack: Uint8Array<ArrayBuffer> | null;
-  /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
-  blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
-  card: Card;
 }
 
 /** A diagnostic and the absolute root that its `file` is relative to. */
@@ -242,45 +233,24 @@ async function readFolderFiles(
     );
     return broken(new Map());
   }
+  const files = await readSources(found);
+  const assembly = await assembleSkill(files, { folder: folder.name, file: folder.file, hash: nodeHash });
+  diagnostics.push(...assembly.diagnostics);
+  const { positions } = assembly;
+  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
+  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
+}
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const { path, absolute, stats } of found) {
     const bytes = new Uint8Array(await readFile(absolute));
     files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
   }
-  const byPath = new Map(files.map((file) => [file.path, file.bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
-    return broken(new Map());
-  }
-  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
-  diagnostics.push(...parsed.diagnostics);
-  if (parsed.manifest === null || diagnostics.some((d) => d.level === "error"))
-    return broken(parsed.positions);
-  const bundle = await makeRecord(parsed.manifest, parsed.body, files, nodeHash);
-  const serve = parsed.manifest.serve;
-  const bytes = serve === undefined ? undefined : byPath.get(serve);
-  const skill: BuiltSkill = {
-    folder: folder.path,
-    digest: bundle.digest,
-    record: bundle.record,
-    recordJson: bundle.json,
-    pack: bundle.pack,
-    blob: bytes === undefined ? null : { sha256: await nodeHash(bytes), bytes },
-    card: card(bundle.record, bundle.digest),
-  };
-  return { folder, skill, positions: parsed.positions, diagnostics };
+  return files;
 }
 
 function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
   return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
-}
-
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

@@ -22,7 +22,18 @@ export interface Finding {
 }
 
 /** Bindings that the Worker cannot do without; wrangler.toml declares them. */
-const BINDINGS = ["SKILLS", "DB", "FILES", "SESSIONS", "EXECUTIONS", "LEDGER", "FILE_INDEX", "RUNNER", "LOADER", "SHIELD"];
+const BINDINGS = [
+  "SKILLS",
+  "DB",
+  "FILES",
+  "SESSIONS",
+  "EXECUTIONS",
+  "LEDGER",
+  "FILE_INDEX",
+  "RUNNER",
+  "LOADER",
+  "SHIELD",
+];
 
 const run = promisify(execFile);
 

@@ -106,9 +106,29 @@ export const RequestTimeout = define<{ timeout_ms: number }>(
     members: { timeout_ms: d.timeout_ms },
   }),
 );
-export const SlugTaken = define<{ slug: string; by: string }>("slug_taken", 409, "Slug taken", (d) => ({
-  detail: `"${d.slug}" is already served by ${d.by}.`,
-}));
+/** `skill`: what holds slug or route; `null` where the caller may not know it. */
+export const SlugTaken = define<{
+  slug: string;
+  route: string;
+  by: "folder" | "upload";
+  skill: string | null;
+}>("slug_taken", 409, "Slug taken", ({ slug, route, by, skill }) => {
+  const holder = by === "folder" ? "the published skill" : "the uploaded skill";
+  const who = skill === null ? "an uploaded skill that is not yours" : `${holder} "${skill}"`;
+  return {
+    detail: `The slug "${slug}" or the route ${route} is held by ${who}.`,
+    members: { held_by: by, ...(skill === null ? {} : { skill }) },
+  };
+});
+export const UploadLimit = define<{ limit: number }>(
+  "upload_limit",
+  409,
+  "Too many uploaded skills",
+  (d) => ({
+    detail: `This tenant has ${d.limit} uploaded skills, which is the most there may be. Remove one first.`,
+    members: { limit: d.limit },
+  }),
+);
 export const ExecutionConflict = define<{ id: string }>(
   "execution_conflict",
   409,
@@ -169,9 +189,15 @@ export const IdempotencyKeyReused = define<{ key: string }>(
   "Idempotency key reused",
   () => ({ detail: "This Idempotency-Key was used within 24 hours with a different body." }),
 );
-export const BundleInvalid = define<{ reason: string }>("bundle_invalid", 422, "Bundle invalid", (d) => ({
-  detail: `The bundle is refused: ${d.reason}.`,
-}));
+export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(
+  "bundle_invalid",
+  422,
+  "Bundle invalid",
+  (d) => ({
+    detail: `The bundle is refused: ${d.reason}.`,
+    members: d.diagnostics === undefined ? {} : { diagnostics: d.diagnostics },
+  }),
+);
 
 // 429
 export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({

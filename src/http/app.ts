@@ -22,6 +22,8 @@ import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
+import { skillVersions } from "./skills/versions.ts";
+import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
@@ -50,6 +52,7 @@ export function createApp(): App {
   mount(app, "/skills/:slug/card", { scope: "invoke", methods: { GET: cardRoute } });
   mount(app, "/files", { scope: "invoke", methods: { POST: postFile } });
   mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile, DELETE: deleteFile } });
+  mount(app, "/skills/:slug/versions", { scope: "invoke", methods: { GET: skillVersions } });
   const execution = { GET: getExecution, DELETE: deleteExecution };
   mount(app, "/executions/:id", { scope: "invoke", methods: execution });
   mount(app, "/executions/:id/result", { scope: "invoke", methods: { GET: getExecutionResult } });
@@ -57,6 +60,8 @@ export function createApp(): App {
   mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
   mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
+  mount(app, "/_hull/skills", { scope: "publish", methods: { GET: getUploads } });
+  mount(app, "/_hull/skills/:slug", { scope: "publish", methods: { PUT: putSkill, DELETE: deleteSkill } });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));

@@ -29,7 +29,10 @@ const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>
  * The body as it comes, ended by an error when it passes `limit` bytes, falls silent or breaks off. Returned from early,
  * it cancels the body; what a refusal leaves unread is `discardBody`'s.
  */
-export async function* bodyChunks(request: Request, limit: number): AsyncGenerator<Uint8Array, void> {
+export async function* bodyChunks(
+  request: Request,
+  limit: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   checkDeclaredLength(request, limit);
   const reader = request.body?.getReader();
   if (reader === undefined) return;
@@ -63,12 +66,12 @@ export async function* withFirst(
 }
 
 /** The whole body in memory. */
-export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
+export async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   checkDeclaredLength(request, limit);
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   for await (const chunk of bodyChunks(request, limit)) chunks.push(chunk);
   const only = chunks[0];
   if (chunks.length === 1 && only !== undefined) return only;

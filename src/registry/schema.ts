@@ -108,6 +108,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
       }),
     ),
     pack: z.nullable(sha256()),
+    uploaded_by: maybe(z.string()),
   }),
 );
 
@@ -128,8 +129,11 @@ function card(): z.ZodMiniType<Card> {
     tools: maybe(texts),
     version: sha256(),
     stale: maybe(z.literal(true)),
+    uploaded: maybe(z.literal(true)),
   });
 }
+
+export const cardSchema: z.ZodMiniType<Card> = z.lazy(() => card());
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
   z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
@@ -143,5 +147,6 @@ export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
     id: sha256(),
     previous: z.nullable(sha256()),
     published_at: z.string(),
+    earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
   }),
 );

@@ -19,6 +19,7 @@ import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
@@ -159,6 +160,7 @@ function effects(
           maxOutputBytes: settings.max_output_bytes,
           files,
           read: settings.read,
+          granted: grantsOf(settings, record),
         });
       } finally {
         context.time("tools", Date.now() - started);

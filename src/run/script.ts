@@ -10,6 +10,7 @@ import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
+import { grantsOf } from "./variables.ts";
 
 /** What one process left behind. */
 interface Collected {
@@ -70,6 +71,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     output: manifest.output,
     detach: run.durable !== null,
     read: settings.read,
+    granted: grantsOf(settings, record),
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;

@@ -122,6 +122,8 @@ export interface SkillRecord {
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
   pack: string | null;
+  /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
+  uploaded_by?: string;
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1); `version` is the skill digest. */
@@ -139,6 +141,8 @@ export interface Card {
   tools?: string[];
   version: string;
   stale?: true;
+  /** It was uploaded, and is served to one tenant. */
+  uploaded?: true;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */
@@ -155,6 +159,8 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
+  /** Catalogs that were served before, the last one first. */
+  earlier?: { id: string; published_at: string }[];
 }
 
 /** One finding about a skill folder; the same shape everywhere (serving.md §1). */

@@ -32,6 +32,8 @@ export interface ExecutionRequest {
   detach: boolean;
   /** Reads one of the Worker's variables. */
   read: (name: string) => string | undefined;
+  /** The variables that the skill may have; `null`: any. */
+  granted: ReadonlySet<string> | null;
 }
 
 /** The spec of one execution; `null` when the skill has no files to run. */
@@ -45,7 +47,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: toolEnvironment(manifest, request.read),
+    env: toolEnvironment(manifest, request),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
     limits: {
@@ -57,22 +59,24 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
+    ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }
 
 /**
- * The variables that a skill opted in with `tool_env`, as far as they are set. Provider keys never are, neither by
- * name nor under another name (serving.md §6.2).
+ * The variables that a skill opted in with `tool_env`, as far as they are set and the skill may have them. Provider keys
+ * never are, neither by name nor under another name (serving.md §6.2).
  */
 export function toolEnvironment(
   manifest: Manifest,
-  read: (name: string) => string | undefined,
+  { read, granted }: Pick<ExecutionRequest, "read" | "granted">,
 ): Record<string, string> {
   const keys = new Set(PROVIDER_KEY_VARIABLES.flatMap((name) => read(name) ?? []));
   const entries = manifest.tool_env.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||
+      granted?.has(name) === false ||
       PROVIDER_KEY_VARIABLES.includes(name) ||
       /^(HULL|HUSK)_/.test(name) ||
       keys.has(value);

@@ -47,6 +47,8 @@ export const executionSpec = z.lazy(() =>
     output: z.enum(["text", "json", "file"]),
     /** Keep running when the connection is lost (idempotent and asynchronous calls). */
     detach: z.boolean(),
+    /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
+    untrusted: z.optional(z.literal(true)),
   }),
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;

@@ -60,7 +60,7 @@ describe("S73: the rate of a key", () => {
     ]);
     expect([
       await get("/healthz", one),
-      await get("/_hull/bundles", one),
+      await get("/_hull/skills", one),
       await get("/admin/keys", one),
     ]).toEqual([200, 200, 200]);
     // 404 and 405 come before it.

@@ -30,6 +30,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const { manifest } = record;
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
+  if (card.uploaded) context.log.uploaded = true;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
   const id = durable?.id ?? runId(context);
@@ -42,7 +43,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   if (manifest.mode === "proxy") {
     const release = await takeSlot(context, manifest, id);
     try {
-      return withHeaders(await runProxy(context, manifest, limit, request.signal, release), headers);
+      return withHeaders(await runProxy(context, record, limit, request.signal, release), headers);
     } catch (error) {
       release();
       throw error;

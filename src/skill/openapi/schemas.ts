@@ -35,10 +35,47 @@ export const FILE_IDS: JsonObject = {
   maxItems: 100,
   items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
 };
+function uploadSchemas(): JsonObject {
+  const time: JsonObject = { type: "string", format: "date-time" };
+  const upload: JsonObject = {
+    slug: TEXT,
+    tenant: TEXT,
+    digest: DIGEST,
+    created_at: time,
+    updated_at: time,
+    shadowed_by: {
+      description:
+        "The published skill that has its slug or route; as long as there is one it is not served.",
+      oneOf: [object({ slug: TEXT, route: TEXT }), { type: "null" }],
+    },
+    card: ref("schemas", "Card"),
+  };
+  const text = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, TEXT]));
+  const place: JsonObject = { line: COUNT, column: COUNT, ...text("field", "value", "hint") };
+  const found: JsonObject = { level: { enum: ["error", "warning", "info"] }, ...text("code", "message") };
+  return {
+    Diagnostic: object({ ...found, ...text("skill", "file"), ...place }, Object.keys(place)),
+    Upload: object(upload),
+    UploadResult: object({ ...upload, warnings: { type: "array", items: ref("schemas", "Diagnostic") } }),
+    Uploads: object({ data: { type: "array", items: ref("schemas", "Upload") }, next_cursor: MAYBE_TEXT }),
+    Versions: object({
+      data: {
+        type: "array",
+        items: object({
+          digest: DIGEST,
+          published_at: { type: ["string", "null"], format: "date-time" },
+          current: { type: "boolean" },
+        }),
+      },
+      next_cursor: MAYBE_TEXT,
+    }),
+  };
+}
 
 /** All of `components/schemas` that does not depend on the skills. */
 export function schemaComponents(): JsonObject {
   return {
+    ...uploadSchemas(),
     Problem: problemSchema(),
     Digest: DIGEST,
     Card: object(
@@ -57,8 +94,9 @@ export function schemaComponents(): JsonObject {
         doc: { type: "string", description: "The skill's body; never that of an llm skill." },
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
+        uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
       },
-      ["inputMime", "outputMime", "tools", "doc", "stale"],
+      ["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"],
     ),
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
     Readiness: object({

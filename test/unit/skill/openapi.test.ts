@@ -7,6 +7,7 @@ import * as provider from "../../../src/errors/provider.ts";
 import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
+import { addSkills } from "../../../src/skill/openapi/add-skills.ts";
 import { openapiDocument } from "../../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 
@@ -121,6 +122,22 @@ describe("S54: the OpenAPI document", () => {
     const built = await buildRoots([`${REPO_DIR}/skills`], { projectDir: REPO_DIR });
     await check(JSON.parse(built.catalog?.openapi.text ?? ""));
     await check(openapiDocument([], "1"));
+  });
+
+  it("is the same where skills are added to it later", async () => {
+    const first = manifests.filter((_, n) => n % 2 === 0);
+    const later: JsonObject = JSON.parse(JSON.stringify(openapiDocument(first, "1.2.3")));
+    const fixed = members(later.paths).length - first.length;
+    addSkills(
+      later,
+      manifests.filter((_, n) => n % 2 === 1),
+    );
+    await check(later);
+    expect(members(later.paths)).toHaveLength(fixed + manifests.length);
+    for (const kind of ["schemas", "responses", "requestBodies"]) {
+      const names = (of: JsonObject) => members(at(of, "components", kind)).sort();
+      expect(names(later)).toEqual(names(document));
+    }
   });
 
   it("the validator refuses what is wrong", async () => {

@@ -1,0 +1,12 @@
+/** The parameter `limit` of listings (contract.md "Lists"). */
+import { BadRequest } from "../errors/request.ts";
+
+const MAX_PAGE = 1000;
+
+/** How many items a page may have. @throws BadRequest */
+export function pageLimit(query: URLSearchParams, otherwise = 20): number {
+  const text = query.get("limit") ?? String(otherwise);
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_PAGE) return limit;
+  throw new BadRequest({ detail: `limit is a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
+}
