@@ -1,9 +1,9 @@
 /** The result of a model call (agent-runtime.md §1.2). */
 import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
+import { visibleText } from "../engine/visible-text.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, resultBlock } from "./blocks.ts";
 import { joined, type Transcript } from "./transcript.ts";
-import { visibleText } from "./visible-text.ts";
 
 /** One model's answer as a call works with it: a turn, its text, and what a text tool format made of it. */
 export interface CallTurn extends ModelTurn {

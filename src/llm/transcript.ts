@@ -94,7 +94,8 @@ export function textOf({ content }: PublicMessage): string {
 const hasText = (part: unknown): part is { text: string } =>
   typeof part === "object" && part !== null && "text" in part && typeof part.text === "string";
 
-function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
+/** What a turn adds beside its message. */
+export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
   const reasoning = joined(turn.blocks, "reasoning");
   const summary = joined(turn.blocks, "reasoning_summary");
   const calls = turn.blocks.flatMap((block) =>

@@ -10,7 +10,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
    CREATE TABLE checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
    CREATE TABLE run (
      id TEXT PRIMARY KEY, request_hash TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL,
-     settled_at INTEGER, first_event INTEGER NOT NULL, result TEXT, recoveries INTEGER NOT NULL,
+     settled_at INTEGER, first_event INTEGER NOT NULL, first_record INTEGER NOT NULL, result TEXT, recoveries INTEGER NOT NULL,
      progress INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE child (id TEXT PRIMARY KEY) WITHOUT ROWID;
    CREATE TABLE handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;

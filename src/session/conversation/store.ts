@@ -3,8 +3,8 @@ import type { AgentRecord, RunStatus } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { cut, join } from "../execution/parts.ts";
 import { hasSchema, migrate } from "../migrate.ts";
+import { cut, join } from "../parts.ts";
 import { CONVERSATION_STEPS } from "./schema.ts";
 
 /** Rows read at a time. */
@@ -33,8 +33,9 @@ export interface RunRow {
   status: RunStatus;
   created_at: number;
   settled_at: number | null;
-  /** Number of the run's first event. */
+  /** Numbers of the run's first event and of the row of its first record. */
   first_event: number;
+  first_record: number;
   /** The result's document, once there is one. */
   result: JsonObject | null;
   /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
@@ -168,11 +169,11 @@ export class ConversationStore {
   }
 
   addRun(row: RunRow): void {
-    const { id, request_hash, status, created_at, first_event } = row;
+    const { id, request_hash, status, created_at, first_event, first_record } = row;
     this.#sql.exec(
-      `INSERT INTO run (id, request_hash, status, created_at, settled_at, first_event, result, recoveries, progress)
-         VALUES (?, ?, ?, ?, NULL, ?, NULL, 0, 0)`,
-      ...[id, request_hash, status, created_at, first_event],
+      `INSERT INTO run (id, request_hash, status, created_at, settled_at, first_event, first_record, result, recoveries,
+         progress) VALUES (?, ?, ?, ?, NULL, ?, ?, NULL, 0, 0)`,
+      ...[id, request_hash, status, created_at, first_event, first_record],
     );
   }
 

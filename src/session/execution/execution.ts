@@ -15,8 +15,8 @@ import { runMode } from "../../run/mode.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { runnerEndpoint } from "../../run/runner.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
+import { EventLog } from "../event-log.ts";
 import { clearBucket, dropInput, inputOf, keepBody, openBody } from "./contents.ts";
-import { EventLog } from "./event-log.ts";
 import { ReplayedOutput } from "./replayed-output.ts";
 import type {
   Begun,

@@ -3,7 +3,8 @@ import type { RunRecord } from "../../engine/records.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
-import { cut, join } from "./parts.ts";
+import type { EventSource } from "../event-log.ts";
+import { cut, join } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
 import { hasSchema, migrate } from "./schema.ts";
 
@@ -60,7 +61,7 @@ export interface NumberedEvent extends RunEvent {
   seq: number;
 }
 
-export class ExecutionStore implements KnownExecutions {
+export class ExecutionStore implements KnownExecutions, EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   #ready: boolean;
@@ -164,6 +165,10 @@ export class ExecutionStore implements KnownExecutions {
     return this.#read<RunEvent>("event", after, after + EVENT_BATCH).map(({ seq, value }) => {
       return { seq, ...value };
     });
+  }
+
+  ended(): boolean {
+    return this.row()?.state !== "running";
   }
 
   /** Every event of a name. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { visibleText } from "../../../src/llm/visible-text.ts";
+import { visibleText } from "../../../src/engine/visible-text.ts";
 
 describe("visible text (agent-runtime.md §1.6)", () => {
   it.each([

@@ -1,21 +1,30 @@
-/** The events of an execution: stored, then shown to whoever follows (serving.md §5.4). */
-import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../../run/events.ts";
-import type { ExecutionStore } from "./store.ts";
+/** The events of an execution or a session: stored, then shown to whoever follows (serving.md §5.4). */
+import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
 /** Text that comes within this many ms of what was stored last waits for more, so that rows stay few. */
 const GATHER_MS = 40;
 /** Characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
 
+/** Where events are kept. */
+export interface EventSource {
+  /** Stores one and answers its number, from 1. */
+  appendEvent(event: RunEvent): number;
+  /** The next events after a number; none where there are none yet. */
+  events(after: number): (RunEvent & { seq: number })[];
+  /** Whether no further event will come. */
+  ended(): boolean;
+}
+
 export class EventLog {
-  readonly #store: ExecutionStore;
+  readonly #store: EventSource;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
   #gathered: RunEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #storedAt = 0;
 
-  constructor(store: ExecutionStore) {
+  constructor(store: EventSource) {
     this.#store = store;
   }
 
@@ -54,22 +63,37 @@ export class EventLog {
     for (const wake of this.#followers) wake();
   }
 
-  /** The events after number `after`, those that are there and those that still come, up to `done`. */
-  follow(id: string, after: number): ReadableStream<Uint8Array> {
+  /**
+   * The events after number `after`, those that are there and those that still come, up to the last.
+   * @param last whether an event is the last one that this follower is to get
+   */
+  follow(
+    id: string,
+    after: number,
+    last: (event: RunEvent) => boolean = () => false,
+  ): ReadableStream<Uint8Array> {
     const { readable, writable } = new IdentityTransformStream();
-    void this.#feed(id, after, writable.getWriter());
+    void this.#feed(id, after, writable.getWriter(), last);
     return readable;
   }
 
-  async #feed(id: string, after: number, writer: WritableStreamDefaultWriter<Uint8Array>): Promise<void> {
+  async #feed(
+    id: string,
+    after: number,
+    writer: WritableStreamDefaultWriter<Uint8Array>,
+    last: (event: RunEvent) => boolean,
+  ): Promise<void> {
     try {
       for (let seen = after; ; ) {
-        const events = this.#store.events(seen);
+        const stored = this.#store.events(seen);
+        const end = stored.findIndex(last);
+        const events = end === -1 ? stored : stored.slice(0, end + 1);
         if (events.length > 0) {
           const text = events.map(({ seq, event, data }) => formatEvent(id, seq, event, data)).join("");
           await writer.write(this.#encoder.encode(text));
           seen = events.at(-1)?.seq ?? seen;
-        } else if (this.#store.row()?.state !== "running") {
+          if (end !== -1) return await writer.close();
+        } else if (this.#store.ended()) {
           return await writer.close();
         } else if (!(await this.#news())) {
           await writer.write(this.#encoder.encode(HEARTBEAT));
