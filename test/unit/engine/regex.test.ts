@@ -102,6 +102,8 @@ const { expression } = fc.letrec<{ expression: Sample; atom: Sample }>((tie) => 
       "[^\\d\\s]",
       "[\\w-]",
       "[^\\W1]",
+      "(?:ab)",
+      "(?:b_a|aa)",
     )
     .map((source) => ({ source, nullable: false }));
   const position = fc.constantFrom("^", "$", "\\b", "\\B").map((source) => ({ source, nullable: true }));
