@@ -11,6 +11,7 @@ import { llmRows } from "./llm.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { startSubjects } from "./subjects.ts";
+import { toolVaultRows } from "./tool-vault.ts";
 
 const quick = process.argv.includes("--quick");
 const rounds = quick ? 60 : 300;
@@ -23,6 +24,7 @@ try {
 } finally {
   await subjects.stop();
 }
+rows.push(...(await toolVaultRows(rounds)));
 rows.push(...(await bundleRows()));
 rows.push(await buildRow(quick ? 200 : 2000));
 
