@@ -20,12 +20,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   redact: ["secrets"],
-  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts"],
+  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts", "src/model/catalogue/layer.ts"],
+  database: [],
   skill: VOCABULARY,
-  auth: VOCABULARY,
-  registry: [...VOCABULARY, "skill"],
+  auth: [...VOCABULARY, "database"],
+  registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "skill", "src/engine/messages.ts"],
+  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts"],
   tool: [
     ...VOCABULARY,
     "skill",
@@ -38,7 +39,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   console: [...VOCABULARY],
   http: [...VOCABULARY, "auth", "skill", "registry", "engine", "model", "tool", "run", "session", "console"],
   worker: ["http", "session", "errors", "env"],
-  scripts: ["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+  scripts: [
+    ...["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+    ...["catalogue.ts", "definition.ts", "layer.ts", "matrix.ts"].map(
+      (file) => `src/model/catalogue/${file}`,
+    ),
+  ],
   container: ["src/tool/protocol.ts", "src/secrets.ts"],
 };
 

@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import type { Layer } from "../../src/model/catalogue/layer.ts";
 import {
   type CatalogBundle,
   card,
@@ -12,12 +14,24 @@ import {
   makeRecord,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import { knownProviders, type ProjectModels, projectCatalogue } from "../models.ts";
 import { mapLimited } from "./limited.ts";
-import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
+import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import {
+  type FoundFile,
+  findSkills,
+  type Grounds,
+  listFiles,
+  type RootScan,
+  type SkillFolder,
+  survey,
+} from "./scan.ts";
+import { checkToolCount } from "./tool-count.ts";
 
 export interface BuiltSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
@@ -41,6 +55,8 @@ export interface RootedDiagnostic {
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
+  /** Which models the project knows beside the shipped ones. */
+  models?: ProjectModels;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -57,6 +73,8 @@ export interface BuildResult {
   /** `null` when an error prevents it. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
+  /** What the served skills' folders add to the models that the deployment knows. */
+  packages: Layer;
 }
 
 /** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
@@ -70,6 +88,15 @@ interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
+}
+
+/** What a skill is checked against beside its own files. */
+interface Surroundings {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+  packages: Packages;
+  /** Differs where any of this does. */
+  fingerprint: string;
 }
 
 /** What a build remembers for the next one. */
@@ -102,10 +129,19 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
+  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
   for (const root of roots) {
     const grounds = await survey(root, options.projectDir);
-    const scan = await findSkills(grounds);
-    const outcomes = await mapLimited(scan.skills, (folder) => buildFolder(folder, grounds, options));
+    scans.push({ root, grounds, scan: await findSkills(grounds) });
+  }
+  const surroundings = await surroundingsOf(
+    scans.flatMap(({ scan }) => scan.skills),
+    options,
+  );
+  for (const { root, grounds, scan } of scans) {
+    const outcomes = await mapLimited(scan.skills, (folder) =>
+      buildFolder(folder, grounds, surroundings, options),
+    );
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
     }
@@ -132,7 +168,22 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
       )
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
-  return { skills: served, catalog, diagnostics };
+  const folders = served.map(({ folder }) => folder);
+  return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
+}
+
+async function surroundingsOf(
+  folders: readonly SkillFolder[],
+  { projectDir, models = { file: {}, root: {} } }: BuildOptions,
+): Promise<Surroundings> {
+  const packages = await readPackages(folders, projectDir, models);
+  const merged = mergedPackages(
+    packages,
+    folders.map(({ path }) => path),
+  );
+  const catalogue = projectCatalogue(models, merged);
+  const providers = knownProviders(catalogue, [models.file, merged, models.root]);
+  return { catalogue, providers, packages, fingerprint: JSON.stringify([models, merged]) };
 }
 
 /** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
@@ -197,17 +248,28 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   return lost;
 }
 
-async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
+async function buildFolder(
+  folder: SkillFolder,
+  grounds: Grounds,
+  surroundings: Surroundings,
+  options: BuildOptions,
+): Promise<Outcome> {
   const { files, diagnostics } = await listFiles(folder, grounds);
-  const fingerprint = fingerprintOf(files, diagnostics);
+  const fault = surroundings.packages.diagnostics.get(folder.path);
+  if (fault !== undefined) diagnostics.push(fault);
+  const fingerprint = fingerprintOf(files, diagnostics, surroundings);
   const cached = options.cache?.get(folder, fingerprint);
   if (cached !== undefined) return cached;
-  const outcome = await readFolderFiles(folder, files, diagnostics);
+  const outcome = await readFolderFiles(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome);
   return outcome;
 }
 
-function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagnostic[]): string {
+function fingerprintOf(
+  files: readonly FoundFile[],
+  diagnostics: readonly Diagnostic[],
+  surroundings: Surroundings,
+): string {
   const lines = files.map(({ path, stats }) => [
     path,
     stats.size,
@@ -216,13 +278,14 @@ function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagno
     stats.ino,
     stats.mode,
   ]);
-  return JSON.stringify([lines, diagnostics]);
+  return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
 }
 
 async function readFolderFiles(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
+  { catalogue, providers }: Surroundings,
 ): Promise<Outcome> {
   const broken = (positions: Outcome["positions"]): Outcome => ({
     folder,
@@ -253,8 +316,8 @@ async function readFolderFiles(
     diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
     return broken(new Map());
   }
-  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
-  diagnostics.push(...parsed.diagnostics);
+  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath, providers });
+  diagnostics.push(...parsed.diagnostics, ...checkToolCount(parsed, folder, catalogue));
   if (parsed.manifest === null || diagnostics.some((d) => d.level === "error"))
     return broken(parsed.positions);
   const bundle = await makeRecord(parsed.manifest, parsed.body, files, nodeHash);

@@ -70,6 +70,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     output: manifest.output,
     detach: run.durable !== null,
     read: settings.read,
+    providerKeys: settings.providerKeys,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;

@@ -1,37 +1,19 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../manifest.ts";
 import { MODES } from "../manifest.ts";
+import { MODEL_OPERATIONS } from "./model-routes.ts";
+import {
+  cursor,
+  json,
+  NO_MATCH,
+  type Operation,
+  render,
+  schema,
+  slug,
+  tagged,
+  UNCHANGED,
+} from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
-import { problems } from "./problems.ts";
-
-type Scope = "open" | "invoke" | "publish" | "admin";
-
-/** What can go wrong on every route that wants a key, before its own work begins. */
-const GUARDED = [401, 403, 405, 429, 500, 503];
-
-interface Operation {
-  id: string;
-  tag: "skills" | "files" | "operation" | "publishing";
-  summary: string;
-  scope: Scope;
-  parameters?: JsonObject[];
-  body?: JsonObject;
-  answers: { [status: string]: JsonObject };
-  /** Statuses beside those of `GUARDED`. */
-  faults?: number[];
-}
-
-const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
-const schema = (name: string): JsonObject => ref("schemas", name);
-const tagged = (...names: string[]): JsonObject => ({
-  ...answerHeaders(),
-  etag: ref("headers", "etag"),
-  ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])),
-});
-const UNCHANGED = answer("Unchanged", null, tagged());
-const NO_MATCH = ref("parameters", "if-none-match");
-const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
-const cursor = query("cursor", "Where the page before ended.", TEXT);
 
 const CARD: Operation = {
   id: "getSkill",
@@ -276,6 +258,7 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...MODEL_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */
@@ -286,17 +269,4 @@ export function fixedPaths(): JsonObject {
       Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, render(operation)])),
     ]),
   );
-}
-
-function render({ id, tag, summary, scope, parameters, body, answers, faults = [] }: Operation): JsonObject {
-  const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...problems(statuses), ...answers },
-    security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
-  };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import * as secrets from "../../../src/secrets.ts";
-import { PROVIDERS, type ProviderName } from "../../../src/skill/manifest.ts";
+import { SHIPPED } from "../../../src/skill/known-providers.ts";
 
 const env =
   (variables: Record<string, string>) =>
@@ -11,12 +11,12 @@ const env =
 /** A key in every variable that may hold one. */
 const KEYS = Object.fromEntries(secrets.PROVIDER_KEY_VARIABLES.map((name) => [name, `key-of-${name}`]));
 
-const resolve = (provider: ProviderName, variables: Record<string, string>, model: string | null = null) =>
+const resolve = (provider: string, variables: Record<string, string>, model: string | null = null) =>
   resolveTarget({ provider, model }, env(variables));
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-test.each<[ProviderName, string, string, object, string]>([
+test.each<[string, string, string, object, string]>([
   [
     "anthropic",
     "claude-haiku-4-5-20251001",
@@ -42,7 +42,7 @@ test.each<[ProviderName, string, string, object, string]>([
   [
     "deepseek",
     "deepseek-chat",
-    "https://api.deepseek.com/chat/completions",
+    "https://api.deepseek.com/v1/chat/completions",
     bearer("key-of-DEEPSEEK_API_KEY"),
     "max_tokens",
   ],
@@ -82,7 +82,7 @@ test("providers without a key: ollama, local, workers-ai, mock", () => {
   expect(resolve("mock", {})).toMatchObject({ ...none, protocol: "mock", model: "mock", url: null });
 });
 
-test.each<[ProviderName, string]>([
+test.each<[string, string]>([
   ["anthropic", "ANTHROPIC_API_KEY"],
   ["openai", "OPENAI_API_KEY"],
   ["xai", "XAI_API_KEY"],
@@ -112,7 +112,7 @@ test("a provider without a default model asks for one", () => {
   expect(resolve("huggingface", KEYS, "org/m").model).toBe("org/m");
 });
 
-test.each<[ProviderName, string, string, string]>([
+test.each<[string, string, string, string]>([
   ["anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"],
   ["anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1/messages"],
   ["anthropic", "ANTHROPIC_BASE_URL", "https://gw.example/a/b/", "https://gw.example/a/b/messages"],
@@ -155,6 +155,6 @@ test("plain http over the network is allowed only while no key goes with it", ()
 });
 
 test("every provider resolves", () => {
-  for (const provider of PROVIDERS)
+  for (const provider of SHIPPED.names)
     expect(resolve(provider, KEYS, "m")).toMatchObject({ provider, model: "m" });
 });
