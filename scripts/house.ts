@@ -41,7 +41,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   worker: ["http", "session", "errors", "env"],
   scripts: [
     ...["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
-    ...["catalogue.ts", "definition.ts", "layer.ts", "matrix.ts"].map(
+    ...["catalogue.ts", "definition.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
   ],

@@ -1,7 +1,8 @@
 /** Which models a project knows beside the shipped ones: for the build, and for the Worker (agent-runtime.md §5.2). */
 import { mergeCatalogue, shippedCatalogue } from "../src/model/catalogue/catalogue.ts";
 import type { Catalogue } from "../src/model/catalogue/definition.ts";
-import { keyVariablesOf, type Layer, mergeLayers, modelTables } from "../src/model/catalogue/layer.ts";
+import { keyVariablesOf, type Layer, modelTables } from "../src/model/catalogue/layer.ts";
+import { mergeLayers } from "../src/model/catalogue/merge-layers.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
 import { CommandError, EXIT } from "./command.ts";
 import type { HullConfig } from "./config.ts";

@@ -132,7 +132,7 @@ export function settings(env: Bindings): Settings {
   const v = vars.data;
   const read = variable(env);
   const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
-  const models = parsedJson("HULL_LLM", joined(v.HULL_LLM, read), layerSchema);
+  const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
   const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => read(name) ?? []));
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {

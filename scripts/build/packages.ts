@@ -4,7 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { keyVariables, type Layer, mergeLayers, packageSchema } from "../../src/model/catalogue/layer.ts";
+import { keyVariables, type Layer, packageSchema } from "../../src/model/catalogue/layer.ts";
+import { mergeLayers } from "../../src/model/catalogue/merge-layers.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";

@@ -4,6 +4,7 @@ import { env as boundEnv } from "cloudflare:workers";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { card, makeCatalog, makeRecord, webCryptoHash } from "../../src/skill/bundle.ts";
+import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -32,7 +33,11 @@ export class Client {
   }
 
   /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
-  async publish(skills: Record<string, string>, further: Record<string, Uint8Array> = {}): Promise<string> {
+  async publish(
+    skills: Record<string, string>,
+    further: Record<string, Uint8Array> = {},
+    providers: KnownProviders = SHIPPED,
+  ): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
     const manifests: Manifest[] = [];
@@ -40,7 +45,7 @@ export class Client {
       const bytes = new TextEncoder().encode(text);
       const contents = { "SKILL.md": bytes, ...further };
       const source = new Map(Object.entries(contents).map(([path, data]) => [path, new Uint8Array(data)]));
-      const parsed = parseManifest(text, { folder, file: `${folder}/SKILL.md`, files: source });
+      const parsed = parseManifest(text, { folder, file: `${folder}/SKILL.md`, files: source, providers });
       if (parsed.manifest === null) throw new TypeError(JSON.stringify(parsed.diagnostics));
       const sources = [...source].map(([path, data]) => ({ path, mode: 0o644 as const, bytes: data }));
       const bundle = await makeRecord(parsed.manifest, parsed.body, sources);

@@ -1,7 +1,8 @@
 /** The catalogue: shipped definitions with layers of configuration upon them (agent-runtime.md §5.2). */
 import { PROVIDER_ALIASES } from "../../skill/known-providers.ts";
-import type { Catalogue, InferenceRule, ProviderDefinition, RuleSet, TierRule } from "./definition.ts";
+import type { Catalogue, ProviderDefinition, RuleSet } from "./definition.ts";
 import type { CapabilityTables, Layer, ModelEntry } from "./layer.ts";
+import { inferenceRules, tierRules } from "./merge-layers.ts";
 import { SHIPPED_FAMILIES, SHIPPED_RULES } from "./shipped-capabilities.ts";
 import {
   SHIPPED_ALIASES,
@@ -55,20 +56,19 @@ export function mergeCatalogue(base: Catalogue, { llm = {}, capabilities = {} }:
     const assumed = assumed_base === undefined || fields.base_url !== undefined ? {} : { assumed_base };
     providers.set(name, { ...known, ...assumed, ...fields });
   }
-  const { models = {} } = llm;
   const defaults = Object.entries(llm.model_defaults ?? {});
   const prices = Object.entries(llm.prices ?? {});
   return {
     default_provider: llm.default_provider ?? below.default_provider,
     providers,
     aliases: new Map([...below.aliases, ...Object.entries(llm.aliases ?? {})]),
-    inference_rules: [...(llm.inference_rules ?? []), ...listedProviders(models), ...below.inference_rules],
-    tier_rules: [...(llm.tier_rules ?? []), ...listedTiers(models), ...below.tier_rules],
+    inference_rules: [...inferenceRules(llm), ...below.inference_rules],
+    tier_rules: [...tierRules(llm), ...below.tier_rules],
     model_defaults: [
       ...below.model_defaults.filter(([glob]) => !defaults.some(([own]) => own === glob)),
       ...defaults,
     ],
-    models: new Map([...below.models, ...modelEntries(models)]),
+    models: new Map([...below.models, ...modelEntries(llm.models ?? {})]),
     prices: [...prices.map(([part, price]) => ({ contains: [part.toLowerCase()], price })), ...below.prices],
     capabilities: {
       user: mergeRules(below.capabilities.user, capabilities),
@@ -87,14 +87,6 @@ function mergeRules(below: RuleSet, { provider = {}, provider_family = {} }: Cap
   for (const [name, own] of Object.entries(provider)) rules.set(name, [...own, ...(rules.get(name) ?? [])]);
   return { rules, family: new Map([...below.family, ...Object.entries(provider_family)]) };
 }
-
-/** A model that is listed with its provider, or its tier, is a rule of its own. */
-const listedProviders = (models: Record<string, ModelEntry>): InferenceRule[] =>
-  Object.entries(models).flatMap(([exact, { provider }]) =>
-    provider === undefined ? [] : [{ exact, provider }],
-  );
-const listedTiers = (models: Record<string, ModelEntry>): TierRule[] =>
-  Object.entries(models).flatMap(([exact, { tier }]) => (tier === undefined ? [] : [{ exact, tier }]));
 
 function modelEntries(models: Record<string, ModelEntry>): [string, ModelEntry & { id: string }][] {
   return Object.entries(models).map(([id, entry]) => [id.toLowerCase(), { ...entry, id }]);

@@ -78,15 +78,16 @@ const protocol = () => {
   );
 };
 
+/** With or without a scheme; no user, query or fragment. */
+function isBaseUrl(text: string): boolean {
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return false;
+  return url.username + url.password + url.search + url.hash === "";
+}
+
 const provider = () =>
   z.strictObject({
-    base_url: maybe(
-      z
-        .string()
-        .check(
-          z.regex(/^(?:https?:\/\/)?[^\s/?#@]+(?:\/[^\s?#]*)?$/i, "an http or https URL of host and path"),
-        ),
-    ),
+    base_url: maybe(z.string().check(z.refine(isBaseUrl, "an http or https URL of host and path"))),
     /** Variables for the base beside `<PROVIDER>_BASE_URL`, which beats them. */
     base_url_env: maybe(variables()),
     auth_style: maybe(z.enum(["bearer", "header", "none"])),
@@ -262,6 +263,8 @@ export type Alias = NonNullable<ModelTables["aliases"]>[string];
 export type ModelEntry = NonNullable<ModelTables["models"]>[string];
 export type ModelDefaults = NonNullable<ModelTables["model_defaults"]>[string];
 export type Price = NonNullable<ModelTables["prices"]>[string];
+export type InferenceRules = NonNullable<ModelTables["inference_rules"]>;
+export type TierRules = NonNullable<ModelTables["tier_rules"]>;
 export type Tier = z.infer<ReturnType<typeof tier>>;
 
 /** `<PROVIDER>` of a provider's variables. */
@@ -279,44 +282,4 @@ export function keyVariables(
 /** All key variables that a layer names. */
 export function keyVariablesOf(layer: Layer): string[] {
   return Object.entries(layer.llm?.providers ?? {}).flatMap(([name, fields]) => keyVariables(name, fields));
-}
-
-/** Two layers as one: of a map's entries the upper one counts, upper rules come first, a provider's fields are joined. */
-export function mergeLayers(lower: Layer, upper: Layer): Layer {
-  return {
-    llm: mergeModelTables(lower.llm ?? {}, upper.llm ?? {}),
-    capabilities: mergeCapabilities(lower.capabilities ?? {}, upper.capabilities ?? {}),
-  };
-}
-
-function mergeModelTables(lower: ModelTables, upper: ModelTables): ModelTables {
-  if (upper.replace_defaults === true) return upper;
-  const providers = { ...lower.providers };
-  for (const [name, fields] of Object.entries(upper.providers ?? {})) {
-    providers[name] = { ...providers[name], ...fields };
-  }
-  return {
-    ...lower,
-    ...upper,
-    providers,
-    aliases: { ...lower.aliases, ...upper.aliases },
-    inference_rules: [...(upper.inference_rules ?? []), ...(lower.inference_rules ?? [])],
-    tier_rules: [...(upper.tier_rules ?? []), ...(lower.tier_rules ?? [])],
-    // The order counts: of defaults the last one wins, of prices the first.
-    model_defaults: { ...without(lower.model_defaults, upper.model_defaults), ...upper.model_defaults },
-    models: { ...lower.models, ...upper.models },
-    prices: { ...upper.prices, ...without(lower.prices, upper.prices) },
-  };
-}
-
-function mergeCapabilities(lower: CapabilityTables, upper: CapabilityTables): CapabilityTables {
-  const provider = { ...lower.provider };
-  for (const [name, rules] of Object.entries(upper.provider ?? {})) {
-    provider[name] = [...rules, ...(provider[name] ?? [])];
-  }
-  return { provider, provider_family: { ...lower.provider_family, ...upper.provider_family } };
-}
-
-function without<T>(map: Record<string, T> = {}, taken: Record<string, T> = {}): Record<string, T> {
-  return Object.fromEntries(Object.entries(map).filter(([key]) => !Object.hasOwn(taken, key)));
 }
