@@ -42,7 +42,7 @@ export async function submit(desk: Desk, request: IncomingMessage, response: Ser
     return executions.attach(spec.id, response, 0);
   }
 
-  checkOptedIn(spec.env);
+  checkOptedIn(spec.env, spec.withheld);
   if (executions.isCancelled(spec.request_id)) {
     throw new Refused("client_closed_request", "The request was cancelled.");
   }

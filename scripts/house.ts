@@ -20,13 +20,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   redact: ["secrets"],
-  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts"],
+  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts", "src/model/catalogue/layer.ts"],
   database: [],
   skill: VOCABULARY,
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "skill", "src/engine/messages.ts"],
+  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts"],
   tool: [
     ...VOCABULARY,
     "skill",
@@ -52,7 +52,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "console",
   ],
   worker: ["http", "session", "errors", "env"],
-  scripts: ["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+  scripts: [
+    ...["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+    ...["catalogue.ts", "definition.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
+      (file) => `src/model/catalogue/${file}`,
+    ),
+  ],
   container: ["src/tool/protocol.ts", "src/tool/multipart-reader.ts", "src/secrets.ts"],
 };
 

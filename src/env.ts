@@ -3,8 +3,9 @@
  */
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
+import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor } from "./redact.ts";
-import { SECRET_VARIABLES } from "./secrets.ts";
+import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
@@ -101,6 +102,8 @@ const variables = z.lazy(() => {
     /** `local`: started by `hull dev` on loopback. */
     HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
     HULL_CONFIG: z._default(z.string(), "{}"),
+    /** `[llm]` and `[capabilities]` of hull.toml, those of skill folders below them; in parts where it is long. */
+    HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
     /** Serve without keys although deployed. */
     HULL_PUBLIC: flag,
@@ -130,8 +133,19 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   runner: { url: string | null; secret: string | null };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
+  /** Which models there are beside the shipped ones, by hull.toml. */
+  models: Layer;
+  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` of where they are. */
+  providersConfig: string | null;
+  /** Variables that hold provider keys: no process gets one. */
+  providerKeys: ReadonlySet<string>;
+  /** Adds to `providerKeys`, and their values to the redactor. */
+  learnKeys: (names: readonly string[]) => void;
   redactor: Redactor;
-  /** Reads one variable or secret by name; an empty value counts as unset. */
+  /**
+   * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
+   * secrets excepted (agent-runtime.md §0.1).
+   */
   read: (name: string) => string | undefined;
 }
 
@@ -143,26 +157,35 @@ export function settings(env: Bindings): Settings {
   if (known !== undefined) return known;
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
-  const config = servingConfig.safeParse(parseJson("HULL_CONFIG", vars.data.HULL_CONFIG));
-  if (!config.success) throw new Internal({ cause: `HULL_CONFIG: ${z.prettifyError(config.error)}` });
   const v = vars.data;
-  const grants = grantsShape.safeParse(parseJson("HULL_GRANTS", v.HULL_GRANTS || "{}"));
-  if (!grants.success) throw new Internal({ cause: `HULL_GRANTS: ${z.prettifyError(grants.error)}` });
+  const grants = parsedJson("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
   const read = variable(env);
-  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
+  const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
+  const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => read(name) ?? []));
+  const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
+  const learnKeys = (names: readonly string[]): void => {
+    for (const name of names) providerKeys.add(name);
+    redactor.learn(names.flatMap((name) => read(name) ?? []));
+  };
+  learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
-  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config.data;
+  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config;
   const parsed: Settings = {
     ...serving,
     rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
     local,
-    public: v.HULL_PUBLIC || config.data.auth === "none",
+    public: v.HULL_PUBLIC || config.auth === "none",
     logsAll: v.HULL_LOG === "requests",
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG ?? null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
-    grants: new Map(Object.entries(grants.data)),
-    redactor: new Redactor(secrets),
+    grants: new Map(Object.entries(grants)),
+    models,
+    providersConfig: read("HULL_PROVIDERS_CONFIG") ?? null,
+    providerKeys,
+    learnKeys,
+    redactor,
     read,
   };
   cache.set(env, parsed);
@@ -170,10 +193,29 @@ export function settings(env: Bindings): Settings {
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {
-  return (name) => {
+  const own = (name: string): string | undefined => {
     const value: unknown = Reflect.get(env, name);
     return typeof value === "string" && value !== "" ? value : undefined;
   };
+  return (name) => {
+    const value = own(name);
+    if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
+    return own(`HARN_${name.slice("HULL_".length)}`);
+  };
+}
+
+/** The text itself, or what stands in the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds 5 KB at most. */
+function joined(text: string, read: Settings["read"]): string {
+  const count = /^parts:(\d{1,3})$/.exec(text)?.[1];
+  if (count === undefined) return text;
+  return Array.from({ length: Number(count) }, (_, i) => read(`HULL_LLM_${i + 1}`) ?? "").join("");
+}
+
+function parsedJson<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
+  const value = parseJson(name, text);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new Internal({ cause: `${name}: ${z.prettifyError(parsed.error)}` });
+  return parsed.data;
 }
 
 function parseJson(name: string, text: string): unknown {

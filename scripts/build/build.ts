@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import type { Layer } from "../../src/model/catalogue/layer.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import {
   type CatalogBundle,
@@ -11,12 +13,24 @@ import {
   makeCatalog,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import { knownProviders, type ProjectModels, projectCatalogue } from "../models.ts";
 import { mapLimited } from "./limited.ts";
-import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
+import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import {
+  type FoundFile,
+  findSkills,
+  type Grounds,
+  listFiles,
+  type RootScan,
+  type SkillFolder,
+  survey,
+} from "./scan.ts";
+import { checkToolCount } from "./tool-count.ts";
 
 export interface BuiltSkill extends AssembledSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
@@ -32,6 +46,8 @@ export interface RootedDiagnostic {
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
+  /** Which models the project knows beside the shipped ones. */
+  models?: ProjectModels;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -48,6 +64,8 @@ export interface BuildResult {
   /** `null` when an error prevents it. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
+  /** What the served skills' folders add to the models that the deployment knows. */
+  packages: Layer;
 }
 
 /** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
@@ -61,6 +79,15 @@ interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
+}
+
+/** What a skill is checked against beside its own files. */
+interface Surroundings {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+  packages: Packages;
+  /** Differs where any of this does. */
+  fingerprint: string;
 }
 
 /** What a build remembers for the next one. */
@@ -93,10 +120,19 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
+  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
   for (const root of roots) {
     const grounds = await survey(root, options.projectDir);
-    const scan = await findSkills(grounds);
-    const outcomes = await mapLimited(scan.skills, (folder) => buildFolder(folder, grounds, options));
+    scans.push({ root, grounds, scan: await findSkills(grounds) });
+  }
+  const surroundings = await surroundingsOf(
+    scans.flatMap(({ scan }) => scan.skills),
+    options,
+  );
+  for (const { root, grounds, scan } of scans) {
+    const outcomes = await mapLimited(scan.skills, (folder) =>
+      buildFolder(folder, grounds, surroundings, options),
+    );
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
     }
@@ -123,7 +159,22 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
       )
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
-  return { skills: served, catalog, diagnostics };
+  const folders = served.map(({ folder }) => folder);
+  return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
+}
+
+async function surroundingsOf(
+  folders: readonly SkillFolder[],
+  { projectDir, models = { file: {}, root: {} } }: BuildOptions,
+): Promise<Surroundings> {
+  const packages = await readPackages(folders, projectDir, models);
+  const merged = mergedPackages(
+    packages,
+    folders.map(({ path }) => path),
+  );
+  const catalogue = projectCatalogue(models, merged);
+  const providers = knownProviders(catalogue, [models.file, merged, models.root]);
+  return { catalogue, providers, packages, fingerprint: JSON.stringify([models, merged]) };
 }
 
 /** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
@@ -188,17 +239,28 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   return lost;
 }
 
-async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
+async function buildFolder(
+  folder: SkillFolder,
+  grounds: Grounds,
+  surroundings: Surroundings,
+  options: BuildOptions,
+): Promise<Outcome> {
   const { files, diagnostics } = await listFiles(folder, grounds);
-  const fingerprint = fingerprintOf(files, diagnostics);
+  const fault = surroundings.packages.diagnostics.get(folder.path);
+  if (fault !== undefined) diagnostics.push(fault);
+  const fingerprint = fingerprintOf(files, diagnostics, surroundings);
   const cached = options.cache?.get(folder, fingerprint);
   if (cached !== undefined) return cached;
-  const outcome = await readFolderFiles(folder, files, diagnostics);
+  const outcome = await readFolderFiles(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome);
   return outcome;
 }
 
-function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagnostic[]): string {
+function fingerprintOf(
+  files: readonly FoundFile[],
+  diagnostics: readonly Diagnostic[],
+  surroundings: Surroundings,
+): string {
   const lines = files.map(({ path, stats }) => [
     path,
     stats.size,
@@ -207,13 +269,14 @@ function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagno
     stats.ino,
     stats.mode,
   ]);
-  return JSON.stringify([lines, diagnostics]);
+  return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
 }
 
 async function readFolderFiles(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
+  { catalogue, providers }: Surroundings,
 ): Promise<Outcome> {
   const broken = (positions: Outcome["positions"]): Outcome => ({
     folder,
@@ -234,11 +297,19 @@ async function readFolderFiles(
     return broken(new Map());
   }
   const files = await readSources(found);
-  const assembly = await assembleSkill(files, { folder: folder.name, file: folder.file, hash: nodeHash });
-  diagnostics.push(...assembly.diagnostics);
-  const { positions } = assembly;
-  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
+  const assembly = await assembleSkill(files, {
+    folder: folder.name,
+    file: folder.file,
+    hash: nodeHash,
+    providers,
+  });
+  const { positions, skill } = assembly;
+  diagnostics.push(
+    ...assembly.diagnostics,
+    ...checkToolCount(skill?.record.manifest ?? null, positions, folder, catalogue),
+  );
+  if (skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
+  return { folder, skill: { ...skill, folder: folder.path }, positions, diagnostics };
 }
 
 /** The files with their bytes. */

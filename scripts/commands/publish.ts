@@ -40,7 +40,11 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    const result = await buildRoots(project.roots, {
+      projectDir: project.dir,
+      models: project.models,
+      keepGoing,
+    });
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");

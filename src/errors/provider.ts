@@ -98,12 +98,13 @@ export const ProviderRateLimited = define<{ provider: string; retry_after_s: num
   }),
 );
 
-export const ProviderNotConfigured = define<{ provider: string; variable: string }>(
+/** `how`: why this provider, as the end of "It was chosen …". */
+export const ProviderNotConfigured = define<{ provider: string; variable: string; how?: string | undefined }>(
   "provider_not_configured",
   503,
   "Provider not configured",
   (d) => ({
-    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.`,
+    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.${d.how === undefined ? "" : ` It was chosen ${d.how}.`}`,
     members: { provider: d.provider, variable: d.variable },
   }),
 );

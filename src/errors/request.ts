@@ -23,6 +23,25 @@ export const MalformedMultipart = define<{ reason: string }>(
 export const BadEncoding = define<{ what: string }>("bad_encoding", 400, "Bad text encoding", (d) => ({
   detail: `${d.what} is not valid UTF-8.`,
 }));
+export const MalformedToml = define<{ line: number; column: number; reason: string }>(
+  "malformed_toml",
+  400,
+  "Malformed TOML",
+  (d) => ({
+    detail: `The text is not valid TOML (line ${d.line}, column ${d.column}): ${d.reason}.`,
+    members: { line: d.line, column: d.column },
+  }),
+);
+/** A model, provider, tier or policy that nothing defines. */
+export const ModelNotResolved = define<{ option: string; reason: string }>(
+  "model_not_resolved",
+  400,
+  "No such model or provider",
+  (d) => ({
+    detail: d.reason,
+    members: { option: d.option, kind: "terminal", reason: "invalid_request", category: "generic" },
+  }),
+);
 
 // 401, 403
 export const Unauthenticated = define<{ reason: string }>(
@@ -80,6 +99,15 @@ export const ExecutionNotFound = define<{ id: string }>(
   404,
   "Execution not found",
   (d) => ({ detail: `There is no execution "${d.id}", or it has expired.` }),
+);
+export const ProviderNotFound = define<{ name: string; near: string[] }>(
+  "provider_not_found",
+  404,
+  "Provider not found",
+  (d) => ({
+    detail: `No provider is called "${d.name}".${near(d.near)} GET /llm/providers lists them.`,
+    members: { near: d.near },
+  }),
 );
 export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
   detail: `There is no API key "${d.id}".`,

@@ -14,6 +14,9 @@ import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
+import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
+import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
+import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import { routePath } from "./path.ts";
@@ -64,9 +67,30 @@ export function createApp(): App {
   mount(app, "/_hull/skills/:slug", { scope: "publish", methods: { PUT: putSkill, DELETE: deleteSkill } });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
+  mountModels(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;
+}
+
+/** What can be asked about models (agent-runtime.md §1.9). */
+function mountModels(app: App): void {
+  const reads = {
+    "/llm/info": getInfo,
+    "/llm/models": getModels,
+    "/llm/resolve": getResolved,
+    "/llm/infer": getInferred,
+    "/llm/tier": getTier,
+    "/llm/pick": getPick,
+    "/llm/cost": getCost,
+    "/llm/providers": getProviders,
+    "/llm/providers/available": getAvailableProviders,
+    "/llm/providers/:name": getProvider,
+    "/llm/providers/:name/health": getProviderHealth,
+  };
+  for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
+  const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
+  mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
 }
 
 async function failure(thrown: Error, c: AppContext): Promise<Response> {

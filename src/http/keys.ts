@@ -9,7 +9,7 @@ import { forgetKey } from "../auth/known-keys.ts";
 import { Forbidden, KeyNotFound } from "../errors/request.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-import { pageLimit } from "./page.ts";
+import { jsonNow, pageLimit } from "./page.ts";
 
 const newKey = z.lazy(() => {
   const tenant = z.regex(
@@ -45,7 +45,7 @@ export async function getKeys(context: RequestContext): Promise<Response> {
     limit,
     cursor: query.get("cursor"),
   });
-  return Response.json(page, { headers: { "cache-control": "no-store" } });
+  return jsonNow(page);
 }
 
 /** `DELETE /admin/keys/:id`: revokes a key, here at once, elsewhere when what is remembered of it is too old. */

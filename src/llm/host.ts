@@ -1,7 +1,7 @@
 /** What a model call needs of the place that makes it. */
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { Capabilities } from "../model/capabilities.ts";
-import type { JsonObject, ModelTarget, ProviderName } from "../skill/manifest.ts";
+import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
 /** What is asked of the choice of a model. */
@@ -43,7 +43,7 @@ export interface ExchangeOptions {
 export interface LlmHost {
   /** @throws HullError where nothing can be chosen */
   choose(wish: ModelWish): ModelChoice;
-  isProvider(name: string): name is ProviderName;
+  isProvider(name: string): boolean;
   /** @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the host's own abort */
   exchange(options: ExchangeOptions): Promise<ModelTurn>;
   /** Cost and cache figures of a turn's usage. */

@@ -1,6 +1,11 @@
 /** One HTTP attempt at a model call: request out, answer or failure in (serving.md §4.5). */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
-import { ProviderBadResponse, ProviderRedirectRefused, ProviderUnreachable } from "../errors/provider.ts";
+import {
+  ProviderBadResponse,
+  ProviderMisconfigured,
+  ProviderRedirectRefused,
+  ProviderUnreachable,
+} from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import { anthropic } from "./anthropic.ts";
 import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
@@ -13,7 +18,7 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_EVENT_CHARACTERS = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-const WIRES: Record<HttpTarget["protocol"], Wire> = { anthropic, "openai-chat": openAiChat };
+const WIRES: Partial<Record<HttpTarget["protocol"], Wire>> = { anthropic, "openai-chat": openAiChat };
 
 export type Outcome = { ok: true; turn: ModelTurn } | Failure;
 
@@ -41,6 +46,9 @@ export async function exchange(
   const { fetch, signal, stream } = options;
   const wire = WIRES[target.protocol];
   const { provider } = target;
+  if (wire === undefined) {
+    throw new ProviderMisconfigured({ provider, reason: `the protocol ${target.protocol} is not spoken` });
+  }
   let response: Response;
   try {
     response = await fetch(target.url, {

@@ -5,7 +5,7 @@ import { ProviderBadResponse } from "../errors/provider.ts";
 import { nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { Dialect } from "./providers.ts";
+import type { Dialect } from "./catalogue/definition.ts";
 import type { ServerSentEvent } from "./sse.ts";
 
 /** The part of a target that shapes bodies and turns. */

@@ -7,6 +7,7 @@ import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
+import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
@@ -23,29 +24,31 @@ import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
-/** Variables do not change while an isolate lives, so neither does what a target resolves to. */
+/** Variables and catalogue do not change while an isolate lives, so neither does what a target resolves to. */
 const resolvedTargets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
 
-function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
+function resolve(settings: Settings, catalogue: Catalogue, target: ModelTarget): ResolvedTarget {
   let known = resolvedTargets.get(settings);
   if (known === undefined) {
     known = new Map();
     resolvedTargets.set(settings, known);
   }
   const name = `${target.provider}/${target.model ?? ""}`;
-  const resolved = known.get(name) ?? resolveTarget(target, settings.read);
+  const resolved = known.get(name) ?? resolveTarget(target, settings.read, catalogue);
   known.set(name, resolved);
   return resolved;
 }
 
-export async function runLlm(run: RunHandle): Promise<RunOutput> {
+/** @param catalogue the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
+export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
   const { llm } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  resolve(context.settings, llm.target);
+  const resolveIn = (target: ModelTarget) => resolve(context.settings, catalogue, target);
+  resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
     system: record.body,
@@ -59,7 +62,7 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
   run.started();
   const operator: Record<string, unknown> = {};
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, operator),
+    effects: effects(run, llm, files, deadlineAt, { resolve: resolveIn, operator }),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
@@ -100,7 +103,10 @@ function effects(
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  operator: Record<string, unknown>,
+  {
+    resolve,
+    operator,
+  }: { resolve: (target: ModelTarget) => ResolvedTarget; operator: Record<string, unknown> },
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
@@ -125,7 +131,7 @@ function effects(
           onText: (text) => void deltas.pushText(text),
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
-          resolve: (target) => resolve(settings, target),
+          resolve,
           ai: settings.local ? undefined : env.AI,
           log: (entry) =>
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
@@ -161,6 +167,7 @@ function effects(
           files,
           read: settings.read,
           granted: grantsOf(settings, record),
+          providerKeys: settings.providerKeys,
         });
       } finally {
         context.time("tools", Date.now() - started);

@@ -72,6 +72,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     detach: run.durable !== null,
     read: settings.read,
     granted: grantsOf(settings, record),
+    providerKeys: settings.providerKeys,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;

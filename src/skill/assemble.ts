@@ -2,7 +2,9 @@
  * From the files of a skill folder to what is published of it: checked, recorded, packed. The build and the Worker's
  * uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
+
 import { card, type Hash, makeRecord, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
 import { checkUploaded } from "./uploaded.ts";
@@ -33,6 +35,8 @@ export interface AssembleOptions {
   /** Path of SKILL.md, for diagnostics. */
   file: string;
   hash?: Hash;
+  /** Providers that it may name; absent: those that Hull ships. */
+  providers?: KnownProviders;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
 }
@@ -40,7 +44,7 @@ export interface AssembleOptions {
 /** Checks a skill and makes its bundle. Every problem of its SKILL.md is reported, not only the first. */
 export async function assembleSkill(
   files: readonly SourceFile[],
-  { folder, file, hash = webCryptoHash, uploadedBy }: AssembleOptions,
+  { folder, file, hash = webCryptoHash, providers = SHIPPED, uploadedBy }: AssembleOptions,
 ): Promise<Assembly> {
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const text = decode(byPath.get("SKILL.md"));
@@ -50,7 +54,7 @@ export async function assembleSkill(
     const diagnostic: Diagnostic = { level: "error", code: "encoding", skill: folder, file, message, hint };
     return { skill: null, positions: new Map(), diagnostics: [diagnostic] };
   }
-  const parsed = parseManifest(text, { folder, file, files: byPath });
+  const parsed = parseManifest(text, { folder, file, files: byPath, providers });
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));

@@ -6,22 +6,6 @@
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** Model providers a skill may name; `src/model/providers.ts` says how each is reached. */
-export const PROVIDERS = [
-  "anthropic",
-  "openai",
-  "xai",
-  "google",
-  "deepseek",
-  "openrouter",
-  "huggingface",
-  "ollama",
-  "local",
-  "workers-ai",
-  "mock",
-] as const;
-export type ProviderName = (typeof PROVIDERS)[number];
-
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array", "object"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 export type ScalarType = "string" | "number" | "integer" | "boolean";
@@ -49,7 +33,8 @@ export interface CommandTool {
 }
 
 export interface ModelTarget {
-  provider: ProviderName;
+  /** Of the deployment that serves the skill, which may not be the one it was built for. */
+  provider: string;
   /** `null`: the provider's default model. */
   model: string | null;
 }

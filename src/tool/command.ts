@@ -30,6 +30,7 @@ export interface CommandToolContext {
   files: NonNullable<ExecutionInput["files"]>;
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
+  providerKeys: ReadonlySet<string>;
 }
 
 const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
@@ -65,6 +66,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     detach: context.options.known !== undefined,
     read: context.read,
     granted: context.granted,
+    providerKeys: context.providerKeys,
   });
   if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;

@@ -34,6 +34,8 @@ export interface ExecutionRequest {
   read: (name: string) => string | undefined;
   /** The variables that the skill may have; `null`: any. */
   granted: ReadonlySet<string> | null;
+  /** Variables that hold provider keys. */
+  providerKeys: ReadonlySet<string>;
 }
 
 /** The spec of one execution; `null` when the skill has no files to run. */
@@ -48,6 +50,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     digest: pack,
     argv: request.argv,
     env: toolEnvironment(manifest, request),
+    ...withheldKeys(manifest, request.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
     limits: {
@@ -69,20 +72,28 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
  */
 export function toolEnvironment(
   manifest: Manifest,
-  { read, granted }: Pick<ExecutionRequest, "read" | "granted">,
+  { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
 ): Record<string, string> {
-  const keys = new Set(PROVIDER_KEY_VARIABLES.flatMap((name) => read(name) ?? []));
+  if (manifest.tool_env.length === 0) return {};
+  const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));
   const entries = manifest.tool_env.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||
       granted?.has(name) === false ||
-      PROVIDER_KEY_VARIABLES.includes(name) ||
+      providerKeys.has(name) ||
       /^(HULL|HUSK)_/.test(name) ||
       keys.has(value);
     return refused ? [] : [[name, value]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Tells the runner the keys that it cannot know, where there is anything to check. */
+function withheldKeys({ tool_env }: Manifest, providerKeys: ReadonlySet<string>): { withheld?: string[] } {
+  if (tool_env.length === 0) return {};
+  const own = [...providerKeys].filter((name) => !PROVIDER_KEY_VARIABLES.includes(name)).sort();
+  return own.length === 0 ? {} : { withheld: own };
 }
 
 /** What a script skill's process end means for the caller; `null` is success (serving.md §3.1, §5.5). */

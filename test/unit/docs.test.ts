@@ -10,7 +10,7 @@ import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
-import { PROVIDERS } from "../../src/skill/manifest.ts";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 
 import { blocks, shellLines } from "../support/documents.ts";
@@ -76,7 +76,7 @@ test("manifest.md lists every field, provider and key, and no other", () => {
   const parameter = words("src/skill/tools.ts", "PARAMETER_KEYS").map((key) => `tools[].parameters[].${key}`);
   expect(tool.length * parameter.length).toBeGreaterThan(0);
   expect(fields("Tools")).toEqual(sorted([...tool, ...parameter]));
-  expect(fields("Providers")).toEqual(sorted(PROVIDERS));
+  expect(fields("Providers")).toEqual(sorted(SHIPPED.names));
   const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
   expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
 });

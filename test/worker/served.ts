@@ -5,6 +5,7 @@ import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
@@ -32,7 +33,11 @@ export class Client {
   }
 
   /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
-  async publish(skills: Record<string, string>, further: Record<string, Uint8Array> = {}): Promise<string> {
+  async publish(
+    skills: Record<string, string>,
+    further: Record<string, Uint8Array> = {},
+    providers: KnownProviders = SHIPPED,
+  ): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
     const manifests: Manifest[] = [];
@@ -44,7 +49,11 @@ export class Client {
         mode: 0o644 as const,
         bytes: new Uint8Array(data),
       }));
-      const { skill, diagnostics } = await assembleSkill(sources, { folder, file: `${folder}/SKILL.md` });
+      const { skill, diagnostics } = await assembleSkill(sources, {
+        folder,
+        file: `${folder}/SKILL.md`,
+        providers,
+      });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
       const { digest, record, recordJson, pack, blob } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));

@@ -35,6 +35,7 @@ export function openapiDocument(manifests: readonly Manifest[], version: string)
     tags: [
       { name: "skills", description: "What is served, and running it" },
       { name: "files", description: "Files that clients upload and runs produce" },
+      { name: "models", description: "Which models there are, and what they can do" },
       { name: "operation", description: "State of the deployment" },
       { name: "publishing", description: "Bringing skills here" },
     ],

@@ -1,5 +1,6 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
   json,
@@ -293,6 +294,7 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...MODEL_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
-import { ref, TEXT } from "./parts.ts";
+import { modelSchemas } from "./model-routes.ts";
+import { object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -23,11 +24,6 @@ const API_KEY: JsonObject = {
   name: MAYBE_TEXT,
   created_at: { type: "string", format: "date-time" },
 };
-
-function object(properties: JsonObject, optional: string[] = []): JsonObject {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", required, properties };
-}
 
 /** Files that were stored before, named by their ids. */
 export const FILE_IDS: JsonObject = {
@@ -195,5 +191,6 @@ export function schemaComponents(): JsonObject {
     ApiKey: object(API_KEY),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ...modelSchemas(),
   };
 }

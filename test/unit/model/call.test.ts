@@ -6,7 +6,6 @@ import { DeadlineExceeded } from "../../../src/errors/run.ts";
 import { type AttemptEntry, type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
-import type { ProviderName } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
@@ -31,14 +30,14 @@ beforeEach(() => {
   fake.requests.length = 0;
 });
 
-function targetAt(url: string, provider: ProviderName = "openai") {
+function targetAt(url: string, provider: string = "openai") {
   const base = `${provider.toUpperCase()}_BASE_URL`;
   const env = (name: string) =>
     name === base ? url : name === `${provider.toUpperCase()}_API_KEY` ? "key" : undefined;
   return resolveTarget({ provider, model: "m" }, env);
 }
 
-const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
+const call = (options: Partial<CallOptions> = {}, provider?: string) =>
   callModel(REQUEST, targetAt(fake.url, provider), {
     stream: false,
     timeout_ms: TIMEOUT,
@@ -51,7 +50,7 @@ const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
 const answerText = (turn: Awaited<ReturnType<typeof call>>) =>
   turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
 
-test.each<[ProviderName, string, string]>([
+test.each<[string, string, string]>([
   ["anthropic", "/v1/messages", "max_tokens"],
   ["openai", "/v1/chat/completions", "max_completion_tokens"],
   ["xai", "/v1/chat/completions", "max_tokens"],
