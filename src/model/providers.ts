@@ -6,7 +6,13 @@ import { readBaseUrl } from "./base-url.ts";
 import { ALL_OFF, type Capabilities } from "./capabilities.ts";
 
 /** The wire protocols; `workers-ai` goes through the AI binding, `mock` needs no network. */
-export type ProtocolName = "anthropic" | "openai-chat" | "workers-ai" | "mock";
+export type ProtocolName =
+  | "anthropic"
+  | "openai-chat"
+  | "openai-responses"
+  | "ollama"
+  | "workers-ai"
+  | "mock";
 
 /** What differs between providers of one protocol. */
 export interface Dialect {
@@ -15,6 +21,8 @@ export interface Dialect {
   json_mode: boolean;
   /** Wants the `reasoning_content` of an assistant turn with tool calls back (DeepSeek's thinking mode). */
   reasoning_echo: boolean;
+  /** Parameters of its own in the chat protocol (`chat-traits.ts`); absent: OpenAI's. */
+  variant?: "openrouter" | "ollama" | undefined;
 }
 
 interface ProviderEntry extends Dialect {
@@ -102,6 +110,7 @@ const TABLE: Record<ProviderName, ProviderEntry> = {
     base: "https://openrouter.ai/api/v1",
     path: "/api/v1",
     json_mode: true,
+    variant: "openrouter",
   },
   huggingface: {
     ...OPENAI_COMPATIBLE,
@@ -117,6 +126,7 @@ const TABLE: Record<ProviderName, ProviderEntry> = {
     base: "http://localhost:11434/v1",
     base_variables: ["OLLAMA_HOST"],
     json_mode: true,
+    variant: "ollama",
   },
   local: {
     ...OPENAI_COMPATIBLE,
@@ -155,7 +165,7 @@ interface Resolved extends Dialect {
 
 /** A provider reached over HTTP. */
 export interface HttpTarget extends Resolved {
-  protocol: "anthropic" | "openai-chat";
+  protocol: "anthropic" | "openai-chat" | "openai-responses" | "ollama";
   url: string;
   /** Authentication and version headers. */
   headers: { [name: string]: string };
@@ -190,6 +200,7 @@ export function resolveTarget(target: ModelTarget, env: ReadVariable): ResolvedT
     token_field: entry.token_field,
     json_mode: entry.json_mode,
     reasoning_echo: entry.reasoning_echo,
+    variant: entry.variant,
     capabilities: ALL_OFF,
     secrets: [],
   };

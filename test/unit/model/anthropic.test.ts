@@ -37,7 +37,7 @@ const body = (r: ModelRequest, stream = false) => anthropic.body(r, TARGET, stre
 const parse = (answer: unknown) => anthropic.parse(answer, TARGET, callIdSource([]));
 
 test("system and tools are top-level; tools off keeps the definitions", () => {
-  const r = request([user("hi")], { system: "Be brief.", tools: [TOOL], tool_choice: "none", json: true });
+  const r = request([user("hi")], { system: "Be brief.", tools: [TOOL], tool_choice: "none" });
   expect(body(r, true)).toEqual({
     model: "claude-x",
     max_tokens: 100,
