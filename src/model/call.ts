@@ -12,7 +12,7 @@ import type { HttpTarget, ResolvedTarget } from "./providers.ts";
 import type { Wire } from "./wire.ts";
 import { type AiBinding, askBinding } from "./workers-ai.ts";
 
-const WIRES: Record<HttpTarget["protocol"], Wire> = {
+export const WIRES: Record<HttpTarget["protocol"], Wire> = {
   anthropic,
   "openai-chat": openAiChat,
   "openai-responses": openAiResponses,
