@@ -20,7 +20,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   redact: ["secrets"],
-  env: ["errors", "secrets", "redact", "src/session/execution/rpc.ts", "src/model/catalogue/layer.ts"],
+  env: [
+    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts"],
+    ...["execution", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
+  ],
   database: [],
   skill: VOCABULARY,
   auth: [...VOCABULARY, "database"],
@@ -36,7 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   llm: [...VOCABULARY, "skill", "engine", "model"],
   run: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm"],
-  session: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "run"],
+  session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
   console: [...VOCABULARY],
   http: [
     ...VOCABULARY,

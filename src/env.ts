@@ -6,6 +6,7 @@ import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
+import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
@@ -54,7 +55,7 @@ export interface Bindings {
   SKILLS: KVNamespace;
   DB: D1Database;
   FILES: R2Bucket;
-  SESSIONS: DurableObjectNamespace;
+  SESSIONS: DurableObjectNamespace<SessionRpc>;
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
