@@ -194,7 +194,7 @@ describe("limits, in real time", () => {
 test("a fallback may follow any failure where its caller says so", async () => {
   fake.script([{ status: 400 }, { text: "second" }]);
   const { turn, index } = await callWithFallback(
-    request("hi"),
+    () => request("hi"),
     { provider: "openai", model: "a" },
     [{ provider: "openai", model: "b" }],
     { ...options(), resolve: ({ model }) => ({ ...at(), model: model ?? "" }), goesOn: () => true },
