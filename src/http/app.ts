@@ -5,6 +5,7 @@ import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
+import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { docsFile, docsPage } from "./docs.ts";
@@ -14,6 +15,14 @@ import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
+import { getRateLimit, putRateLimit } from "./llm/rate-limit.ts";
+import {
+  deleteSoftBudget,
+  getSessionCost,
+  getSoftBudget,
+  getTotalUsage,
+  putSoftBudget,
+} from "./llm/spending.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import { routePath } from "./path.ts";
@@ -22,6 +31,7 @@ import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
+import { getUsage } from "./usage.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
@@ -56,6 +66,16 @@ export function createApp(): App {
   mount(app, "/_hull/bundles", { scope: "publish", methods: { GET: listObjects } });
   mount(app, "/_hull/bundles/:digest", { scope: "publish", methods: { PUT: putBundle } });
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
+  mount(app, "/usage", { scope: "invoke", methods: { GET: getUsage } });
+  mount(app, "/budgets", { scope: "invoke", methods: { GET: getBudgets } });
+  const budget = { GET: getBudget, PUT: putBudget, DELETE: deleteBudget };
+  mount(app, "/budgets/:scope", { scope: "invoke", writeScope: "admin", methods: budget });
+  mount(app, "/llm/usage", { scope: "invoke", methods: { GET: getTotalUsage } });
+  mount(app, "/llm/session-cost", { scope: "invoke", methods: { GET: getSessionCost } });
+  const softBudget = { GET: getSoftBudget, PUT: putSoftBudget, DELETE: deleteSoftBudget };
+  mount(app, "/llm/budget", { scope: "invoke", methods: softBudget });
+  const rateLimit = { GET: getRateLimit, PUT: putRateLimit };
+  mount(app, "/llm/rate-limit/:provider", { scope: "invoke", writeScope: "admin", methods: rateLimit });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));

@@ -41,6 +41,10 @@ export class RequestContext implements RunContext {
     return this.#caller;
   }
 
+  get tenant(): string {
+    return this.caller.tenant;
+  }
+
   /** Called by the guard. */
   admit(caller: Caller): void {
     this.#caller = caller;

@@ -3,7 +3,9 @@ import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
+import type { Admission, Admit } from "./admission.ts";
 import type { Clock } from "./clock.ts";
+import { utf8Bytes } from "./estimate.ts";
 import { exchange, type Outcome } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
 import { answerAsMock } from "./mock.ts";
@@ -45,17 +47,57 @@ export interface CallOptions extends Sink {
   /** The Workers AI binding, where the deployment has one. */
   ai?: AiBinding | undefined;
   log?: ((entry: AttemptEntry) => void) | undefined;
+  /** Gives leave to call. Absent: nobody counts. */
+  admit?: Admit | undefined;
 }
 
 /**
  * Calls a model. At most 3 attempts, after network errors and the statuses of §4.5; a `Retry-After` replaces the wait
- * if it is at most 30 s and fits timeout and deadline, else the call fails at once.
- * @throws HullError: those of `errors/provider.ts`; the signal's own reason or `ClientClosedRequest` on abort
+ * if it is at most 30 s and fits timeout and deadline, else the call fails at once. The wait for the first turn counts
+ * against the deadline only.
+ * @throws HullError: those of `errors/provider.ts` and of `admit`; the signal's own reason or `ClientClosedRequest` on
+ * abort
  */
 export async function callModel(
   request: ModelRequest,
   target: ResolvedTarget,
   options: CallOptions,
+): Promise<ModelTurn> {
+  const { admit, clock, signal, deadline_at: until = Number.POSITIVE_INFINITY } = options;
+  if (admit === undefined) return attempts(request, target, options, null);
+  const admission = await admit(request, target, options.timeout_ms);
+  let told = 0;
+  let begun = false;
+  const counting =
+    (tell: ((text: string) => void) | undefined) =>
+    (text: string): void => {
+      told += utf8Bytes(text);
+      tell?.(text);
+    };
+  const heard = { onText: counting(options.onText), onReasoning: counting(options.onReasoning) };
+  let turn: ModelTurn;
+  try {
+    await admission.turn({ clock, signal, until });
+    begun = !signal.aborted;
+    turn = await attempts(request, target, { ...options, ...heard }, admission);
+  } catch (error) {
+    const unseen = begun && (signal.aborted || timedOutHere(error));
+    await admission.settle({ turn: null, told_bytes: told, unseen });
+    throw signal.aborted ? closedBy(signal.reason) : error;
+  }
+  await admission.settle({ turn });
+  return turn;
+}
+
+/** Whether a call ended by its own time limit, and not by the provider's word. */
+const timedOutHere = (error: unknown): boolean =>
+  error instanceof ProviderTimeout && error.data.members.provider_status === undefined;
+
+async function attempts(
+  request: ModelRequest,
+  target: ResolvedTarget,
+  options: CallOptions,
+  admission: Admission | null,
 ): Promise<ModelTurn> {
   const { clock, timeout_ms } = options;
   const end = Math.min(clock.now() + timeout_ms, options.deadline_at ?? Number.POSITIVE_INFINITY);
@@ -70,6 +112,7 @@ export async function callModel(
       options.log?.(entryOf(target, attempt, outcome.error, fits ? wait : null));
       if (!fits) throw outcome.error;
       await clock.sleep(wait, limit.signal);
+      await admission?.turn({ clock, signal: limit.signal, until: end });
     }
   } catch (error) {
     if (options.signal.aborted) throw closedBy(options.signal.reason);

@@ -7,6 +7,8 @@ export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
 export interface RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
+  /** Who pays. */
+  readonly tenant: string;
   readonly requestId: string;
   /** Unix ms. */
   readonly startedAt: number;
@@ -26,7 +28,7 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   env: Bindings,
-  { requestId, startedAt }: { requestId: string; startedAt: number },
+  { tenant, requestId, startedAt }: { tenant: string; requestId: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const own = settings(env);
@@ -34,6 +36,7 @@ export function detachedContext(
   return {
     env,
     settings: own,
+    tenant,
     requestId,
     startedAt,
     background,

@@ -153,8 +153,9 @@ export class Execution {
   }
 
   #context(row: ExecutionRow): RunContext {
-    const times = { requestId: row.request_id, startedAt: row.created_at };
-    return detachedContext(this.#env, times, this.#background);
+    const [tenant = ""] = row.caller.split("/");
+    const origin = { tenant, requestId: row.request_id, startedAt: row.created_at };
+    return detachedContext(this.#env, origin, this.#background);
   }
 
   /** Takes a run up that an earlier life left behind. */

@@ -6,7 +6,7 @@ export type Content = Uint8Array | { key: string; size: number };
 /** A run to be carried out, its input read and checked. */
 export interface ExecutionCall {
   id: string;
-  /** Who may see it. */
+  /** Who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
   skill: string;
   /** Digest of the skill's record. */
