@@ -35,6 +35,7 @@ export function openapiDocument(manifests: readonly Manifest[], version: string)
     tags: [
       { name: "skills", description: "What is served, and running it" },
       { name: "files", description: "Files of runs" },
+      { name: "spending", description: "What model calls take, and limits to it" },
       { name: "operation", description: "State of the deployment" },
       { name: "publishing", description: "Bringing skills here" },
     ],

@@ -1,28 +1,14 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../manifest.ts";
 import { MODES } from "../manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { problems } from "./problems.ts";
-
-type Scope = "open" | "invoke" | "publish" | "admin";
+import { SPENDING } from "./spending-routes.ts";
 
 /** What can go wrong on every route that wants a key, before its own work begins. */
 const GUARDED = [401, 403, 405, 429, 500, 503];
 
-interface Operation {
-  id: string;
-  tag: "skills" | "files" | "operation" | "publishing";
-  summary: string;
-  scope: Scope;
-  parameters?: JsonObject[];
-  body?: JsonObject;
-  answers: { [status: string]: JsonObject };
-  /** Statuses beside those of `GUARDED`. */
-  faults?: number[];
-}
-
-const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
-const schema = (name: string): JsonObject => ref("schemas", name);
 const tagged = (...names: string[]): JsonObject => ({
   ...answerHeaders(),
   etag: ref("headers", "etag"),
@@ -43,7 +29,7 @@ const CARD: Operation = {
   faults: [404],
 };
 
-const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+const OPERATIONS: Operations = {
   "/": {
     get: {
       id: "index",
@@ -276,6 +262,7 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...SPENDING,
 };
 
 /** Path Items of all fixed routes. */

@@ -9,7 +9,15 @@ export function ref(kind: ComponentKind, name: string): { $ref: string } {
 }
 
 export const TEXT: JsonObject = { type: "string" };
+export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
+export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
+
+/** An object's schema; what is not optional is required. */
+export function object(properties: JsonObject, optional: string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", required, properties };
+}
 
 /** The headers of every answer (serving.md §5.3). */
 export function answerHeaders(): JsonObject {

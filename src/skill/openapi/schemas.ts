@@ -1,12 +1,11 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
-import { ref, TEXT } from "./parts.ts";
+import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { spendingSchemas } from "./spending-schemas.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
-const COUNT: JsonObject = { type: "integer", minimum: 0 };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
-const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 
 const EXECUTION_ID: JsonObject = { type: "string", pattern: "^ex_[0-9a-f]{32}$" };
 const EXECUTION_STATE: JsonObject = { enum: ["running", "done", "error", "cancelled"] };
@@ -23,11 +22,6 @@ const API_KEY: JsonObject = {
   name: MAYBE_TEXT,
   created_at: { type: "string", format: "date-time" },
 };
-
-function object(properties: JsonObject, optional: string[] = []): JsonObject {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", required, properties };
-}
 
 /** All of `components/schemas` that does not depend on the skills. */
 export function schemaComponents(): JsonObject {
@@ -136,5 +130,6 @@ export function schemaComponents(): JsonObject {
     ApiKey: object(API_KEY),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ...spendingSchemas(),
   };
 }
