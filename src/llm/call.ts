@@ -2,21 +2,13 @@
 import { SchemaValidation } from "../errors/llm.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { added } from "./figures.ts";
-import type { LlmHost } from "./host.ts";
+import type { CallWatcher, LlmHost } from "./host.ts";
 import { correction } from "./nudge.ts";
 import { type CallInput, type Plan, prepareCall } from "./prepare.ts";
 import { type CallFigures, type CallTurn, type LlmResult, resultOf } from "./result.ts";
 import { type Answered, ask } from "./rounds.ts";
 import { type Checked, checkAnswer, type Structured } from "./structured.ts";
 import { extraEvent, type TranscriptEvent, withMessages, withTurn } from "./transcript.ts";
-
-/** Who is told of an answer while it comes. */
-export interface CallWatcher {
-  onText?: (text: string) => void;
-  onReasoning?: (text: string) => void;
-  /** A further attempt begins: what was told of the one before is void. */
-  onRestart?: (attempt: number) => void;
-}
 
 /** A call's result with what its structured answer took. */
 export interface CallOutcome {

@@ -5,6 +5,14 @@ import type { Capabilities } from "../model/capabilities.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
+/** Who is told of an answer while it comes. */
+export interface CallWatcher {
+  onText?: (text: string) => void;
+  onReasoning?: (text: string) => void;
+  /** A further attempt begins: what was told of the one before is void. */
+  onRestart?: (attempt: number) => void;
+}
+
 /** What is asked of the choice of a model. */
 export interface ModelWish {
   provider?: string;

@@ -6,6 +6,7 @@ import {
   json,
   NO_MATCH,
   type Operation,
+  type Operations,
   render,
   schema,
   slug,
@@ -13,6 +14,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SPENDING } from "./spending-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -25,7 +27,7 @@ const CARD: Operation = {
   faults: [404],
 };
 
-const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+const OPERATIONS: Operations = {
   "/": {
     get: {
       id: "index",
@@ -295,6 +297,7 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
     },
   },
   ...MODEL_OPERATIONS,
+  ...SPENDING,
 };
 
 /** Path Items of all fixed routes. */
