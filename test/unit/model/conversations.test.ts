@@ -6,10 +6,11 @@ import type { HttpTarget } from "../../../src/model/providers.ts";
 import { ANTHROPIC } from "../../fixtures/wires/anthropic.ts";
 import { call, request, target, tool } from "../../fixtures/wires/fixture.ts";
 import { OPENAI_CHAT } from "../../fixtures/wires/openai-chat.ts";
+import { OPENAI_COMPATIBLE } from "../../fixtures/wires/openai-compatible.ts";
 import { OPENAI_RESPONSES } from "../../fixtures/wires/openai-responses.ts";
 
 const PROTOCOLS = ["anthropic", "openai-chat", "openai-responses", "ollama"] as const;
-const turns = [...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_RESPONSES];
+const turns = [...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RESPONSES];
 
 function sent(protocol: HttpTarget["protocol"], blocks: Block[], provider: HttpTarget["provider"] = "xai") {
   const asked: ModelRequest = {
