@@ -147,6 +147,8 @@ export interface ModelRequest {
   json: boolean;
   /** The JSON Schema of that answer; `strict`: the provider is to enforce it. */
   schema?: { schema: JsonObject; strict: boolean };
+  /** Whoever asked reads the answer's text only: no tool may stand in for a JSON mode. */
+  json_as_text?: boolean;
   sampling?: Sampling;
   thinking?: Thinking;
   /** Anthropic: reasoning between tool calls, and further beta features by name. */

@@ -123,7 +123,7 @@ function effects(
       const counted = (provider: string, outcome: string): void =>
         countModelCall(provider, outcome, Date.now() - started);
       try {
-        const { turn, index } = await callWithFallback(request, primary, fallbacks, {
+        const { turn, index } = await callWithFallback(() => request, primary, fallbacks, {
           stream: run.streaming,
           timeout_ms,
           deadline_at: deadlineAt,

@@ -3,7 +3,8 @@ import { createServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { DeadlineExceeded } from "../../../src/errors/run.ts";
-import { type AttemptEntry, type CallOptions, callModel } from "../../../src/model/call.ts";
+import type { AttemptEntry } from "../../../src/model/attempts.ts";
+import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -158,7 +159,7 @@ describe("attempts", () => {
 });
 
 describe("failures (S92, S94)", () => {
-  const secret = { error: { message: `inner ${"x".repeat(600)}`, type: "bad_thing", code: 7 } };
+  const secret = { error: { message: `inner ${"x".repeat(3000)}`, type: "bad_thing", code: 7 } };
   test.each<[number, string, number, object]>([
     [400, "provider_rejected_request", 502, { provider_status: 400, provider_type: "bad_thing" }],
     [404, "provider_rejected_request", 502, { provider_status: 404 }],
@@ -178,7 +179,7 @@ describe("failures (S92, S94)", () => {
     expect(error.data).toMatchObject({ code, status: own, members: { provider: "openai", ...members } });
     expect(JSON.stringify(error.data)).not.toContain("inner");
     if (status === 302) return;
-    expect(error.operator.provider_message).toMatch(/^inner x{494}$/);
+    expect(error.operator.provider_message).toMatch(/^inner x{1994}$/);
     expect(entries[0]?.provider_message).toBe(error.operator.provider_message);
     if (status === 429) expect(error.data.retry_after_s).toBe(5);
   });

@@ -52,7 +52,7 @@ test("system first, token field by provider, JSON mode only where the prompt spe
     stream: true,
     stream_options: { include_usage: true },
   });
-  const off = request([user("hi")], { tools: [TOOL], tool_choice: "none", json: true });
+  const off = request([user("hi")], { tools: [TOOL], tool_choice: "none", json: true, json_as_text: true });
   expect(openAiBody(off, TARGET, false)).toEqual({
     model: "m",
     messages: [{ role: "user", content: "hi" }],
@@ -60,7 +60,7 @@ test("system first, token field by provider, JSON mode only where the prompt spe
     tools: [{ type: "function", function: TOOL }],
     tool_choice: "none",
   });
-  const json = request([user("give me Json")], { json: true });
+  const json = request([user("give me Json")], { json: true, json_as_text: true });
   expect(openAiBody(json, TARGET, false)).toMatchObject({ response_format: { type: "json_object" } });
   expect(openAiBody(json, { ...TARGET, json_mode: false }, false)).not.toHaveProperty("response_format");
 });
@@ -286,7 +286,7 @@ test("a signature that comes in a piece of its own stays with its call", () => {
 
 test.each([
   ["length", "max_tokens"],
-  ["content_filter", "content_filter"],
+  ["content_filter", "refusal"],
   ["STOP", "end_turn"],
   ["insufficient_system_resource", "other"],
 ])("finish reason %s is %s", (raw, normal) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { FAILURES } from "../../../../src/errors/failure-class.ts";
 import { ProviderAuthFailed } from "../../../../src/errors/provider.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
 import { play, SPEC, tool, toolTexts, userTexts } from "./harness.ts";
@@ -138,7 +139,14 @@ describe("status (§7.6)", () => {
 
   it("a provider's error is an error, not a status of the loop", async () => {
     const { run } = await play({
-      replies: [new ProviderAuthFailed({ provider: "p", variable: "V", provider_status: 401 })],
+      replies: [
+        new ProviderAuthFailed({
+          provider: "p",
+          variable: "V",
+          provider_status: 401,
+          failure: FAILURES.auth_failure,
+        }),
+      ],
     });
     expect([run.status, run.error?.code]).toEqual(["error", "provider_auth_failed"]);
   });
