@@ -15,6 +15,7 @@ import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
+import { postCall, postCompletion, postStream, postStructured } from "./llm/call.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
@@ -93,7 +94,7 @@ export function createApp(): App {
   return app;
 }
 
-/** What can be asked about models (agent-runtime.md §1.9). */
+/** Model calls, and what can be asked about models (agent-runtime.md §1). */
 function mountModels(app: App): void {
   const reads = {
     "/llm/info": getInfo,
@@ -109,6 +110,13 @@ function mountModels(app: App): void {
     "/llm/providers/:name/health": getProviderHealth,
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
+  const calls = {
+    "/llm/call": postCall,
+    "/llm/stream": postStream,
+    "/llm/structured": postStructured,
+    "/llm/completion": postCompletion,
+  };
+  for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
 }

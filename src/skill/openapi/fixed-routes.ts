@@ -1,5 +1,6 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { CALL_OPERATIONS } from "./call-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
@@ -296,6 +297,7 @@ const OPERATIONS: Operations = {
       faults: [404],
     },
   },
+  ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,
 };

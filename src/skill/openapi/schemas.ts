@@ -1,5 +1,6 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { callSchemas } from "./call-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
@@ -190,6 +191,7 @@ export function schemaComponents(): JsonObject {
     ApiKey: object(API_KEY),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ...callSchemas(),
     ...modelSchemas(),
     ...spendingSchemas(),
   };
