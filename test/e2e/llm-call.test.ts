@@ -43,7 +43,9 @@ beforeEach(() => {
   }
 });
 
-type Result = Record<string, unknown> & { transcript: { id: string; messages: unknown[] } };
+type Result = Record<string, unknown> & {
+  transcript: { id: string; messages: unknown[]; events: { kind: string }[] };
+};
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const CLAUDE = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0 };
 
@@ -288,8 +290,7 @@ describe("tools", () => {
     expect(names(0)).toEqual(["hull_tool_search", "eager"]);
     expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
     expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
-    const kinds = result.transcript as unknown as { events: { kind: string }[] };
-    expect(kinds.events.map(({ kind }) => kind)).toEqual(
+    expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(["tool_search_query", "tool_search_result"]),
     );
   });
