@@ -56,6 +56,17 @@ test("chat and Responses of one provider do not get each other's items", () => {
   expect(sent("openai-responses", found, "openrouter")).toBe(sent("openai-responses", plain));
 });
 
+test("what a search found is sent while search is on", () => {
+  for (const [protocol, fixture, provider] of [
+    ["anthropic", ANTHROPIC[1], "anthropic"],
+    ["openai-responses", OPENAI_RESPONSES[1], "openai"],
+  ] as const) {
+    const blocks = fixture?.turn.blocks.slice(0, 2) ?? [];
+    expect(sent(protocol, blocks, provider)).toContain("tool_search");
+    expect(sent(protocol, blocks, provider, false)).toBe(sent(protocol, [], provider));
+  }
+});
+
 test("Responses: reasoning that led to nothing is left out", () => {
   const [summary] = OPENAI_RESPONSES[0]?.turn.blocks ?? [];
   if (summary === undefined) return expect.fail("no block");
