@@ -163,8 +163,8 @@ describe("limits, in real time", () => {
   });
 
   test("a stalled stream ends by its own limit, a slow one does not", async () => {
-    fake.script([{ text: ["a", "b", "c", "d"], delta_ms: 40 }]);
-    expect(textOf(await call({ idle_timeout_ms: 400, clock }))).toBe("abcd");
+    fake.script([{ text: ["a", "b", "c", "d"], delta_ms: 150 }]);
+    expect(textOf(await call({ idle_timeout_ms: 400, clock, retry: llmRetries(0, 1) }))).toBe("abcd");
     fake.script(() => ({ text: ["a"], hang: true }));
     const error = await failureOf(call({ idle_timeout_ms: 50, clock, retry: llmRetries(1, 1) }));
     expect(error.data.detail).toBe("The stream of openai was silent for 50 ms.");
