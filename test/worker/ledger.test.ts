@@ -151,7 +151,7 @@ describe("reserve and settle", () => {
     await ledger().reserve(second);
     await ledger().settle(first.id, charge());
     await evictDurableObject(ledger());
-    expect((await ledger().policy()).policy.budgets).toBe(true);
+    expect((await ledger().policy()).policy.hard).toBe(true);
     const { spent, reserved } = await standing();
     expect([spent.output_tokens, reserved.output_tokens]).toEqual([30, 100]);
   });
@@ -277,6 +277,7 @@ describe("soft ledgers", () => {
     });
     expect((await ledger().reserve(wish({ account, prompt_cost: 0 }))).refused).not.toBeNull();
     expect((await ledger().reserve(wish({ account: "session:s2" }))).refused).toBeNull();
-    expect((await ledger().putAccount(account, null)).policy.budgets).toBe(false);
+    expect((await ledger().policy()).policy).toMatchObject({ hard: false, soft: true });
+    expect((await ledger().putAccount(account, null)).policy.soft).toBe(false);
   });
 });
