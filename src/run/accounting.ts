@@ -69,9 +69,9 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
 
   const admit: Admit = async (request, target, timeoutMs): Promise<Admission> => {
     const { provider, model } = target;
-    const { budgets } = await policyOf(context);
+    const { hard, soft } = await policyOf(context);
     const price = tariff.price(provider, model);
-    const id = budgets ? crypto.randomUUID() : null;
+    const id = hard || (soft && subject.account !== null) ? crypto.randomUUID() : null;
     if (id !== null) {
       const ttl_ms = timeoutMs + LOST_AFTER_MS;
       await reserve({ ...subject, id, provider, model, ...estimate(request, price), ttl_ms });

@@ -20,17 +20,12 @@ interface Known {
   refreshing: boolean;
 }
 
-const memories = new WeakMap<object, Map<string, Known>>();
-
-function memoryOf({ env }: RunContext): Map<string, Known> {
-  const known = memories.get(env.LEDGER) ?? new Map<string, Known>();
-  memories.set(env.LEDGER, known);
-  return known;
-}
+/** By tenant, the one renewed longest ago first. */
+const memory = new Map<string, Known>();
 
 /** The tenant's policy, from memory where it is fresh enough. */
 export async function policyOf(context: RunContext): Promise<Policy> {
-  const known = memoryOf(context).get(context.tenant);
+  const known = memory.get(context.tenant);
   const age = Date.now() - (known?.askedAt ?? 0);
   if (known === undefined || age >= USED_FOR_MS) return readPolicy(context);
   if (age >= REFRESH_AFTER_MS && !known.refreshing) {
@@ -57,12 +52,11 @@ export async function askWithPolicy<T extends { policy: Policy }>(
 }
 
 /** Unless something newer is known. */
-function remember(context: RunContext, policy: Policy, askedAt: number): void {
-  const memory = memoryOf(context);
-  const known = memory.get(context.tenant);
+function remember({ tenant }: RunContext, policy: Policy, askedAt: number): void {
+  const known = memory.get(tenant);
   if (known !== undefined && known.policy.at > policy.at) return;
-  memory.delete(context.tenant);
+  memory.delete(tenant);
   const oldest = memory.size >= MAX_KNOWN ? memory.keys().next().value : undefined;
   if (oldest !== undefined) memory.delete(oldest);
-  memory.set(context.tenant, { policy, askedAt, refreshing: false });
+  memory.set(tenant, { policy, askedAt, refreshing: false });
 }

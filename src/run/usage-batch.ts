@@ -19,17 +19,10 @@ interface Batch {
 }
 
 /** By tenant; what one request notes another one may send. */
-const pending = new WeakMap<object, Map<string, Batch>>();
-
-function batchesOf({ env }: RunContext): Map<string, Batch> {
-  const known = pending.get(env.LEDGER) ?? new Map<string, Batch>();
-  pending.set(env.LEDGER, known);
-  return known;
-}
+const batches = new Map<string, Batch>();
 
 /** Takes note of a call; the ledger learns of it in the background. */
 export function noteCharge(context: RunContext, charge: Charge): void {
-  const batches = batchesOf(context);
   const now = Date.now();
   const open = batches.get(context.tenant);
   const batch = open ?? { id: crypto.randomUUID(), charges: new Map(), collectedSince: now };
@@ -47,7 +40,6 @@ export function noteCharge(context: RunContext, charge: Charge): void {
 
 /** Tells the ledger at once what this isolate has noted of the tenant, so that what is read next holds it. */
 export async function sendUsage(context: RunContext): Promise<void> {
-  const batches = batchesOf(context);
   const batch = batches.get(context.tenant);
   if (batch === undefined) return;
   batches.delete(context.tenant);

@@ -226,6 +226,8 @@ describe("/llm/budget and /llm/session-cost", () => {
     expect(await own.get("/llm/budget?session_id=s1")).toEqual(none);
     await own.put("/llm/budget?session_id=s1", { max_cost: 2 });
     expect(await own.get("/llm/budget?session_id=s1")).toEqual({ budget: 2, remaining: 2 });
+    await own.put("/llm/budget", { max_cost: 0 });
+    expect((await own.run("cat")).status).toBe(200);
     expect((await own.send("DELETE", "/llm/budget")).status).toBe(204);
     expect(await own.get("/llm/budget")).toEqual(none);
     expect(await own.get("/llm/session-cost?session_id=s1")).toEqual({

@@ -1,11 +1,13 @@
 /** What a tenant may spend, counted by the real object in SQLite (contract.md "Budgets"). */
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Bindings } from "../../src/env.ts";
 import type { Charge, Limits, ReserveRequest, Spend } from "../../src/session/ledger/rpc.ts";
+import { MIGRATIONS } from "../../src/session/ledger/schema.ts";
+import { migrate } from "../../src/session/migrate.ts";
 
-const { LEDGER } = boundEnv as Bindings;
+const { LEDGER, SESSIONS } = boundEnv as Bindings;
 const HOUR = 3_600_000;
 const NOON = Date.UTC(2026, 4, 15, 12, 30);
 
@@ -151,7 +153,7 @@ describe("reserve and settle", () => {
     await ledger().reserve(second);
     await ledger().settle(first.id, charge());
     await evictDurableObject(ledger());
-    expect((await ledger().policy()).policy.budgets).toBe(true);
+    expect((await ledger().policy()).policy.hard).toBe(true);
     const { spent, reserved } = await standing();
     expect([spent.output_tokens, reserved.output_tokens]).toEqual([30, 100]);
   });
@@ -277,6 +279,22 @@ describe("soft ledgers", () => {
     });
     expect((await ledger().reserve(wish({ account, prompt_cost: 0 }))).refused).not.toBeNull();
     expect((await ledger().reserve(wish({ account: "session:s2" }))).refused).toBeNull();
-    expect((await ledger().putAccount(account, null)).policy.budgets).toBe(false);
+    expect((await ledger().policy()).policy).toMatchObject({ hard: false, soft: true });
+    expect((await ledger().putAccount(account, null)).policy.soft).toBe(false);
+  });
+});
+
+it("an object from before tables had versions keeps its leases", async () => {
+  await runInDurableObject(SESSIONS.get(SESSIONS.idFromName(name)), (_, { storage }) => {
+    storage.sql.exec(
+      `CREATE TABLE leases (id TEXT PRIMARY KEY, taken_at INTEGER NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+       INSERT INTO leases VALUES ('run', 1, 2)`,
+    );
+    for (let start = 0; start < 2; start++) migrate(storage, MIGRATIONS);
+    expect(storage.sql.exec("SELECT * FROM leases").toArray()).toEqual([
+      { id: "run", taken_at: 1, expires_at: 2 },
+    ]);
+    expect(storage.sql.exec("SELECT version FROM schema_version").toArray()).toEqual([{ version: 1 }]);
+    expect(storage.sql.exec("SELECT * FROM usage").toArray()).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
 
 /** Name of the soft ledger that calls of a session count in; `null`: the caller's own. */
-export function accountOf({ caller }: RequestContext, session: string | null): string {
+export function accountOf({ caller }: Pick<RequestContext, "caller">, session: string | null): string {
   return session === null ? `caller:${caller.key_id ?? "-"}` : `session:${session}`;
 }
 

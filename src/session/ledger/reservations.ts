@@ -43,7 +43,8 @@ export class Reservations {
   add(request: ReserveRequest, now: number): void {
     const { id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost } = request;
     this.#sql.exec(
-      "INSERT INTO reservation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      `INSERT INTO reservation (id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost,
+         taken_at, expires_at, expired) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
       ...[id, skill, session, account, provider, model],
       ...[prompt_tokens, output_tokens, cost, now, now + request.ttl_ms],
     );

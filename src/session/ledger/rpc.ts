@@ -73,8 +73,10 @@ export interface Refusal {
 
 /** What an isolate needs to know of a tenant before it calls a model. */
 export interface Policy {
-  /** Whether any hard limit or soft budget is set: calls must be reserved then. */
-  budgets: boolean;
+  /** Whether any hard limit is set: every call must be reserved then. */
+  hard: boolean;
+  /** Whether any soft budget is set: calls that count in a soft ledger must be. */
+  soft: boolean;
   /** Calls a minute by provider, where the tenant set them. */
   rpm: { [provider: string]: number };
   /** The ledger's time of this answer. */

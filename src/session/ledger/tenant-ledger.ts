@@ -41,7 +41,8 @@ export class TenantLedger {
 
   policy(): Policy {
     this.#policy ??= {
-      budgets: this.#budgets.any() || this.#accounts.anyBudget(),
+      hard: this.#budgets.any(),
+      soft: this.#accounts.anyBudget(),
       rpm: Object.fromEntries(
         this.#storage.sql
           .exec<{ provider: string; rpm: number }>("SELECT provider, rpm FROM provider_rate")
