@@ -33,6 +33,7 @@ import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
+import { postRun } from "./runs.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
@@ -111,6 +112,7 @@ function mountModels(app: App): void {
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
   const calls = {
+    "/runs": postRun,
     "/llm/call": postCall,
     "/llm/stream": postStream,
     "/llm/structured": postStructured,

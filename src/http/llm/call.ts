@@ -2,10 +2,8 @@
 import * as z from "zod/mini";
 import { callLlm } from "../../llm/call.ts";
 import { completionCall } from "../../llm/completion.ts";
-import type { CallWatcher } from "../../llm/host.ts";
 import type { CallInput } from "../../llm/prepare.ts";
 import { callStructured } from "../../llm/structured-call.ts";
-import { DeltaText } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { logError } from "../../run/problem.ts";
@@ -14,10 +12,12 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
+import { accountOf } from "./account.ts";
 import { errorDict, llmError, llmProblem } from "./problem.ts";
+import { Teller } from "./teller.ts";
 
 /** JSON bodies of model routes (contract.md "Models and agent runs"). */
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
+export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 
 const maybe = z.exactOptional;
 const object = () =>
@@ -35,21 +35,21 @@ const completionBody = z.lazy(() =>
 
 /** `POST /llm/call`: one call, whole or as events. */
 export async function postCall(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, callBody, MAX_BODY_BYTES);
+  const body = await readJson(context.request, callBody, MAX_MODEL_BODY_BYTES);
   const input = { prompt: body.prompt ?? null, system: body.system ?? null, options: body.options ?? {} };
   return wantsEvents(context.request) === "no" ? whole(context, input) : streamed(context, input);
 }
 
 /** `POST /llm/stream`: the same as events, whatever `Accept` says. */
 export async function postStream(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, callBody, MAX_BODY_BYTES);
+  const body = await readJson(context.request, callBody, MAX_MODEL_BODY_BYTES);
   const input = { prompt: body.prompt ?? null, system: body.system ?? null, options: body.options ?? {} };
   return streamed(context, input);
 }
 
 /** `POST /llm/structured`: JSON, or the reason why there is none, in one envelope. */
 export async function postStructured(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, structuredBody, MAX_BODY_BYTES);
+  const body = await readJson(context.request, structuredBody, MAX_MODEL_BODY_BYTES);
   const { prompt, schema, system = null, options = {} } = body;
   const host = await hostOf(context, context.request.signal);
   try {
@@ -62,15 +62,13 @@ export async function postStructured(context: RequestContext): Promise<Response>
 
 /** `POST /llm/completion`: the text between a prefix and a suffix. */
 export async function postCompletion(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, completionBody, MAX_BODY_BYTES);
+  const body = await readJson(context.request, completionBody, MAX_MODEL_BODY_BYTES);
   const { prefix, suffix = null, system = null, options = {} } = body;
   return whole(context, completionCall({ prefix, suffix, system, options }));
 }
 
 function hostOf(context: RequestContext, signal: AbortSignal) {
-  const { key_id } = context.caller;
-  const account = key_id === null ? null : `caller:${key_id}`;
-  return llmHost(context, { signal, session: null, skill: null, account });
+  return llmHost(context, { signal, session: null, skill: null, account: accountOf(context, null) });
 }
 
 async function whole(context: RequestContext, input: CallInput): Promise<Response> {
@@ -134,45 +132,4 @@ async function streamed(context: RequestContext, input: CallInput): Promise<Resp
   return new Response(events.body, {
     headers: { "cache-control": "no-store", "content-type": "text/event-stream; charset=utf-8" },
   });
-}
-
-/** Hands on text and reasoning as they come, secrets cut out across pieces. */
-class Teller {
-  readonly #context: RequestContext;
-  readonly #emit: (event: RunEvent) => Promise<void>;
-  #round = 0;
-  #text: DeltaText;
-  #thought: DeltaText;
-
-  constructor(context: RequestContext, emit: (event: RunEvent) => Promise<void>) {
-    this.#context = context;
-    this.#emit = emit;
-    this.#text = this.#make("delta");
-    this.#thought = this.#make("thought");
-  }
-
-  get watcher(): CallWatcher {
-    return {
-      onText: (text) => void this.#text.pushText(text),
-      onReasoning: (text) => void this.#thought.pushText(text),
-      onRestart: (attempt) => void this.#restart(attempt),
-    };
-  }
-
-  async end(): Promise<void> {
-    await this.#text.end();
-    await this.#thought.end();
-  }
-
-  async #restart(attempt: number): Promise<void> {
-    await this.end();
-    this.#round = attempt;
-    this.#text = this.#make("delta");
-    this.#thought = this.#make("thought");
-    await this.#emit({ event: "round", data: { round: attempt, restarted: true } });
-  }
-
-  #make(event: "delta" | "thought"): DeltaText {
-    return new DeltaText(event, this.#context.settings.redactor, this.#emit, { round: this.#round });
-  }
 }
