@@ -8,25 +8,12 @@ import { Redactor } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
+import type { LedgerRpc } from "./session/ledger/rpc.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
   /** The secret that tickets for this container are signed with; made once, kept in the object's storage. */
   runnerSecret(): Promise<string>;
-}
-
-/** What the Worker asks of a ledger. */
-export interface LedgerRpc extends Rpc.DurableObjectBranded {
-  /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
-  countRequest(subject: string, rate: { requests: number; window_ms: number }): number;
-  /**
-   * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
-   * The same id again is the same slot.
-   */
-  takeSlot(id: string, limit: number, ttlMs: number): number;
-  /** Prolongs a slot that is still held. */
-  renewSlot(id: string, ttlMs: number): void;
-  releaseSlot(id: string): void;
 }
 
 /** What the Worker asks of a tenant's file index. */

@@ -18,7 +18,7 @@ import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
-import { knownProviders, type ProjectModels, projectCatalogue } from "../models.ts";
+import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import {
@@ -173,7 +173,7 @@ async function surroundingsOf(
     folders.map(({ path }) => path),
   );
   const catalogue = projectCatalogue(models, merged);
-  const providers = knownProviders(catalogue, [models.file, merged, models.root]);
+  const providers = projectProviders(models, merged);
   return { catalogue, providers, packages, fingerprint: JSON.stringify([models, merged]) };
 }
 
@@ -297,19 +297,12 @@ async function readFolderFiles(
     return broken(new Map());
   }
   const files = await readSources(found);
-  const assembly = await assembleSkill(files, {
-    folder: folder.name,
-    file: folder.file,
-    hash: nodeHash,
-    providers,
-  });
-  const { positions, skill } = assembly;
-  diagnostics.push(
-    ...assembly.diagnostics,
-    ...checkToolCount(skill?.record.manifest ?? null, positions, folder, catalogue),
-  );
-  if (skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  return { folder, skill: { ...skill, folder: folder.path }, positions, diagnostics };
+  const place = { folder: folder.name, file: folder.file };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
+  const { positions } = assembly;
+  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
+  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
+  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
 }
 
 /** The files with their bytes. */

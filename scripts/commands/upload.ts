@@ -8,6 +8,7 @@ import { readSources } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { findSkills, listFiles, survey } from "../build/scan.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { projectProviders } from "../models.ts";
 import { openProject } from "../project.ts";
 
 export const command: Command = {
@@ -37,7 +38,8 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
       );
     }
     const root = resolve(positionals[0]);
-    const grounds = await survey(root, (await openProject(root)).dir);
+    const project = await openProject(root);
+    const grounds = await survey(root, project.dir);
     const [folder] = (await findSkills(grounds)).skills;
     if (folder?.single !== true) {
       const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
@@ -48,7 +50,8 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const { files, diagnostics } = await listFiles(folder, grounds);
     const sources = await readSources(files);
     // Checked as an upload already here; the server puts the tenant of the key into the record.
-    const here = { folder: folder.name, file: "SKILL.md", uploadedBy: "me" };
+    const providers = projectProviders(project.models, {});
+    const here = { folder: folder.name, file: "SKILL.md", providers, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...found];
     if (skill === null || all.some(({ level }) => level === "error")) {

@@ -1,5 +1,6 @@
 /** One model call to one target (agent-runtime.md §1.1, §2.3; serving.md §4.5). */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";
 import { type AttemptOptions, withAttempts } from "./attempts.ts";
 import { exchange } from "./exchange.ts";
@@ -25,12 +26,15 @@ export interface CallOptions extends AttemptOptions {
   fetch: typeof fetch;
   /** The Workers AI binding, where the deployment has one. */
   ai?: AiBinding | undefined;
+  /** Gives leave to call. Absent: nobody counts. */
+  admit?: Admit | undefined;
 }
 
 /**
- * Calls a model: fits the request to the target, and asks as often as `retry` allows.
+ * Calls a model: fits the request to the target, and asks as often as `retry` allows. The wait for the first turn that
+ * `admit` may impose counts against the deadline only.
  * @returns the turn, with warnings for what did not reach the provider as asked
- * @throws ModelLacks for what the model is known not to support; else as `withAttempts`
+ * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
  */
 export async function callModel(
   request: ModelRequest,
@@ -38,16 +42,25 @@ export async function callModel(
   options: CallOptions,
 ): Promise<ModelTurn> {
   const fitted = fitRequest(request, target, options.declared);
-  const turn = await withAttempts(target, options, (attempt) => {
-    switch (target.protocol) {
-      case "mock":
-        return { ok: true, turn: answerAsMock(fitted.request, target, attempt.sink) };
-      case "workers-ai":
-        return askBinding(fitted.request, target, options.ai, attempt);
-      default:
-        return exchange(fitted.request, WIRES[target.protocol], target, { ...attempt, fetch: options.fetch });
-    }
-  });
+  const call = (attempts: AttemptOptions): Promise<ModelTurn> =>
+    withAttempts(target, attempts, (attempt) => {
+      switch (target.protocol) {
+        case "mock":
+          return { ok: true, turn: answerAsMock(fitted.request, target, attempt.sink) };
+        case "workers-ai":
+          return askBinding(fitted.request, target, options.ai, attempt);
+        default:
+          return exchange(fitted.request, WIRES[target.protocol], target, {
+            ...attempt,
+            fetch: options.fetch,
+          });
+      }
+    });
+  const { admit } = options;
+  const turn =
+    admit === undefined
+      ? await call(options)
+      : await withAdmission(fitted.request, target, { ...options, admit }, call);
   if (fitted.warnings.length === 0) return turn;
   return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
 }

@@ -23,10 +23,11 @@ export interface FallbackAnswer {
 /**
  * Asks the primary, then each fallback in order: after a failure that `goesOn` takes, and only while no text has been
  * streamed. A fallback that is not configured is passed over. Each target has its own `timeout_ms`.
+ * @param request what each target is asked
  * @throws the error of `callModel`; the primary's where every target failed, and at once where it is not configured
  */
 export async function callWithFallback(
-  request: ModelRequest,
+  request: (target: ModelTarget) => ModelRequest,
   primary: ModelTarget,
   fallbacks: readonly ModelTarget[],
   options: FallbackOptions,
@@ -34,7 +35,7 @@ export async function callWithFallback(
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
-    const turn = await callModel(request, resolved, {
+    const turn = await callModel(request(target), resolved, {
       ...options,
       onOutput: () => {
         spoke = true;

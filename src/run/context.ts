@@ -8,7 +8,7 @@ export interface RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly requestId: string;
-  /** Whose run it is: nothing of another tenant may come into it, and what it makes is this tenant's. */
+  /** Whose run it is, and who pays: nothing of another tenant may come into it, what it makes is this tenant's. */
   readonly tenant: string;
   /** Unix ms. */
   readonly startedAt: number;

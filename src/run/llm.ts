@@ -7,12 +7,14 @@ import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
+import type { Admit } from "../model/admission.ts";
 import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
+import { accountant, type Tariff, tariffOf } from "./accounting.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
@@ -59,10 +61,13 @@ export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunO
     deadline_ms: manifest.deadline_ms,
     deadline_at: deadlineAt,
   };
-  run.started();
   const operator: Record<string, unknown> = {};
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, { resolve: resolveIn, operator }),
+    effects: effects(run, llm, files, deadlineAt, {
+      resolve: resolveIn,
+      tariff: tariffOf(catalogue),
+      operator,
+    }),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
@@ -105,25 +110,41 @@ function effects(
   deadlineAt: number,
   {
     resolve,
+    tariff,
     operator,
-  }: { resolve: (target: ModelTarget) => ResolvedTarget; operator: Record<string, unknown> },
+  }: {
+    resolve: (target: ModelTarget) => ResolvedTarget;
+    tariff: Tariff;
+    operator: Record<string, unknown>;
+  },
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
-  const { timeout_ms } = record.manifest;
+  const { slug, timeout_ms } = record.manifest;
+  const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
+  let begun = false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
-      if (again) await run.emit({ event: "round", data: { round, restarted: true } });
       const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
+      let told = !again;
+      /** The run begins with its first leave to call: a budget that is used up fails it as a fault of its input does. */
+      const admit: Admit = async (...asked) => {
+        const admission = await accounts.admit(...asked);
+        if (!begun) run.started();
+        begun = true;
+        if (!told) await run.emit({ event: "round", data: { round, restarted: true } });
+        told = true;
+        return admission;
+      };
       const counted = (provider: string, outcome: string): void =>
         countModelCall(provider, outcome, Date.now() - started);
       try {
-        const { turn, index } = await callWithFallback(request, primary, fallbacks, {
+        const { turn, index } = await callWithFallback(() => request, primary, fallbacks, {
           stream: run.streaming,
           timeout_ms,
           deadline_at: deadlineAt,
@@ -133,6 +154,7 @@ function effects(
           fetch: (input, init) => fetch(input, init),
           resolve,
           ai: settings.local ? undefined : env.AI,
+          admit,
           log: (entry) =>
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
         });

@@ -7,6 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { ledgerRows } from "./ledger.ts";
 import { llmRows } from "./llm.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
@@ -20,6 +21,7 @@ const rows: Row[] = [];
 const subjects = await startSubjects();
 try {
   rows.push(...(await llmRows(subjects, rounds)));
+  rows.push(...(await ledgerRows(subjects, rounds)));
   rows.push(...(await scriptRows(subjects, rounds)));
 } finally {
   await subjects.stop();

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
+import * as budget from "../../src/errors/budget.ts";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
@@ -61,7 +62,7 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const classes = [Internal, ...[request, run, provider].flatMap((module) => Object.values(module))];
+  const classes = [Internal, ...[budget, request, run, provider].flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );

@@ -1,7 +1,7 @@
 /** Tables of an ExecutionObject (docs/storage-schema.md), by version. */
 
 /** One step per version; a step never changes once it was deployed. */
-export const EXECUTION_STEPS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE execution (
      id TEXT PRIMARY KEY, generation INTEGER NOT NULL, caller TEXT NOT NULL, skill TEXT NOT NULL,
      digest TEXT NOT NULL, request_hash TEXT NOT NULL, request_id TEXT NOT NULL, input TEXT NOT NULL,

@@ -7,7 +7,7 @@ import type { EventSource } from "../event-log.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
-import { EXECUTION_STEPS } from "./schema.ts";
+import { MIGRATIONS } from "./schema.ts";
 
 /** Events read at a time. */
 const EVENT_BATCH = 100;
@@ -71,7 +71,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#ready = hasSchema(this.#sql);
-    if (this.#ready) migrate(storage, EXECUTION_STEPS);
+    if (this.#ready) migrate(storage, MIGRATIONS);
   }
 
   row(): ExecutionRow | null {
@@ -84,7 +84,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
 
   /** Begins a run in place of whatever is here. */
   create(call: ExecutionCall, now: number, armAt: number): void {
-    if (!this.#ready) migrate(this.#storage, EXECUTION_STEPS);
+    if (!this.#ready) migrate(this.#storage, MIGRATIONS);
     this.#ready = true;
     const generation = (this.row()?.generation ?? -1) + 1;
     this.#storage.transactionSync(() => {

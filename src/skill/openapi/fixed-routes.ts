@@ -1,11 +1,13 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { CALL_OPERATIONS } from "./call-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
   json,
   NO_MATCH,
   type Operation,
+  type Operations,
   render,
   schema,
   slug,
@@ -13,6 +15,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SPENDING } from "./spending-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -25,7 +28,7 @@ const CARD: Operation = {
   faults: [404],
 };
 
-const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+const OPERATIONS: Operations = {
   "/": {
     get: {
       id: "index",
@@ -294,7 +297,9 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
+  ...SPENDING,
 };
 
 /** Path Items of all fixed routes. */

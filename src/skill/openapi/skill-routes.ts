@@ -14,7 +14,7 @@ const BODY = [400, 408, 413, 415, 422];
 /** What each mode adds. */
 const BY_MODE: { [mode in Mode]: number[] } = {
   script: [406, 409, 502, 504],
-  llm: [406, 409, 502, 504],
+  llm: [402, 406, 409, 502, 504],
   proxy: [502, 504],
   "static-file": [406, 416],
 };

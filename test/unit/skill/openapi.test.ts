@@ -3,6 +3,7 @@ import { validate } from "@hyperjump/json-schema/openapi-3-1";
 import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import * as budget from "../../../src/errors/budget.ts";
 import * as provider from "../../../src/errors/provider.ts";
 import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
@@ -159,7 +160,7 @@ describe("S54: the OpenAPI document", () => {
   });
 
   it("has every error code at its status, and 499 at none", () => {
-    const classes = [request, run, provider].flatMap((module) => Object.values(module));
+    const classes = [budget, request, run, provider].flatMap((module) => Object.values(module));
     for (const { code, status } of classes) {
       const schema = at(
         document,
