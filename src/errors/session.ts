@@ -20,22 +20,24 @@ export const SessionNotActive = define<{ session: string; state: string }>(
     members: { state: d.state },
   }),
 );
-export const SessionExists = define<{ session: string }>(
-  "session_exists",
-  409,
-  "Session exists",
-  (d) => ({ detail: `There is a session "${d.session}" already.` }),
-);
+export const SessionExists = define<{ session: string }>("session_exists", 409, "Session exists", (d) => ({
+  detail: `There is a session "${d.session}" already.`,
+}));
 export const ApprovalClosed = define<{ approval: string; reason: string }>(
   "approval_closed",
   409,
   "Approval not open",
   (d) => ({ detail: `Approval "${d.approval}" cannot be decided: ${d.reason}.` }),
 );
-export const ToolCallClosed = define<{ call: string }>("tool_call_closed", 409, "Tool call not open", (d) => ({
-  detail: `No run waits for a result of the tool call "${d.call}".`,
-  members: { tool_call_id: d.call },
-}));
+export const ToolCallClosed = define<{ call: string }>(
+  "tool_call_closed",
+  409,
+  "Tool call not open",
+  (d) => ({
+    detail: `No run waits for a result of the tool call "${d.call}".`,
+    members: { tool_call_id: d.call },
+  }),
+);
 
 // 499: as a run's error, and to those who wait for it
 export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run cancelled", (d) => ({

@@ -84,7 +84,7 @@ export async function listSessions(
 }
 
 function position(cursor: string): [string, string] {
-  const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._~-]+)$/.exec(cursor) ?? [];
+  const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
   if (before === undefined || id === undefined) {
     throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
   }

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
-import { agentParts } from "../run/agent/effects.ts";
+import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
 import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
@@ -17,7 +17,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
       storage: ctx.storage,
       env,
       background: (work) => ctx.waitUntil(work),
-      parts: agentParts(env),
+      parts: SESSION_PARTS,
     });
     this.#desk = new SessionDesk(this.#conversation);
   }

@@ -12,7 +12,6 @@ import type { RunEvent } from "../events.ts";
 /** Where a run takes place. What is noted and told here is stored when the call returns. */
 export interface RunPlace extends KnownExecutions {
   run_id: string;
-  /** Of the object that keeps the run; an anonymous run has one too. */
   session_id: string;
   context: RunContext;
   /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */
@@ -30,12 +29,16 @@ export interface RunFacts {
 
 export interface AgentParts {
   /**
-   * How the effects of a run are carried out. A planned call that an earlier life began comes `again`: its effect id, with
-   * the run's, names the same work.
-   * @throws HullError for what ends the run before it begins
+   * How the effects of a run are carried out, asked for by each of its lives. A planned call that an earlier life began
+   * comes `again`: its effect id, with the run's, names the same work.
+   * @param signal aborted when the run is cancelled
+   * @throws HullError that the run ends with
    */
-  effects(spec: AgentSpec, place: RunPlace): AgentEffects;
-  vault(spec: AgentSpec): Vault | null;
+  begin(
+    spec: AgentSpec,
+    place: RunPlace,
+    signal: AbortSignal,
+  ): Promise<{ effects: AgentEffects; vault: Vault | null }>;
   /** The result's document (agent-runtime.md §7.2). @param records of this run, in order, with those that end it */
   resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
   /** Ends what may be going on in the runner for a run that was given up. @param executions ids that were noted */

@@ -2,7 +2,7 @@
 import type { Bindings } from "../../env.ts";
 
 /** What a session's id may be. */
-export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** The object of a session. Another tenant's session of the same id is another object. */
 export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {

@@ -47,7 +47,10 @@ export function decide(
   const run = openRun(log)?.spec.run_id;
   if (approval === undefined || run === undefined) throw closed(log, id);
   if (arguments_digest !== null && arguments_digest !== approval.arguments_digest) {
-    throw new ApprovalClosed({ approval: id, reason: "arguments_digest is not that of the call's arguments" });
+    throw new ApprovalClosed({
+      approval: id,
+      reason: "arguments_digest is not that of the call's arguments",
+    });
   }
   runs.receive([{ type: "approval_decided", run, approval: id, decision, scope, reason }], true);
   return { id, decision, run_id: run };
@@ -61,7 +64,10 @@ function closed(log: SessionLog, id: string): Error {
   if (row !== null) {
     for (const record of log.store.records(row.first_record - 1)) {
       if (record.type === "approval_requested" && record.request.id === id) {
-        return new ApprovalClosed({ approval: id, reason: "it was decided before, has expired, or its run has ended" });
+        return new ApprovalClosed({
+          approval: id,
+          reason: "it was decided before, has expired, or its run has ended",
+        });
       }
     }
   }

@@ -55,7 +55,7 @@ async function summaryOf(
   try {
     const spec: AgentSpec = JSON.parse(text ?? "");
     const context = { run: place.run_id, effect: "summary", signal: new AbortController().signal };
-    const effects = parts.effects(spec, place);
+    const { effects } = await parts.begin(spec, place, context.signal);
     const summary = await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
     return { plan, summary: `${summaryHead(count, "a model summarised them")}\n${summary}` };
   } catch {

@@ -27,8 +27,6 @@ import { sessionView } from "./views.ts";
 
 /** What could not be done is tried again after this many ms. */
 const RETRY_MS = 60_000;
-/** How long an anonymous run's session stays at the longest after it was made or was last seen to run, in ms. */
-const EPHEMERAL_MS = 24 * 3_600_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
 
@@ -103,7 +101,7 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    wanted: Pick<SessionRow, "metadata" | "ephemeral" | "request_hash">,
+    wanted: Pick<SessionRow, "metadata" | "request_hash">,
   ): Promise<boolean> {
     let known = this.#store.session();
     if (known?.state === "deleted") {
@@ -123,9 +121,9 @@ export class Conversation {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id: null, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
-      this.#store.setDue(wanted.ephemeral ? { expire: now + EPHEMERAL_MS } : { index: now + RETRY_MS });
+      this.#store.setDue({ index: now + RETRY_MS });
     });
-    if (!wanted.ephemeral) await this.#indexedSoon();
+    await this.#indexedSoon();
     return true;
   }
 
@@ -188,10 +186,10 @@ export class Conversation {
     this.log.add([{ type: "session_state_changed", state }], {
       write: () => {
         this.#store.setState(state, now);
-        if (!row.ephemeral) this.#store.setDue({ index: now + RETRY_MS });
+        this.#store.setDue({ index: now + RETRY_MS });
       },
     });
-    if (!row.ephemeral) this.background(this.#index());
+    this.background(this.#index());
   }
 
   /** Wakes a run that is idle; answers whether it was. For what builds on sessions, e.g. daemons. */
@@ -262,10 +260,6 @@ export class Conversation {
       case "delete":
         this.background(this.#clear(row));
         break;
-      case "expire":
-        if (this.#store.liveRun() === null) this.background(this.remove(row));
-        else this.#store.setDue({ expire: now + EPHEMERAL_MS });
-        break;
       default:
         this.#hooks.due?.(kind, now);
     }
@@ -298,10 +292,10 @@ export class Conversation {
     clearTimeout(timer);
   }
 
-  async #clear({ tenant, id, ephemeral }: SessionRow): Promise<void> {
+  async #clear({ tenant, id }: SessionRow): Promise<void> {
     await this.#indexing;
     await clearFiles(this.env, tenant, id);
-    if (!ephemeral) await forgetSession(this.env, tenant, id);
+    await forgetSession(this.env, tenant, id);
     await this.#store.clear();
     this.runs.abandon();
     this.log.forget();

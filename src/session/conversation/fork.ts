@@ -52,7 +52,7 @@ export async function adopt(
   store.transaction(() => {
     store.create({
       ...{ id: caller.id, tenant: caller.tenant, created_at: now, updated_at: now, state: "active" },
-      ...{ ephemeral: false, request_hash: request, parent_id, branched_at, metadata },
+      ...{ request_hash: request, parent_id, branched_at, metadata },
     });
     log.add([{ type: "session_imported", messages, summary, skills }]);
     created();

@@ -87,12 +87,20 @@ function handlersOf(conversation: Conversation): Handlers {
     }),
     resume: within((_, row) => {
       conversation.setState(row, "active");
-      const wake = { reason: "resume" as const, feedback: null, messages: [], watch_paths: [], resumed: true };
+      const wake = {
+        reason: "resume" as const,
+        feedback: null,
+        messages: [],
+        watch_paths: [],
+        resumed: true,
+      };
       const woken = conversation.wake(wake);
       return { ...conversation.view(), woken };
     }),
     reset: within(({ request }, row) =>
-      changed(row, request, () => log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) })),
+      changed(row, request, () =>
+        log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) }),
+      ),
     ),
     trim: within(({ keep_last, request }, row) =>
       changed(row, request, () => {
@@ -116,7 +124,8 @@ function handlersOf(conversation: Conversation): Handlers {
     }),
     fork: within(async ({ dst, keep_first, request }, row, { request_id }) => {
       const known = store.request(request.name, log.now());
-      if (known !== null && known.hash !== request.hash) throw new IdempotencyKeyReused({ key: request.name });
+      if (known !== null && known.hash !== request.hash)
+        throw new IdempotencyKeyReused({ key: request.name });
       if (known === null) {
         conversation.quiet(row);
         await forkInto(env, log, row, { dst, keep_first, request: request.name, request_id });
@@ -135,7 +144,13 @@ function handlersOf(conversation: Conversation): Handlers {
         conversation.active(row);
         const run_id = store.liveRun()?.id ?? null;
         const body = { type: "message_received" as const, run: run_id, message, delivery };
-        const wake = { reason: "message" as const, feedback: null, messages: [], watch_paths: [], resumed: false };
+        const wake = {
+          reason: "message" as const,
+          feedback: null,
+          messages: [],
+          watch_paths: [],
+          resumed: false,
+        };
         const woken = delivery !== "wait_for_completion" && runs.wake(wake, [body]);
         if (!woken) runs.receive([body], false);
         return { session_id: row.id, run_id, delivery };

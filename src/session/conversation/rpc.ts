@@ -1,7 +1,7 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
-import type { ErrorData } from "../../errors.ts";
 import type { Message } from "../../engine/messages.ts";
+import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
@@ -93,7 +93,7 @@ type Named = { request: NamedRequest };
 export interface SessionOperations {
   /** Makes the session unless it is there. */
   open: {
-    in: { metadata: JsonObject; ephemeral: boolean; request_hash: string | null };
+    in: { metadata: JsonObject; request_hash: string | null };
     out: { created: boolean; session: SessionView };
   };
   exists: { in: null; out: boolean };
@@ -172,7 +172,9 @@ export interface SessionRpc extends Rpc.DurableObjectBranded {
   /** Asks a `SessionQuestion`, answers a `SessionAnswer`, as JSON. */
   ask(question: LongText): Promise<LongText>;
   /** Server-sent events, or why there are none. */
-  events(call: SessionEventsCall): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }>;
+  events(
+    call: SessionEventsCall,
+  ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }>;
   /** Makes a session out of its parent's messages: a `ForkCall` and the messages as JSON. Answers whether it did, by now. */
   adopt(call: string, messages: LongText): Promise<boolean>;
 }

@@ -1,22 +1,21 @@
 /**
  * The runs of a session, one at a time (design.md §2.3, §2.4): begun, carried on after the death of the process that had
- * them, waited for, stopped; each settled exactly once.
+ * them, waited for, stopped.
  */
-import type { Rest } from "../../engine/agent/drive.ts";
-import { driveAgent } from "../../engine/agent/drive.ts";
+import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { RunCancelled, RunInProgress, RunLost } from "../../errors/session.ts";
+import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
-import type { AgentParts, RunPlace } from "../../run/agent/parts.ts";
-import { doneEvents, lostEvents } from "./done.ts";
+import type { RunPlace } from "../../run/agent/parts.ts";
 import { placeOf } from "./place.ts";
 import type { Wait } from "./rpc.ts";
 import type { Also, SessionLog } from "./session-log.ts";
-import type { RunRow, SessionRow } from "./store.ts";
+import { type EndOptions, logRun, loseRun, settleRun } from "./settle.ts";
+import type { RunRow } from "./store.ts";
 
 /** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
 export const WATCH_MS = 15_000;
@@ -31,13 +30,10 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "woke",
 ];
 
-export interface RunsOptions {
-  log: SessionLog;
+export interface RunsOptions extends EndOptions {
   env: Bindings;
-  parts: AgentParts;
   background: (work: Promise<unknown>) => void;
-  session: () => SessionRow;
-  /** Told when a run rests: what can only go on when something comes from outside. */
+  /** Told when a run rests, since what lets it go on can only come from outside, and when it has ended. */
   rested: (step: Rest["step"]) => void;
 }
 
@@ -84,7 +80,7 @@ export class Runs {
         store.setDue({ watch: now + WATCH_MS });
       },
     });
-    this.#live(this.row(spec.run_id));
+    this.#live(this.row(spec.run_id), false);
   }
 
   /** @throws CallNotFound */
@@ -108,7 +104,6 @@ export class Runs {
 
   /** Waits until the run has ended, or, with `idle`, until it rests. */
   async wait(id: string, wait: Wait): Promise<void> {
-    this.ensure();
     for (;;) {
       const row = this.row(id);
       const rests = row.status !== "running" && this.#life === null;
@@ -118,33 +113,29 @@ export class Runs {
   }
 
   /**
-   * Stores records that reach the run from outside, or wait for the next one.
+   * Stores records that come from outside, for the run under way or the next one.
    * @param goOn whether they let a run that rests go on
    */
-  receive(bodies: readonly AgentRecordBody[], goOn: boolean, also: Also = {}): void {
+  receive(bodies: readonly AgentRecordBody[], goOn: boolean): void {
     const { store } = this.#log;
     const row = store.liveRun();
+    const goes = row !== null && goOn;
     const records = bodies.map((body) => this.#log.record(body));
-    const { write, ...events } = also;
-    this.#log.append(records, {
-      ...events,
-      write: (state, last) => {
-        write?.(state, last);
-        if (row === null || !goOn) return;
-        this.#noteStatus(row, state);
-        store.setDue({ watch: this.#log.now() + WATCH_MS });
-      },
-    });
+    const write: Also["write"] = (state) => {
+      if (!goes) return;
+      this.#noteStatus(row, state);
+      store.setDue({ watch: this.#log.now() + WATCH_MS });
+    };
+    this.#log.append(records, { write });
     this.#life?.incoming.push(...records);
-    if (row === null || !goOn) return;
-    this.#goOn(row.id);
+    if (goes) this.#goOn(row.id);
   }
 
-  /** Wakes a run that is idle; answers whether it was. */
-  wake(wake: Wake, first: readonly AgentRecordBody[] = [], also: Also = {}): boolean {
+  /** Wakes a run that is idle, and answers whether it was. @param first what comes with the wake */
+  wake(wake: Wake, first: readonly AgentRecordBody[] = []): boolean {
     const { run } = this.#log.state();
     if (run?.stage !== "idle") return false;
-    this.receive([...first, { type: "woke", run: run.spec.run_id, wake }], true, also);
+    this.receive([...first, { type: "woke", run: run.spec.run_id, wake }], true);
     return true;
   }
 
@@ -152,7 +143,10 @@ export class Runs {
   kick(): void {
     const { store } = this.#log;
     const row = store.liveRun();
-    if (row === null || row.status === "running") return this.ensure();
+    if (row === null || row.status === "running") {
+      this.ensure();
+      return;
+    }
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS });
@@ -160,17 +154,14 @@ export class Runs {
     this.#goOn(row.id);
   }
 
-  #goOn(id: string): void {
-    if (this.#life === null) this.#live(this.row(id));
-    else this.#life.again = true;
-  }
-
   /** Ends a run that is under way. */
   cancel(id: string): void {
     const row = this.row(id);
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
-    this.#settleFrom(row, { type: "run_settled", run: id, status: "cancelled", error: data });
+    const executions = this.#log.store.handedIn();
+    this.#settle(row, [this.#log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]);
+    this.#stop(row, executions, data);
   }
 
   /** Ends whatever run is under way. */
@@ -192,9 +183,14 @@ export class Runs {
   #resume(row: RunRow): void {
     const { store } = this.#log;
     const recoveries = this.#gotOn(row) ? 1 : row.recoveries + 1;
-    if (recoveries > MAX_RECOVERIES) return this.#giveUp(row);
-    store.updateRun(row.id, { recoveries, progress: store.lastRecord() });
-    store.setDue({ watch: this.#log.now() + WATCH_MS });
+    if (recoveries > MAX_RECOVERIES) {
+      this.#giveUp(row);
+      return;
+    }
+    store.transaction(() => {
+      store.updateRun(row.id, { recoveries, progress: store.lastRecord() });
+      store.setDue({ watch: this.#log.now() + WATCH_MS });
+    });
     this.#live({ ...row, recoveries }, true);
   }
 
@@ -206,8 +202,13 @@ export class Runs {
     return false;
   }
 
+  #goOn(id: string): void {
+    if (this.#life === null) this.#live(this.row(id), false);
+    else this.#life.again = true;
+  }
+
   /** @param resumed whether an earlier life may have died in the middle of something */
-  #live(row: RunRow, resumed = false): void {
+  #live(row: RunRow, resumed: boolean): void {
     const abort = new AbortController();
     const { id: run, status } = row;
     const life: Life = { run, status, abort, incoming: [], again: false, over: false };
@@ -217,13 +218,14 @@ export class Runs {
       .then(() => this.#drive(life, row, resumed))
       .catch((error: unknown) => {
         // Where nothing can be stored now, e.g. while a new version is deployed, a later life goes on from what is.
-        if (!(error instanceof RunOver)) this.#note(row, "run_broke_off", { error: String(error) });
         life.again = false;
+        if (!(error instanceof RunOver))
+          logRun(this.#options, row, "run_broke_off", { error: String(error) });
       })
       .finally(() => {
         if (this.#life !== life) return;
         this.#life = null;
-        if (life.again && !life.over) this.#live(this.row(run));
+        if (life.again && !life.over) this.#live(this.row(run), false);
         else this.#changed();
       });
     this.#options.background(ended);
@@ -231,103 +233,67 @@ export class Runs {
 
   async #drive(life: Life, row: RunRow, resumed: boolean): Promise<void> {
     const log = this.#log;
-    const { parts } = this.#options;
+    const { run } = log.state();
     if (log.store.run(row.id)?.settled_at !== null) return;
-    const state = log.state();
-    const { run } = state;
-    if (run === null || run.spec.run_id !== row.id || !log.intact()) return this.#giveUp(row);
+    if (run === null || run.spec.run_id !== row.id || !log.intact()) {
+      this.#giveUp(row);
+      return;
+    }
     if (resumed) this.#tellRestart(run);
     const append = (records: readonly AgentRecord[]): void => this.#append(life, row, records);
+    const { signal } = life.abort;
     try {
-      const rest = await driveAgent(state, {
-        effects: parts.effects(run.spec, this.#place(row)),
-        vault: parts.vault(run.spec),
-        append,
-        incoming: () => life.incoming.splice(0),
-        now: log.now,
-        signal: life.abort.signal,
-      });
-      if (rest.step.type === "wait" && !life.again && !life.over) this.#rest(life, rest.step);
-      this.#options.rested(rest.step);
+      const { effects, vault } = await this.#options.parts.begin(run.spec, this.#place(row), signal);
+      // What came until now is part of the state that the driver begins with.
+      life.incoming = [];
+      const incoming = (): AgentRecord[] => life.incoming.splice(0);
+      const { now } = log;
+      const { step } = await driveAgent(log.state(), { effects, vault, append, incoming, now, signal });
+      if (step.type === "wait" && !life.again && !life.over) this.#rest(life, step);
+      this.#options.rested(step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
-      const { run_id } = run.spec;
-      append([log.record({ type: "run_settled", run: run_id, status: "error", error: error.data })]);
+      append([log.record({ type: "run_settled", run: row.id, status: "error", error: error.data })]);
     }
   }
 
   #append(life: Life, row: RunRow, records: readonly AgentRecord[]): void {
     if (life.over) throw new RunOver();
-    const settles = records.some(({ type }) => type === "run_settled");
-    if (settles) return this.#settle(row, records);
-    this.#log.append(records, {
-      write: (state) => {
-        life.status = this.#noteStatus({ ...row, status: life.status }, state);
-      },
-    });
+    if (records.some(({ type }) => type === "run_settled")) {
+      this.#settle(row, records);
+      return;
+    }
+    const write: Also["write"] = (state) => {
+      life.status = this.#noteStatus({ ...row, status: life.status }, state);
+    };
+    this.#log.append(records, { write });
   }
 
   #settle(row: RunRow, records: readonly AgentRecord[]): void {
-    const { store } = this.#log;
-    const settled_at = this.#log.now();
-    this.#log.append(records, {
-      events: (state) => {
-        const facts = { run_id: row.id, session_id: this.#options.session().id };
-        const run = { ...facts, created_at: row.created_at, settled_at };
-        const own = store.records(row.first_record - 1);
-        return doneEvents(state, row, () => this.#options.parts.resultOf(state, run, own));
-      },
-      write: (state, last) => this.#noteEnd(row, state.run?.status ?? "error", settled_at, last),
-    });
-    this.#ended(row, this.#log.state());
-  }
-
-  /** Settles a run without its life. */
-  #settleFrom(row: RunRow, settled: AgentRecordBody & { type: "run_settled" }): void {
-    const executions = this.#log.store.handedIn();
-    this.#settle(row, [this.#log.record(settled)]);
-    this.#stop(row, executions, settled.error);
+    settleRun(this.#options, row, records);
+    this.#ended(row);
   }
 
   #giveUp(row: RunRow): void {
-    const { store } = this.#log;
-    const { data } = new RunLost({ run: row.id });
-    const executions = store.handedIn();
-    const settled: AgentRecordBody = { type: "run_settled", run: row.id, status: "error", error: data };
-    const facts = { run_id: row.id, session_id: this.#options.session().id };
-    this.#log.appendUnseen([settled], lostEvents(row, facts, data), (last) =>
-      this.#noteEnd(row, "error", this.#log.now(), last),
-    );
-    this.#ended(row, null);
-    this.#stop(row, executions, data);
+    const executions = this.#log.store.handedIn();
+    const error = loseRun(this.#options, row);
+    this.#ended(row);
+    this.#stop(row, executions, error);
   }
 
-  #noteEnd(row: RunRow, status: RunRow["status"], settled_at: number, done_event: number): void {
-    const { store } = this.#log;
-    store.updateRun(row.id, { status, settled_at, done_event });
-    store.touch(settled_at);
-    store.setDue({ watch: null, approval: null });
-    store.clearHandedIn();
-  }
-
-  #ended(row: RunRow, state: AgentState | null): void {
-    if (this.#life?.run === row.id) this.#life.over = true;
-    this.#note(row, "run", {
-      status: state?.run?.status ?? "error",
-      duration_ms: this.#log.now() - row.created_at,
-      iterations: state?.run?.iterations,
-      recoveries: row.recoveries,
-      code: state === null ? "run_lost" : state.run?.error?.code,
-    });
+  #ended({ id }: RunRow): void {
+    if (this.#life?.run === id) this.#life.over = true;
     this.#changed();
   }
 
-  #stop(row: RunRow, executions: readonly string[], error: ErrorData | null): void {
-    const life = this.#life;
-    if (life?.run === row.id) life.abort.abort(error === null ? undefined : new HullError(error));
+  /** Ends what goes on for a run that was settled without its doing. */
+  #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
+    if (this.#life?.run === row.id) this.#life.abort.abort(new HullError(error));
     const stopped = this.#options.parts.stop(this.#place(row), executions);
     this.#options.background(
-      stopped.catch((fault: unknown) => this.#note(row, "run_not_stopped", { error: String(fault) })),
+      stopped.catch((fault: unknown) =>
+        logRun(this.#options, row, "run_not_stopped", { error: String(fault) }),
+      ),
     );
   }
 
@@ -343,11 +309,11 @@ export class Runs {
 
   /** A life that died within a model's answer told a part of it, which is void now. */
   #tellRestart(run: RunState): void {
-    const { store } = this.#log;
+    const { store, events } = this.#log;
     const last = store.event(store.lastEvent());
     if (last?.event !== "delta" && last?.event !== "thought") return;
     store.appendEvent({ event: "round", data: { round: run.iterations - 1, restarted: true } });
-    this.#log.events.announce();
+    events.announce();
   }
 
   /** Writes the status where it is another one. */
@@ -362,7 +328,13 @@ export class Runs {
     return placeOf({
       ...{ env, background, store: this.#log.store, session: session(), run_id, request_id, startedAt },
       emit: (event) => {
-        if (this.#life?.run === run_id && !this.#life.over) this.#log.emit(event);
+        if (this.#life?.run !== run_id || this.#life.over) return;
+        try {
+          this.#log.emit(event);
+        } catch (error) {
+          // A store that takes no more is noticed by the run's next step.
+          console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));
+        }
       },
     });
   }
@@ -371,11 +343,5 @@ export class Runs {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake();
-  }
-
-  #note(row: RunRow, event: string, facts: Record<string, unknown>): void {
-    const session_id = this.#options.session().id;
-    const line = { event, session_id, run_id: row.id, request_id: row.request_id, ...facts };
-    console.log(JSON.stringify(this.#log.redact(line)));
   }
 }

@@ -4,7 +4,7 @@
 export const CONVERSATION_STEPS: readonly string[] = [
   `CREATE TABLE session (
      id TEXT PRIMARY KEY, tenant TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-     state TEXT NOT NULL, ephemeral INTEGER NOT NULL, request_hash TEXT, parent_id TEXT, branched_at INTEGER,
+     state TEXT NOT NULL, request_hash TEXT, parent_id TEXT, branched_at INTEGER,
      metadata TEXT NOT NULL) WITHOUT ROWID;
    CREATE TABLE record (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
    CREATE TABLE event (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;

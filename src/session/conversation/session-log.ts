@@ -5,9 +5,9 @@
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { EventLog } from "../event-log.ts";
-import { eventsOf } from "./events.ts";
 import { Fold } from "./fold.ts";
 import type { ConversationStore } from "./store.ts";
 

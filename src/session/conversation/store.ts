@@ -28,8 +28,6 @@ export interface SessionRow {
   updated_at: number;
   /** `deleted`: what is left is being removed. */
   state: SessionState | "deleted";
-  /** Of one anonymous run: in no list, and removed after it. */
-  ephemeral: boolean;
   /** What the request that made it can be known by again, where it can. */
   request_hash: string | null;
   parent_id: string | null;
@@ -60,7 +58,7 @@ export interface KnownRequest {
   answer: string;
 }
 
-type RawSession = Omit<SessionRow, "metadata" | "ephemeral"> & { metadata: string; ephemeral: number };
+type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
 export class ConversationStore implements EventSource, KnownExecutions {
   readonly #storage: DurableObjectStorage;
@@ -96,7 +94,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
       .exec<RawSession & Record<string, SqlStorageValue>>("SELECT * FROM session")
       .toArray();
     if (raw === undefined) return null;
-    return { ...raw, ephemeral: raw.ephemeral === 1, metadata: JSON.parse(raw.metadata) };
+    return { ...raw, metadata: JSON.parse(raw.metadata) };
   }
 
   /** Makes the tables. What is only asked about has none. */
@@ -106,12 +104,12 @@ export class ConversationStore implements EventSource, KnownExecutions {
   }
 
   create(row: SessionRow): void {
-    const { id, tenant, created_at, updated_at, state, ephemeral, request_hash } = row;
+    const { id, tenant, created_at, updated_at, state, request_hash } = row;
     const { parent_id, branched_at, metadata } = row;
     this.#sql.exec(
-      `INSERT INTO session (id, tenant, created_at, updated_at, state, ephemeral, request_hash, parent_id, branched_at,
-         metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[id, tenant, created_at, updated_at, state, ephemeral ? 1 : 0, request_hash],
+      `INSERT INTO session (id, tenant, created_at, updated_at, state, request_hash, parent_id, branched_at, metadata)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[id, tenant, created_at, updated_at, state, request_hash],
       ...[parent_id, branched_at, JSON.stringify(metadata)],
     );
   }
@@ -287,9 +285,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
   request(name: string, now: number): KnownRequest | null {
     if (!this.#ready) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
-    const [row] = this.#sql
-      .exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS)
-      .toArray();
+    const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
     return row ?? null;
   }
 
