@@ -7,6 +7,8 @@ import type { CallFigures } from "./result.ts";
 
 /** Who is told of an answer while it comes. */
 export interface CallWatcher {
+  /** The request is sound; from now on a provider is asked. */
+  onAdmitted?: () => void;
   onText?: (text: string) => void;
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was told of the one before is void. */
