@@ -369,36 +369,3 @@ test("a completion asks for what stands between prefix and suffix", async () => 
   expect(result.text).toBe(" brown ");
   expect(JSON.stringify(fake.requests[0]?.body)).toMatch(/the quick.*fox/s);
 });
-
-describe("later, and once (contract.md)", () => {
-  const headers = (key: string, more: Record<string, string> = {}) => ({ "idempotency-key": key, ...more });
-  const keyed = (key: string, prompt: string, more: Record<string, string> = {}) =>
-    post("/llm/call", { prompt, options: OPENAI }, { headers: headers(key, more) });
-
-  test("the same key and body is one call with one answer; another body is refused", async () => {
-    fake.script([{ text: "first", delay_ms: 50 }, { text: "second" }]);
-    const [a, b] = await Promise.all([keyed("k1", "x"), keyed("k1", "x")]);
-    const texts = [(await ok(a)).text, (await ok(b)).text, (await ok(await keyed("k1", "x"))).text];
-    expect([texts, fake.requests.length]).toEqual([["first", "first", "first"], 1]);
-    expect((await problem(await keyed("k1", "y"))).code).toBe("idempotency_key_reused");
-  });
-
-  test("respond-async answers 202 at once, the result later", async () => {
-    fake.script([{ text: "in time", delay_ms: 50 }]);
-    const response = await keyed("k2", "x", { prefer: "respond-async" });
-    expect(response.status).toBe(202);
-    const location = response.headers.get("location") ?? "";
-    await expect
-      .poll(async () => (await json(await hull.call(location, undefined, { method: "GET" }))).status)
-      .toBe("done");
-    const result = await ok(await hull.call(`${location}/result`, undefined, { method: "GET" }));
-    expect(result.text).toBe("in time");
-  });
-
-  test("a provider's failure has the same status, asked once or again", async () => {
-    fake.script(() => ({ status: 400, body: { error: { message: "maximum context length" } } }));
-    const first = await problem(await keyed("k3", "x"));
-    expect([first.status, first.code]).toEqual([400, "context_overflow"]);
-    expect((await problem(await keyed("k3", "x"))).code).toBe("context_overflow");
-  });
-});
