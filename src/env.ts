@@ -102,7 +102,10 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
+  /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
+  /** For errors, logs and events: removes also what proxy skills send upstream (serving.md §3.3). */
+  toldRedactor: Redactor;
   /** Reads one variable or secret by name; an empty value counts as unset. */
   read: (name: string) => string | undefined;
 }
@@ -132,10 +135,22 @@ export function settings(env: Bindings): Settings {
     pinnedCatalog: v.HULL_CATALOG ?? null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     redactor: new Redactor(secrets),
+    toldRedactor: new Redactor(secrets),
     read,
   };
   cache.set(env, parsed);
   return parsed;
+}
+
+/** The catalogs whose variables the settings' redactor knows. */
+const learned = new WeakMap<Settings, string>();
+
+/** Makes the values of a catalog's variables known to the redactor of errors, logs and events. */
+export function learnVariables(env: Bindings, catalog: { id: string; variables: readonly string[] }): void {
+  const known = settings(env);
+  if (learned.get(known) === catalog.id) return;
+  learned.set(known, catalog.id);
+  known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {

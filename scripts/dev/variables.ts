@@ -2,7 +2,7 @@
 
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
-import { parseTemplate } from "../../src/skill/placeholder.ts";
+import { proxyVariables } from "../../src/skill/placeholder.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|HULL_[A-Z0-9_]+)$/;
 
@@ -27,9 +27,7 @@ export function workerVariables(
 /** Names that a skill reads from the Worker's variables. */
 function variablesOf(manifest: Manifest): string[] {
   const { proxy, tool_env } = manifest;
-  if (proxy === undefined) return tool_env;
-  const pieces = [proxy.url, ...Object.values(proxy.headers)].flatMap((text) => parseTemplate(text).pieces);
-  return [...tool_env, ...pieces.flatMap((piece) => ("variable" in piece ? [piece.variable] : []))];
+  return proxy === undefined ? tool_env : [...tool_env, ...proxyVariables(proxy)];
 }
 
 /** Environment of the runner: what a shell needs to find programs, and its own switch; never a secret. */

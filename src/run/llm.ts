@@ -111,7 +111,7 @@ function effects(
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
       if (again) await run.emit({ event: "round", data: { round, restarted: true } });
-      const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
+      const deltas = new DeltaText("delta", settings.toldRedactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
       const counted = (provider: string, outcome: string): void =>
         countModelCall(provider, outcome, Date.now() - started);
@@ -127,7 +127,9 @@ function effects(
           resolve: (target) => resolve(settings, target),
           ai: settings.local ? undefined : env.AI,
           log: (entry) =>
-            console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
+            console.log(
+              JSON.stringify(settings.toldRedactor.json({ ...entry, request_id: context.requestId })),
+            ),
         });
         first += index;
         const provider = (targets[first] ?? primary).provider;

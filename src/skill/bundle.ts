@@ -3,6 +3,7 @@ import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
 import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
+import { proxyVariables } from "./placeholder.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
 
@@ -102,15 +103,19 @@ export interface CatalogBundle {
 /**
  * The catalog of these cards, which names its OpenAPI document, so that both are switched together.
  * @param openapi text of the document (`openapi/document.ts`)
+ * @param manifests of the same skills
  */
 export async function makeCatalog(
   cards: readonly Card[],
   openapi: string,
+  manifests: readonly Manifest[],
   hash: Hash = webCryptoHash,
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
-  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest };
+  const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
+  const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables };
   const json = canonicalJson(catalog);
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }

@@ -1,5 +1,6 @@
 /** A runner inside the test's isolate: speaks the protocol, runs nothing, remembers what it was told to run. */
 import {
+  type EndedStatus,
   type ExecutionSpec,
   encodeFrame,
   encodeJsonFrame,
@@ -15,6 +16,8 @@ export interface FakeExecution {
   stdout: string[];
   /** Frames end with a status. */
   ended: boolean;
+  /** How it ended, where that was not exit code 0. */
+  end?: Partial<EndedStatus>;
 }
 
 export class FakeRunner {
@@ -23,6 +26,8 @@ export class FakeRunner {
   /** Ids in the order in which their processes were begun. */
   readonly begun: string[] = [];
   readonly cancelled: string[] = [];
+  /** What it answers to submissions instead of running them. */
+  instead: (() => Response) | null = null;
   /** What a process does. */
   behave: (execution: FakeExecution) => void = (execution) => {
     execution.stdout.push("out");
@@ -41,6 +46,7 @@ export class FakeRunner {
     if (request.method === "GET")
       return this.#frames(id, Number(new URL(request.url).searchParams.get("from")));
     const body = new TextDecoder().decode(await request.arrayBuffer());
+    if (this.instead !== null) return this.instead();
     const specText = /name="spec"\r\n\r\n([^\r]*)\r\n/.exec(body)?.[1] ?? "";
     const spec = executionSpec.parse(JSON.parse(specText));
     const known = this.executions.get(spec.id);
@@ -57,13 +63,18 @@ export class FakeRunner {
   #frames(id: string, from: number): Response {
     const execution = this.executions.get(id);
     if (execution === undefined) return refusal(404, "execution_not_found");
-    const end = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
+    const exit = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
+    const end = {
+      ...exit,
+      stderr_bytes: 0,
+      stderr_truncated: false,
+      ...execution.end,
+      kind: "ended",
+    } as const;
     const frames = [
       encodeJsonFrame(FRAME.status, { kind: "started", queue_ms: 0 }),
       ...execution.stdout.map((text) => encodeFrame(FRAME.stdout, new TextEncoder().encode(text))),
-      ...(execution.ended
-        ? [encodeJsonFrame(FRAME.status, { kind: "ended", ...end, stderr_bytes: 0, stderr_truncated: false })]
-        : []),
+      ...(execution.ended ? [encodeJsonFrame(FRAME.status, end)] : []),
     ].slice(from);
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -75,6 +86,6 @@ export class FakeRunner {
   }
 }
 
-function refusal(status: number, code: string): Response {
+export function refusal(status: number, code: string): Response {
   return Response.json({ code, detail: "no" }, { status });
 }

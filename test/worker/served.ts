@@ -51,7 +51,7 @@ export class Client {
       cards.push(card(bundle.record, bundle.digest));
       manifests.push(parsed.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
+    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);
