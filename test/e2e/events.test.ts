@@ -14,7 +14,7 @@ let hull: HullDev;
 beforeAll(async () => {
   hull = await startHullDev({
     args: ["--direct"],
-    env: { OPENAI_API_KEY: "canary-openai-5555" },
+    env: { OPENAI_API_KEY: "canary-openai-5555", UPSTREAM_KEY: "canary-upstream-77" },
     skills: {
       ...py(
         "split",
@@ -29,6 +29,12 @@ beforeAll(async () => {
         "secret",
         "import os, time\nfor b in (b'key=canary-op', b'enai-5555 ', b'canary-'):\n  os.write(2, b); time.sleep(0.05)\n",
       ),
+      ...py(
+        "proxy-secret",
+        "import os, time\nfor b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  os.write(2, b); os.write(1, b); time.sleep(0.05)\nos.sys.exit(7)\n",
+      ),
+      "upstream/SKILL.md":
+        "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
       ...py("late", "import time\nprint('begun')\ntime.sleep(9.31)\n", "timeout_ms: 400\n"),
       ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
       ...py("bad-json", "print('nope')\n", "output: json\n"),
@@ -84,6 +90,18 @@ test("S78: stdout and stderr arrive in the order in which they were written", as
 test("S82: a secret that is split over two writes is redacted; a mere beginning of one is not", async () => {
   const events = await readEvents(await stream("secret"));
   expect(textOf(events, "stderr")).toBe("key=[redacted] canary-");
+});
+
+test("S82: so is what a proxy skill sends upstream, in the events, errors and log lines of other skills", async () => {
+  const events = await readEvents(await stream("proxy-secret"));
+  for (const name of ["stderr", "delta"] as const)
+    expect(textOf(events, name)).toBe("key=[redacted] canary-");
+  const failed = await (await hull.call("/skills/proxy-secret", "x")).text();
+  expect(JSON.parse(failed)).toMatchObject({ code: "script_failed", stderr: "key=[redacted] canary-" });
+  const durable = { "idempotency-key": "redacted", accept: "text/event-stream" };
+  const kept = await hull.call("/skills/proxy-secret", "x", { headers: durable });
+  expect(textOf(await readEvents(kept), "stderr")).toBe("key=[redacted] canary-");
+  expect(hull.output()).not.toContain("canary-upstream-77");
 });
 
 test.each([
