@@ -63,13 +63,15 @@ export function createApp(): App {
   return app;
 }
 
-function failure(thrown: Error, c: AppContext): Response {
+async function failure(thrown: Error, c: AppContext): Promise<Response> {
   const error = toHullError(thrown);
   const context: RequestContext | undefined = c.get("context");
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  context.background(discardBody(context.request));
+  const discarded = discardBody(context);
+  if (context.settings.local) await discarded;
+  else context.background(discarded);
   return problemResponse(error, context);
 }
 

@@ -9,6 +9,14 @@ import type { Json } from "../skill/manifest.ts";
 export const BODY_SILENCE_MS = 30_000;
 /** An unread body up to this many bytes is drained, so that the connection can be used again. */
 const DRAIN_BYTES = 64 * 1024;
+/** In local dev, where workerd cuts the connection of whoever still sends, often before the answer was read. */
+const LOCAL_DRAIN_BYTES = 128 * 1024 * 1024;
+
+/** Whose body it is, and where. */
+interface BodyContext {
+  request: Request;
+  settings: { local: boolean };
+}
 
 /** Refuses a body whose declared length is over the limit before a byte of it is read. */
 export function checkDeclaredLength(request: Request, limit: number): void {
@@ -31,7 +39,9 @@ export async function* bodyChunks(request: Request, limit: number): AsyncGenerat
       yield value;
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    // The rest of a body over the limit is left for `discardBody`.
+    if (total > limit) reader.releaseLock();
+    else await reader.cancel().catch(() => {});
   }
 }
 
@@ -54,12 +64,13 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   return whole;
 }
 
-/** Drains what an early answer left unread, up to 64 KiB, and cancels the rest. */
-export async function discardBody(request: Request): Promise<void> {
-  if (request.body === null || request.bodyUsed || request.body.locked) return;
-  const reader = request.body.getReader();
+/** Drains what an early answer left unread, up to 64 KiB (local dev: 128 MiB), and cancels the rest. */
+export async function discardBody({ request, settings }: BodyContext): Promise<void> {
+  if (request.body === null || request.body.locked) return;
+  const most = settings.local ? LOCAL_DRAIN_BYTES : DRAIN_BYTES;
   try {
-    for (let total = 0; total < DRAIN_BYTES; ) {
+    const reader = request.body.getReader();
+    for (let total = 0; total < most; ) {
       const { done, value } = await withSilenceLimit(reader.read());
       if (done) return;
       total += value.length;

@@ -11,7 +11,7 @@ import { type HullError, toHullError } from "../../errors.ts";
 import type { InputFile, RunInput } from "../../run/input.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json, Manifest } from "../../skill/manifest.ts";
-import { bodyChunks, discardBody, parseJson, readBody } from "../body.ts";
+import { bodyChunks, parseJson, readBody } from "../body.ts";
 import { checkInputSchema } from "./input-schema.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
 
@@ -25,7 +25,7 @@ const TEXT_FIELDS = ["text", "input", "prompt"];
 const TEXT_ACCEPTED = ["text/*", "application/json", "multipart/form-data"];
 
 /**
- * Reads a run's input. A raw file goes on as a stream; what then ends it is noted in `state`.
+ * Reads a run's input; that of `input: none` is the caller's to drop. A raw file goes on as a stream; what then ends it is noted in `state`.
  * @param limit bytes of the body
  */
 export async function readInput(
@@ -34,10 +34,7 @@ export async function readInput(
   limit: number,
   state: InputState,
 ): Promise<RunInput> {
-  if (manifest.input === "none") {
-    await discardBody(request);
-    return NO_INPUT;
-  }
+  if (manifest.input === "none") return NO_INPUT;
   if (manifest.method === "GET") return queryInput(request, manifest);
   const type = mediaType(request.headers.get("content-type"));
   if (manifest.input_schema !== undefined && !isJson(type)) {

@@ -49,9 +49,10 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const streaming = chooseForm(request, record);
   if (manifest.mode === "static-file" && !streaming) {
-    await discardBody(request);
+    await discardBody(context);
     return withHeaders(await serveStatic(context, record), headers);
   }
+  if (manifest.input === "none") await discardBody(context);
   const state: InputState = { fault: null };
   const input = await readInput(request, manifest, limit, state);
   if (durable !== null) {
