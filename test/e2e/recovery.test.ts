@@ -35,7 +35,7 @@ const running = async (): Promise<number> =>
   [...(await hull.processes()).values()].filter((command) => command === "sleep 30").length;
 
 describe("the runner dies", () => {
-  test("readyz tells, health stays, the runner is started again and calls work", async () => {
+  test("S56: readyz tells, health stays, the runner is started again and calls work", async () => {
     expect([await ready(), await echo()]).toEqual([200, "again"]);
     const runner = await runnerPid();
     process.kill(runner, "SIGKILL");
