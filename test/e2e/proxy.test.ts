@@ -106,7 +106,7 @@ beforeAll(async () => {
       ...proxy("reset", "/reset?key=${lower}"),
       ...proxy("silent", "/silent", "timeout_ms: 300\n"),
       ...proxy("events", "/events", "timeout_ms: 300\n"),
-      ...proxy("stall", "/stall", "idle_timeout_ms: 300\n"),
+      ...proxy("stall", "/stall?key=${lower}", "idle_timeout_ms: 300\n"),
       ...["dies-early", "dies-late", "dies-early-short", "dies-late-short"].reduce(
         (all, name) => Object.assign(all, proxy(name, `/${name}`)),
         {},
@@ -231,6 +231,7 @@ describe("the answer", () => {
     expect(events.match(/data: \d/g)).toHaveLength(6);
     const stalled = await (await hull.call("/skills/stall", "x")).text();
     expect(stalled).toContain("data: 0");
+    for (const hidden of [CANARY, "127.0.0.1"]) expect(stalled).not.toContain(hidden);
     expect(stalled).toMatch(/event: error\ndata: \{.*"code":"upstream_timeout"/);
   });
 });

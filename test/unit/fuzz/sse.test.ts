@@ -55,23 +55,41 @@ test("events do not depend on where the bytes are cut", async () => {
     ),
     fc.string({ maxLength: 5 }),
   );
+  const ends = fc.constantFrom("\n", "\r\n", "\r");
+  const line = fc.tuple(
+    fc.constantFrom("data: ", "data:", "event: ", "id: ", ":", "data", `data: ${"y".repeat(600)}`),
+    fc.string({ unit: fc.constantFrom("a", " ", ":", "é", "😀", "\ufeff"), maxLength: 5 }),
+    ends,
+  );
+  const block = fc.tuple(fc.array(line, { minLength: 1, maxLength: 4 }), ends);
   const bodies = fc.oneof(
+    fc.array(block, { maxLength: 6 }).map((blocks) => bytes(blocks.flat(3).join(""))),
     fc.array(piece, { maxLength: 30 }).map((pieces) => bytes(pieces.join(""))),
     fc.uint8Array({ maxLength: 80 }),
   );
   const broken = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
-  const read = async (body: ReadableStream<Uint8Array>): Promise<ServerSentEvent[]> => {
-    const events: ServerSentEvent[] = [];
+  const seen = { events: 0, broken: 0 };
+  const read = async (body: ReadableStream<Uint8Array>): Promise<(ServerSentEvent | "broken")[]> => {
+    const events: (ServerSentEvent | "broken")[] = [];
     const options = { max_event: 1000, max_bytes: 10_000, signal, broken };
-    for await (const { event, data } of sseEvents(body, options)) events.push({ event, data });
+    try {
+      for await (const { event, data } of sseEvents(body, options)) events.push({ event, data });
+    } catch (error) {
+      expect(error).toBeInstanceOf(ProviderBadResponse);
+      events.push("broken");
+    }
     return events;
   };
   await fc.assert(
     fc.asyncProperty(bodies, cuts, async (body, points) => {
-      expect(await read(inPieces(cutAt(body, points)))).toEqual(await read(stream([body])));
+      const whole = await read(stream([body]));
+      seen[whole.at(-1) === "broken" ? "broken" : "events"] += whole.length;
+      expect(await read(inPieces(cutAt(body, points)))).toEqual(whole);
     }),
     { numRuns: 500 },
   );
+  expect(seen.events).toBeGreaterThan(100);
+  expect(seen.broken).toBeGreaterThan(10);
 });
 
 const REQUEST = {
@@ -118,12 +136,16 @@ for (const [name, wire, said] of [
     );
 
   test(`${name}: a damaged stream is a turn or a bad response, the same in pieces`, async () => {
+    const seen = { turn: 0, bad: 0 };
     const outcome = async (chunks: Uint8Array[]): Promise<unknown> => {
       try {
         const document = await readStream(inPieces(chunks), wire.stream(TARGET, {}), "p", signal);
-        return wire.parse(document, TARGET, callIdSource([]));
+        const turn = wire.parse(document, TARGET, callIdSource([]));
+        seen.turn++;
+        return turn;
       } catch (error) {
         if (!(error instanceof HullError)) throw error;
+        seen.bad++;
         expect(error).toBeInstanceOf(ProviderBadResponse);
         return error.data;
       }
@@ -135,10 +157,12 @@ for (const [name, wire, said] of [
       }),
       { numRuns: 400 },
     );
+    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(50);
   });
 
   test(`${name}: a damaged document is a turn or a bad response`, () => {
     const text = JSON.stringify(said.whole);
+    const seen = { turn: 0, bad: 0 };
     fc.assert(
       fc.property(damage, (changes) => {
         const damaged = changes.reduce((now, [at, cut, insert]) => {
@@ -153,11 +177,14 @@ for (const [name, wire, said] of [
         }
         try {
           wire.parse(document, TARGET, callIdSource([]));
+          seen.turn++;
         } catch (error) {
           expect(error).toBeInstanceOf(ProviderBadResponse);
+          seen.bad++;
         }
       }),
       { numRuns: 200 },
     );
+    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(5);
   });
 }

@@ -159,6 +159,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["route: /v1/x", ["error reserved_route 4 route"]],
     ["route: /skills/other/card", ["error reserved_route 4 route"]],
     ["route: /a//b", ["error route_form 4 route"]],
+    ["route: /a//", ["error route_form 4 route"]],
     ["route: /a%20b", ["error route_form 4 route"]],
     ["route: /a/../b", ["error route_form 4 route"]],
     ["route: /a?b", ["error route_form 4 route"]],
