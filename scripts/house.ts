@@ -81,7 +81,7 @@ function checkImport(file: string, specifier: string, sources: ReadonlyMap<strin
   const part = partOf(file);
   if (!specifier.startsWith(".")) return checkPackage(file, part, specifier);
   const target = join(dirname(file), specifier);
-  if (!/\.(?:ts|mjs|json)$/.test(target)) return `import ${specifier} without its extension`;
+  if (!/\.(?:ts|mjs|json|md\?raw)$/.test(target)) return `import ${specifier} without its extension`;
   if (isBarrel(sources.get(target) ?? "")) return `import of the barrel file ${target}`;
   if (part === "test" || partOf(target) === part) return null;
   if (file.startsWith("src/") && !target.startsWith("src/")) return `src may not import ${target}`;

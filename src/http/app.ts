@@ -26,6 +26,9 @@ import { cardRoute, skillRoute } from "./skills/routes.ts";
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
 
+/** How long a failure waits for more of an unread body, in ms. */
+const FAILURE_SILENCE_MS = 1000;
+
 /** The whole surface as one Hono app. */
 export function createApp(): App {
   const app: App = new Hono<AppTypes>({ getPath: (request) => routePath(request.url) });
@@ -69,7 +72,8 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  const discarded = discardBody(context);
+  // A failure is told without waiting long for a client who waits for it.
+  const discarded = discardBody(context, FAILURE_SILENCE_MS);
   if (context.settings.local) await discarded;
   else context.background(discarded);
   return problemResponse(error, context);

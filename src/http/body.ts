@@ -64,14 +64,20 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   return whole;
 }
 
-/** Drains what an early answer left unread, up to 64 KiB (local dev: 128 MiB), and cancels the rest. */
-export async function discardBody({ request, settings }: BodyContext): Promise<void> {
+/**
+ * Drains what an early answer left unread, up to 64 KiB (local dev: 128 MiB), and cancels the rest.
+ * @param silenceMs longest wait for more of it
+ */
+export async function discardBody(
+  { request, settings }: BodyContext,
+  silenceMs = BODY_SILENCE_MS,
+): Promise<void> {
   if (request.body === null || request.body.locked) return;
   const most = settings.local ? LOCAL_DRAIN_BYTES : DRAIN_BYTES;
   try {
     const reader = request.body.getReader();
     for (let total = 0; total < most; ) {
-      const { done, value } = await withSilenceLimit(reader.read());
+      const { done, value } = await withSilenceLimit(reader.read(), silenceMs);
       if (done) return;
       total += value.length;
     }
@@ -81,12 +87,9 @@ export async function discardBody({ request, settings }: BodyContext): Promise<v
   }
 }
 
-async function withSilenceLimit<T>(read: Promise<T>): Promise<T> {
+async function withSilenceLimit<T>(read: Promise<T>, ms = BODY_SILENCE_MS): Promise<T> {
   const silence = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => silence.reject(new RequestTimeout({ timeout_ms: BODY_SILENCE_MS })),
-    BODY_SILENCE_MS,
-  );
+  const timer = setTimeout(() => silence.reject(new RequestTimeout({ timeout_ms: ms })), ms);
   try {
     return await Promise.race([read, silence.promise]);
   } finally {
