@@ -13,6 +13,8 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
   { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },
+  { name: "upload", aliases: [], load: () => import("./commands/upload.ts") },
+  { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];

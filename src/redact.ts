@@ -15,7 +15,7 @@ const MARK = new TextEncoder().encode(REDACTED);
 
 export class Redactor {
   /** Encoded forms of all secrets, longest first, so that a secret that contains another wins. */
-  #patterns: Uint8Array[] = [];
+  #patterns: readonly Uint8Array[] = [];
   #forms: readonly string[] = [];
 
   /** @param secrets values to remove; those under 8 characters are ignored */
@@ -23,7 +23,7 @@ export class Redactor {
     this.learn(secrets);
   }
 
-  /** Further values to remove from now on, in streams under way too. */
+  /** Removes these too from now on, in streams that have begun as well. */
   learn(secrets: Iterable<string>): void {
     const forms = new Set(this.#forms);
     for (const secret of secrets) {

@@ -3,33 +3,38 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import type { Layer } from "../../src/model/catalogue/layer.ts";
+import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import {
   type CatalogBundle,
-  card,
   claimAddress,
   type Hash,
   makeCatalog,
-  makeRecord,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
-import type { Card, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
+import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
-import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
+import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
 import { mapLimited } from "./limited.ts";
-import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
+import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import {
+  type FoundFile,
+  findSkills,
+  type Grounds,
+  listFiles,
+  type RootScan,
+  type SkillFolder,
+  survey,
+} from "./scan.ts";
+import { checkToolCount } from "./tool-count.ts";
 
-export interface BuiltSkill {
+export interface BuiltSkill extends AssembledSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
   folder: string;
-  digest: string;
-  record: SkillRecord;
-  /** Canonical JSON of `record`. */
-  recordJson: string;
-  pack: Uint8Array<ArrayBuffer> | null;
-  /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
-  blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
-  card: Card;
 }
 
 /** A diagnostic and the absolute root that its `file` is relative to. */
@@ -41,6 +46,8 @@ export interface RootedDiagnostic {
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
+  /** Which models the project knows beside the shipped ones. */
+  models?: ProjectModels;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -57,6 +64,8 @@ export interface BuildResult {
   /** `null` when an error prevents it. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
+  /** What the served skills' folders add to the models that the deployment knows. */
+  packages: Layer;
 }
 
 /** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
@@ -70,6 +79,15 @@ interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
+}
+
+/** What a skill is checked against beside its own files. */
+interface Surroundings {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+  packages: Packages;
+  /** Differs where any of this does. */
+  fingerprint: string;
 }
 
 /** What a build remembers for the next one. */
@@ -102,10 +120,19 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
+  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
   for (const root of roots) {
     const grounds = await survey(root, options.projectDir);
-    const scan = await findSkills(grounds);
-    const outcomes = await mapLimited(scan.skills, (folder) => buildFolder(folder, grounds, options));
+    scans.push({ root, grounds, scan: await findSkills(grounds) });
+  }
+  const surroundings = await surroundingsOf(
+    scans.flatMap(({ scan }) => scan.skills),
+    options,
+  );
+  for (const { root, grounds, scan } of scans) {
+    const outcomes = await mapLimited(scan.skills, (folder) =>
+      buildFolder(folder, grounds, surroundings, options),
+    );
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
     }
@@ -127,7 +154,22 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
-  return { skills: served, catalog, diagnostics };
+  const folders = served.map(({ folder }) => folder);
+  return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
+}
+
+async function surroundingsOf(
+  folders: readonly SkillFolder[],
+  { projectDir, models = { file: {}, root: {} } }: BuildOptions,
+): Promise<Surroundings> {
+  const packages = await readPackages(folders, projectDir, models);
+  const merged = mergedPackages(
+    packages,
+    folders.map(({ path }) => path),
+  );
+  const catalogue = projectCatalogue(models, merged);
+  const providers = projectProviders(models, merged);
+  return { catalogue, providers, packages, fingerprint: JSON.stringify([models, merged]) };
 }
 
 /** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
@@ -192,17 +234,28 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   return lost;
 }
 
-async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
+async function buildFolder(
+  folder: SkillFolder,
+  grounds: Grounds,
+  surroundings: Surroundings,
+  options: BuildOptions,
+): Promise<Outcome> {
   const { files, diagnostics } = await listFiles(folder, grounds);
-  const fingerprint = fingerprintOf(files, diagnostics);
+  const fault = surroundings.packages.diagnostics.get(folder.path);
+  if (fault !== undefined) diagnostics.push(fault);
+  const fingerprint = fingerprintOf(files, diagnostics, surroundings);
   const cached = options.cache?.get(folder, fingerprint);
   if (cached !== undefined) return cached;
-  const outcome = await readFolderFiles(folder, files, diagnostics);
+  const outcome = await readFolderFiles(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome);
   return outcome;
 }
 
-function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagnostic[]): string {
+function fingerprintOf(
+  files: readonly FoundFile[],
+  diagnostics: readonly Diagnostic[],
+  surroundings: Surroundings,
+): string {
   const lines = files.map(({ path, stats }) => [
     path,
     stats.size,
@@ -211,13 +264,14 @@ function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagno
     stats.ino,
     stats.mode,
   ]);
-  return JSON.stringify([lines, diagnostics]);
+  return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
 }
 
 async function readFolderFiles(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
+  { catalogue, providers }: Surroundings,
 ): Promise<Outcome> {
   const broken = (positions: Outcome["positions"]): Outcome => ({
     folder,
@@ -237,45 +291,25 @@ async function readFolderFiles(
     );
     return broken(new Map());
   }
+  const files = await readSources(found);
+  const place = { folder: folder.name, file: folder.file };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
+  const { positions } = assembly;
+  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
+  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
+  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
+}
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const { path, absolute, stats } of found) {
     const bytes = new Uint8Array(await readFile(absolute));
     files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
   }
-  const byPath = new Map(files.map((file) => [file.path, file.bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
-    return broken(new Map());
-  }
-  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
-  diagnostics.push(...parsed.diagnostics);
-  if (parsed.manifest === null || diagnostics.some((d) => d.level === "error"))
-    return broken(parsed.positions);
-  const bundle = await makeRecord(parsed.manifest, parsed.body, files, nodeHash);
-  const serve = parsed.manifest.serve;
-  const bytes = serve === undefined ? undefined : byPath.get(serve);
-  const skill: BuiltSkill = {
-    folder: folder.path,
-    digest: bundle.digest,
-    record: bundle.record,
-    recordJson: bundle.json,
-    pack: bundle.pack,
-    blob: bytes === undefined ? null : { sha256: await nodeHash(bytes), bytes },
-    card: card(bundle.record, bundle.digest),
-  };
-  return { folder, skill, positions: parsed.positions, diagnostics };
+  return files;
 }
 
 function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
   return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
-}
-
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

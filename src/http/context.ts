@@ -22,6 +22,8 @@ export class RequestContext implements RunContext {
   readonly log: Record<string, unknown> = {};
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
+  /** What is to be done when the answer is complete. */
+  readonly afterwards: (() => Promise<unknown>)[] = [];
   readonly #timings = new Map<TimingName, number>();
   readonly #secrets: Redactor[] = [];
   #caller: Caller | null = null;
@@ -39,6 +41,10 @@ export class RequestContext implements RunContext {
   get caller(): Caller {
     if (this.#caller === null) throw new Internal({ cause: "the caller was asked for before the guard" });
     return this.#caller;
+  }
+
+  get tenant(): string {
+    return this.caller.tenant;
   }
 
   /** Called by the guard. */

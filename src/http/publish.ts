@@ -3,7 +3,8 @@
  * pointer last.
  */
 import * as z from "zod/mini";
-import { BundleInvalid, InputInvalid } from "../errors/request.ts";
+import { DEFAULT_TENANT } from "../auth/api-key.ts";
+import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer } from "../registry/published.ts";
 import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
@@ -14,8 +15,18 @@ import type { RequestContext } from "./context.ts";
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
 
+/**
+ * What is published is trusted and served to all tenants. Only the operator's tenant may publish: a skill of any other is
+ * an upload, and bound by the rules of uploads.
+ * @throws Forbidden
+ */
+function checkPublisher({ caller }: RequestContext): void {
+  if (caller.tenant !== DEFAULT_TENANT) throw new Forbidden({ scope: "publish", tenant: DEFAULT_TENANT });
+}
+
 /** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only what is missing. */
 export async function listObjects(context: RequestContext): Promise<Response> {
+  checkPublisher(context);
   const cursor = new URL(context.request.url).searchParams.get("cursor");
   return Response.json(await objectKeys(context.env, cursor));
 }
@@ -25,6 +36,7 @@ export async function listObjects(context: RequestContext): Promise<Response> {
  * entry's in its name. Both are verified.
  */
 export async function putBundle(context: RequestContext, params: Record<string, string>): Promise<Response> {
+  checkPublisher(context);
   const { env, request } = context;
   const whole = new crypto.DigestStream("SHA-256");
   const digester = whole.getWriter();
@@ -58,6 +70,7 @@ const catalogRequest = z.lazy(() =>
  * the one that was served before the current one. Calls that are running finish on the version they began with.
  */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
+  checkPublisher(context);
   const { id: wanted, rollback } = await readJson(context.request, catalogRequest);
   if ((wanted === undefined) === (rollback === undefined)) {
     throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
@@ -66,6 +79,6 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
-  const pointer = await movePointer(context.env, id, before, new Date());
-  return Response.json(pointer, { status: before?.id === id ? 200 : 201 });
+  const { previous, published_at } = await movePointer(context.env, id, before, new Date());
+  return Response.json({ id, previous, published_at }, { status: before?.id === id ? 200 : 201 });
 }

@@ -7,11 +7,14 @@ import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
+import type { Admit } from "../model/admission.ts";
+import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
+import { accountant, type Tariff, tariffOf } from "./accounting.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
@@ -19,32 +22,35 @@ import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
-/** Variables do not change while an isolate lives, so neither does what a target resolves to. */
+/** Variables and catalogue do not change while an isolate lives, so neither does what a target resolves to. */
 const resolvedTargets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
 
-function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
+function resolve(settings: Settings, catalogue: Catalogue, target: ModelTarget): ResolvedTarget {
   let known = resolvedTargets.get(settings);
   if (known === undefined) {
     known = new Map();
     resolvedTargets.set(settings, known);
   }
   const name = `${target.provider}/${target.model ?? ""}`;
-  const resolved = known.get(name) ?? resolveTarget(target, settings.read);
+  const resolved = known.get(name) ?? resolveTarget(target, settings.read, catalogue);
   known.set(name, resolved);
   return resolved;
 }
 
-export async function runLlm(run: RunHandle): Promise<RunOutput> {
+/** @param catalogue the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
+export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
   const { llm } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  resolve(context.settings, llm.target);
+  const resolveIn = (target: ModelTarget) => resolve(context.settings, catalogue, target);
+  resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
     system: record.body,
@@ -55,10 +61,13 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
     deadline_ms: manifest.deadline_ms,
     deadline_at: deadlineAt,
   };
-  run.started();
   const operator: Record<string, unknown> = {};
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, operator),
+    effects: effects(run, llm, files, deadlineAt, {
+      resolve: resolveIn,
+      tariff: tariffOf(catalogue),
+      operator,
+    }),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
@@ -99,24 +108,43 @@ function effects(
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  operator: Record<string, unknown>,
+  {
+    resolve,
+    tariff,
+    operator,
+  }: {
+    resolve: (target: ModelTarget) => ResolvedTarget;
+    tariff: Tariff;
+    operator: Record<string, unknown>;
+  },
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
-  const { timeout_ms } = record.manifest;
+  const { slug, timeout_ms } = record.manifest;
+  const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
+  let begun = false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
-      if (again) await run.emit({ event: "round", data: { round, restarted: true } });
       const deltas = new DeltaText("delta", settings.toldRedactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
+      let told = !again;
+      /** The run begins with its first leave to call: a budget that is used up fails it as a fault of its input does. */
+      const admit: Admit = async (...asked) => {
+        const admission = await accounts.admit(...asked);
+        if (!begun) run.started();
+        begun = true;
+        if (!told) await run.emit({ event: "round", data: { round, restarted: true } });
+        told = true;
+        return admission;
+      };
       const counted = (provider: string, outcome: string): void =>
         countModelCall(provider, outcome, Date.now() - started);
       try {
-        const { turn, index } = await callWithFallback(request, primary, fallbacks, {
+        const { turn, index } = await callWithFallback(() => request, primary, fallbacks, {
           stream: run.streaming,
           timeout_ms,
           deadline_at: deadlineAt,
@@ -124,8 +152,9 @@ function effects(
           onText: (text) => void deltas.pushText(text),
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
-          resolve: (target) => resolve(settings, target),
+          resolve,
           ai: settings.local ? undefined : env.AI,
+          admit,
           log: (entry) =>
             console.log(
               JSON.stringify(settings.toldRedactor.json({ ...entry, request_id: context.requestId })),
@@ -161,6 +190,8 @@ function effects(
           maxOutputBytes: settings.max_output_bytes,
           files,
           read: settings.read,
+          granted: grantsOf(settings, record),
+          providerKeys: settings.providerKeys,
         });
       } finally {
         context.time("tools", Date.now() - started);

@@ -10,6 +10,7 @@ import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
+import { grantsOf } from "./variables.ts";
 
 /** What one process left behind. */
 interface Collected {
@@ -70,6 +71,8 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     output: manifest.output,
     detach: run.durable !== null,
     read: settings.read,
+    granted: grantsOf(settings, record),
+    providerKeys: settings.providerKeys,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;
@@ -89,7 +92,8 @@ async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> 
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
-    ...(input.text === null ? {} : { stdin: input.text }),
+    // A skill that takes a file has no use for the text beside it.
+    ...(spec.input.mode !== "stdin" || input.text === null ? {} : { stdin: input.text }),
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
   const runner = await runnerEndpoint(context, run.id);

@@ -3,9 +3,9 @@ import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
 import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
-import { proxyVariables } from "./placeholder.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
+import { proxyVariables } from "./variables.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -34,12 +34,14 @@ export interface Bundle {
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
+ * @param uploadedBy the tenant, where the skill is an uploaded one
  */
 export async function makeRecord(
   manifest: Manifest,
   body: string,
   files: readonly SourceFile[],
   hash: Hash = webCryptoHash,
+  uploadedBy?: string,
 ): Promise<Bundle> {
   const started = new Set(executables(manifest));
   const packed: TarFile[] = [];
@@ -56,13 +58,14 @@ export async function makeRecord(
     body,
     files: index,
     pack: pack === null ? null : await hash(pack),
+    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
   };
   const json = canonicalJson(record);
   return { record, json, digest: await hash(utf8(json)), pack };
 }
 
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
-function utf8(text: string): Uint8Array<ArrayBuffer> {
+export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
 }
 
@@ -87,6 +90,7 @@ export function card(record: SkillRecord, digest: string): Card {
     ...(manifest.output_mime === undefined ? {} : { outputMime: manifest.output_mime }),
     ...(tools.length === 0 ? {} : { tools }),
     version: digest,
+    ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
   };
 }
 

@@ -1,7 +1,5 @@
 /** `${VAR}` in proxy URLs and headers (serving.md §3.3): `VAR` from the Worker's environment; `$${` is a literal `${`. */
 
-import type { ProxySettings } from "./manifest.ts";
-
 export type Piece = { text: string } | { variable: string };
 
 /** Cuts a template into texts and variables; `problem` names the first `${…}` that is neither. */
@@ -29,10 +27,4 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
   }
   if (text !== "") pieces.push({ text });
   return { pieces };
-}
-
-/** Names of the variables that a proxy skill puts into its calls. */
-export function proxyVariables({ url, headers }: ProxySettings): string[] {
-  const pieces = [url, ...Object.values(headers)].flatMap((text) => parseTemplate(text).pieces);
-  return pieces.flatMap((piece) => ("variable" in piece ? [piece.variable] : []));
 }

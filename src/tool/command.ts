@@ -29,6 +29,8 @@ export interface CommandToolContext {
   /** Files of the request, which tools see as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
   read: (name: string) => string | undefined;
+  granted: ReadonlySet<string> | null;
+  providerKeys: ReadonlySet<string>;
 }
 
 const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
@@ -63,6 +65,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     output: "text",
     detach: context.options.known !== undefined,
     read: context.read,
+    granted: context.granted,
+    providerKeys: context.providerKeys,
   });
   if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;

@@ -7,10 +7,12 @@ import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { ledgerRows } from "./ledger.ts";
 import { llmRows } from "./llm.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { startSubjects } from "./subjects.ts";
+import { toolVaultRows } from "./tool-vault.ts";
 
 const quick = process.argv.includes("--quick");
 const rounds = quick ? 60 : 300;
@@ -19,10 +21,12 @@ const rows: Row[] = [];
 const subjects = await startSubjects();
 try {
   rows.push(...(await llmRows(subjects, rounds)));
+  rows.push(...(await ledgerRows(subjects, rounds)));
   rows.push(...(await scriptRows(subjects, rounds)));
 } finally {
   await subjects.stop();
 }
+rows.push(...(await toolVaultRows(rounds)));
 rows.push(...(await bundleRows()));
 rows.push(await buildRow(quick ? 200 : 2000));
 

@@ -8,6 +8,8 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { type LocalServer, startServer } from "../../scripts/dev/server.ts";
 import { openProject } from "../../scripts/project.ts";
 
+import { withAdminKey } from "./ledger.ts";
+
 /** The script of the script skill, the tool and the bare spawn alike. */
 export const GREET = '#!/usr/bin/env bash\nread -r name\necho "Hello, ${name:-$1}!"\n';
 
@@ -40,6 +42,8 @@ export interface Subjects {
   hull: string;
   /** A Hull that writes log lines of failures only. */
   quiet: string;
+  /** One that wants keys. */
+  keyed: string;
   bare: string;
   stop: () => Promise<void>;
 }
@@ -74,6 +78,7 @@ export async function startSubjects(): Promise<Subjects> {
   const hull = await start("state");
   process.env.HULL_LOG = "failures";
   const quiet = await start("quiet");
+  const keyed = await withAdminKey(() => start("keyed"));
   const bare = new Miniflare(
     convertV4MiniflareOptions({
       name: "bare",
@@ -86,6 +91,7 @@ export async function startSubjects(): Promise<Subjects> {
   const stop = async (): Promise<void> => {
     await hull.stop();
     await quiet.stop();
+    await keyed.stop();
     await bare.dispose();
     provider.stdin.end();
     await rm(dir, { recursive: true, force: true });
@@ -94,6 +100,7 @@ export async function startSubjects(): Promise<Subjects> {
     provider: url,
     hull: hull.url,
     quiet: quiet.url,
+    keyed: keyed.url,
     bare: (await bare.unsafeGetDirectURL()).origin,
     stop,
   };

@@ -12,9 +12,10 @@ const HALVES: Record<number, string[]> = {
   74: ["600", "own limit"],
   82: ["split over two writes", "proxy skill"],
   85: ["said plainly", "not run again"],
+  // Of the deployment: with `hull deploy`.
   114: ["in dev"],
   117: ["memory", "network", "environment"],
-  119: ["rollback"],
+  119: ["rollback", "uploaded", "held by"],
 };
 
 test("every Check is shown by a test that has its number", () => {

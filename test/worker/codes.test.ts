@@ -7,6 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import documentation from "../../docs/http.md?raw";
 import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
+import { makeZip } from "../support/zip.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -16,6 +17,7 @@ const ADMIN = `${CANARY}-admin-key`;
 const QUOTED = `sk-${CANARY}`;
 const SECRETS = {
   ANTHROPIC_API_KEY: QUOTED,
+  XAI_API_KEY: `xai-${CANARY}`,
   UPSTREAM_KEY: `${CANARY}-upstream`,
   HULL_RUNNER_URL: RUNNER_URL,
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
@@ -40,6 +42,7 @@ beforeAll(() =>
       tools: skill("tools", TOOL),
       hasty: skill("hasty", "mode: llm\ntimeout_ms: 60"),
       due: skill("due", "mode: llm\ndeadline_ms: 60"),
+      blind: skill("blind", "mode: llm\nprovider: xai\nmodel: grok-3\ninput: file"),
       keyless: skill("keyless", "mode: llm\nprovider: openai"),
       modelless: skill("modelless", "mode: llm\nprovider: local\nmodel: x"),
       script: skill("script", "run: [work]"),
@@ -106,6 +109,15 @@ const JSON_BODY = { "content-type": "application/json" };
 const admin = (path: string, init: RequestInit = {}, key = ADMIN): Promise<Response> =>
   ask(path, { ...init, headers: { ...JSON_BODY, authorization: `Bearer ${key}` } }, keyed);
 
+async function upload(slug: string, text: string): Promise<Response> {
+  const body = await makeZip([{ name: `${slug}/SKILL.md`, content: text }]);
+  return ask(`/_hull/skills/${slug}`, {
+    method: "PUT",
+    body,
+    headers: { "content-type": "application/zip" },
+  });
+}
+
 /** A script whose process ends like this. */
 function ends(end: NonNullable<FakeExecution["end"]>, stdout = "out", slug = "script"): Promise<Response> {
   runner.behave = (execution) => {
@@ -171,7 +183,20 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     await post("/skills/mock", "one", { "idempotency-key": "sweep" });
     return post("/skills/mock", "two", { "idempotency-key": "sweep" });
   },
-  bundle_invalid: () => ask(`/_hull/bundles/${"0".repeat(64)}`, { method: "PUT", body: "no tar" }),
+  bundle_invalid: () => upload("broken", skill("broken", "mode: lmm")),
+  slug_taken: () => upload("mock", mockSkill("mock")),
+  malformed_toml: () => admin("/llm/capabilities", { method: "PUT", body: "[[provider" }),
+  model_not_resolved: () => ask("/llm/cost?model=o1&provider=none"),
+  capability_missing: () => post("/skills/blind", Uint8Array.of(0x89, 0x50), { "content-type": "image/png" }),
+  provider_not_found: () => ask("/llm/providers/none"),
+  budget_not_found: () => admin("/budgets/skill:none"),
+  budget_exceeded: async () => {
+    const limit = JSON.stringify({ window: "day", max_output_tokens: 1 });
+    await admin("/budgets/skill:mock", { method: "PUT", body: limit });
+    const response = await admin("/skills/mock", { method: "POST", body: '"hi"' });
+    await admin("/budgets/skill:mock", { method: "DELETE" });
+    return response;
+  },
   rate_limited: async () => {
     const rate = JSON.stringify({ rate_limit: { requests: 1, window_s: 600 } });
     const limited = new Client({ HULL_PUBLIC: "1", HULL_CONFIG: rate, ...SECRETS });
@@ -256,8 +281,10 @@ const NO_WAIT = [
   "proxy_not_configured",
   "auth_not_configured",
 ];
-/** Never sent; and one that a run in a Durable Object of its own environment shows: test/e2e/executions.test.ts. */
-const ELSEWHERE = ["client_closed_request", "execution_cancelled"];
+/** Never sent; shown in test/e2e/executions.test.ts, since an object has an environment of its own; in uploads.test.ts. */
+const ELSEWHERE = ["client_closed_request", "execution_cancelled", "upload_limit"];
+/** Members of only some of a code's answers. */
+const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
 const DOCUMENTED = Array.from(
   (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(
@@ -266,7 +293,9 @@ const DOCUMENTED = Array.from(
   ([, status, code = "", members = ""]) => ({
     status: Number(status),
     code,
-    members: Array.from(members.matchAll(/`(\w+)`/g), ([, name]) => name ?? ""),
+    members: Array.from(members.matchAll(/`(\w+)`/g), ([, name = ""]) => name).filter(
+      (name) => !SOMETIMES.includes(name),
+    ),
   }),
 ).filter(({ code }) => !ELSEWHERE.includes(code));
 

@@ -10,7 +10,8 @@ import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
 import { isActive } from "../../run/output-files.ts";
 import { logError, problemOf } from "../../run/problem.ts";
-import type { Manifest } from "../../skill/manifest.ts";
+import { grantsOf } from "../../run/variables.ts";
+import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
@@ -27,15 +28,16 @@ const BODILESS = ["GET", "HEAD"];
  */
 export async function runProxy(
   context: RequestContext,
-  manifest: Manifest,
+  record: SkillRecord,
   limit: number,
   signal: AbortSignal,
   onEnd: () => void,
 ): Promise<Response> {
+  const { manifest } = record;
   const { proxy, slug } = manifest;
   if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
   const { request } = context;
-  const variables = new ProxyVariables(context.settings.read);
+  const variables = new ProxyVariables(context.settings.read, grantsOf(context.settings, record));
   const url = upstreamUrl(proxy, variables, request.url);
   const headers = upstreamHeaders(proxy, variables, request.headers);
   context.redactAlso(new Redactor(variables.used));
