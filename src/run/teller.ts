@@ -52,6 +52,6 @@ export class Teller {
   }
 
   #make(event: "delta" | "thought"): DeltaText {
-    return new DeltaText(event, this.#context.settings.redactor, this.#emit, { round: this.#round });
+    return new DeltaText(event, this.#context.settings.toldRedactor, this.#emit, { round: this.#round });
   }
 }

@@ -7,7 +7,7 @@ import { type Bindings, settings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
 import { type HullError, Internal, toHullError } from "../../errors.ts";
-import { readSkill } from "../../registry/published.ts";
+import { currentCatalog, readSkill } from "../../registry/published.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { OperationHandle, RunOutput } from "../../run/handle.ts";
@@ -230,6 +230,8 @@ export class Execution {
       if (row.begun && row.skill === "runs") throw new ExecutionLost({ id: row.id });
       return runOperation(await this.#handle(row, context, signal, opened, row.skill, null));
     }
+    // What the catalog's proxy skills send must not be told by this run's events either.
+    await currentCatalog(this.#env, this.#background).catch(() => null);
     const record = await readSkill(this.#env, row.digest);
     const { slug, mode } = record.manifest;
     const handle = await this.#handle(row, context, signal, opened, slug, mode);
@@ -351,5 +353,5 @@ function logEnd(row: ExecutionRow, context: RunContext, state: string, outcome: 
     ...context.timings,
     ...context.log,
   };
-  console.log(JSON.stringify(settings(context.env).redactor.json(line)));
+  console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
 }
