@@ -79,7 +79,10 @@ export function compactionDue(
 }
 
 /** The default leaves more room to the answer than what the user set. */
-function thresholdOf({ threshold_tokens }: Pick<CompactionOptions, "threshold_tokens">, window: number | null) {
+function thresholdOf(
+  { threshold_tokens }: Pick<CompactionOptions, "threshold_tokens">,
+  window: number | null,
+) {
   const wanted = threshold_tokens ?? DEFAULT_THRESHOLD;
   const share = threshold_tokens === null ? 0.65 : 0.75;
   return window === null ? wanted : Math.min(wanted, Math.floor(window * share));
@@ -234,7 +237,9 @@ export function truncated(archived: readonly Message[]): string {
 }
 
 function firstLines(lines: readonly Line[], count: number): string {
-  const shown = lines.slice(0, MAX_TRUNCATED).map(({ role, text }) => told({ role, text: cut(text, MAX_EACH) }));
+  const shown = lines
+    .slice(0, MAX_TRUNCATED)
+    .map(({ role, text }) => told({ role, text: cut(text, MAX_EACH) }));
   const more = lines.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more`] : [];
   return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
@@ -263,8 +268,7 @@ export function instructionsFor(lines: readonly Line[], count: number, ask?: str
   ].join("\n\n");
 }
 
-const DIAGNOSTIC =
-  /error|warning|fail(?:ed|ure)|panic|exception|traceback|\.[a-z][a-z0-9]{0,9}(?::\d|\(\d)/i;
+const DIAGNOSTIC = /error|warning|fail(?:ed|ure)|panic|exception|traceback|\.[a-z][a-z0-9]{0,9}(?::\d|\(\d)/i;
 const MAX_DIAGNOSTICS = 32;
 const MAX_DIAGNOSTIC = 400;
 
