@@ -29,6 +29,8 @@ export interface ModelChoice {
   /** Native where the model takes tool definitions, else in text. */
   tool_format: "native" | "text";
   capabilities: Capabilities;
+  /** Tokens; `null`: unknown. */
+  context_window: number | null;
   /** Sampling parameters and limits that the configuration gives this model. */
   defaults: Sampling & { max_tokens?: number };
   warnings: Warning[];
