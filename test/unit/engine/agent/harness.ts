@@ -18,7 +18,7 @@ export type Reply =
   | HullError;
 
 export interface Script {
-  spec?: Partial<AgentSpec>;
+  spec?: Partial<AgentSpec> | undefined;
   replies: Reply[];
   /** By tool; a list is used up one by one. */
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
