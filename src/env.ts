@@ -127,9 +127,12 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   providersConfig: string | null;
   /** Variables that hold provider keys: no process gets one. */
   providerKeys: ReadonlySet<string>;
-  /** Adds to `providerKeys`, and their values to the redactor. */
+  /** Adds to `providerKeys`, and their values to the redactors. */
   learnKeys: (names: readonly string[]) => void;
+  /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
+  /** For errors, logs and events: removes also what proxy skills send upstream (serving.md §3.3). */
+  toldRedactor: Redactor;
   /**
    * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
    * secrets excepted (agent-runtime.md §0.1).
@@ -150,11 +153,16 @@ export function settings(env: Bindings): Settings {
   const read = variable(env);
   const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
-  const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => read(name) ?? []));
+  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const redactor = new Redactor(secrets);
+  const granted = Object.values(grants).flat();
+  const toldRedactor = new Redactor([...secrets, ...granted.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
-    redactor.learn(names.flatMap((name) => read(name) ?? []));
+    const values = names.flatMap((name) => read(name) ?? []);
+    redactor.learn(values);
+    toldRedactor.learn(values);
   };
   learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
@@ -174,10 +182,22 @@ export function settings(env: Bindings): Settings {
     providerKeys,
     learnKeys,
     redactor,
+    toldRedactor,
     read,
   };
   cache.set(env, parsed);
   return parsed;
+}
+
+/** The catalogs whose variables the settings' redactor knows. */
+const learned = new WeakMap<Settings, string>();
+
+/** Makes the values of a catalog's variables known to the redactor of errors, logs and events. */
+export function learnVariables(env: Bindings, catalog: { id: string; variables: readonly string[] }): void {
+  const known = settings(env);
+  if (learned.get(known) === catalog.id) return;
+  learned.set(known, catalog.id);
+  known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {

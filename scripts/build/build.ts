@@ -148,15 +148,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const served = chooseServed(perRoot, options, diagnostics);
   const failed = diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
   const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
+  const cards = served.map((skill) => skill.card);
+  const manifests = served.map((skill) => skill.record.manifest);
   const catalog = publishable
-    ? await makeCatalog(
-        served.map((skill) => skill.card),
-        openapiText(
-          served.map((skill) => skill.record.manifest),
-          hull.version,
-        ),
-        nodeHash,
-      )
+    ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);

@@ -3,7 +3,7 @@
  * What is immutable is cached in the isolate; the pointer is refreshed in the background.
  */
 import type * as z from "zod/mini";
-import { type Bindings, type Settings, settings } from "../env.ts";
+import { type Bindings, learnVariables, type Settings, settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
@@ -35,6 +35,8 @@ export interface LoadedCatalog {
   byRoute: CardLookup;
   /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
   openapi: string | null;
+  /** Names of the variables that its proxy skills put into their calls. */
+  variables: readonly string[];
   /** Changes with what is served; validators are made of it. */
   tag: string;
   /** The cards among `cards` that are uploaded skills; none in the catalog that all tenants share. */
@@ -76,18 +78,24 @@ export async function currentCatalog(
 ): Promise<LoadedCatalog> {
   const cache = cacheOf(env);
   const id = await currentId(env, settings(env), cache, background);
-  if (cache.catalog?.id === id) return cache.catalog;
+  const loaded = cache.catalog?.id === id ? cache.catalog : await loadCatalog(env, id);
+  cache.catalog = loaded;
+  learnVariables(env, loaded);
+  return loaded;
+}
+
+async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
   const catalog = await readCatalog(env, id);
-  cache.catalog = {
+  return {
     id,
     cards: catalog.cards,
     bySlug: new Map(catalog.cards.map((card) => [card.slug, card])),
     byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
     openapi: catalog.openapi ?? null,
+    variables: catalog.variables ?? [],
     tag: id.slice(0, 32),
     uploads: [],
   };
-  return cache.catalog;
 }
 
 /** A stored catalog. */

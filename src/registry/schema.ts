@@ -135,7 +135,12 @@ function card(): z.ZodMiniType<Card> {
 export const cardSchema: z.ZodMiniType<Card> = z.lazy(() => card());
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
-  z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
+  z.object({
+    format: z.literal(1),
+    cards: z.array(card()),
+    openapi: maybe(sha256()),
+    variables: maybe(z.array(z.string())),
+  }),
 );
 
 /** What a stored OpenAPI document must at least be. */

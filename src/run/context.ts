@@ -49,6 +49,6 @@ export function detachedContext(
       const key = `${name}_ms`;
       timings[key] = Math.round((timings[key] ?? 0) + ms);
     },
-    redacted: (value) => own.redactor.json(value),
+    redacted: (value) => own.toldRedactor.json(value),
   };
 }

@@ -17,6 +17,7 @@ import { cacheFigures, costOf, priceOf } from "../model/catalogue/price.ts";
 import { resolveModel } from "../model/catalogue/resolve.ts";
 import { type RouteDecision, route } from "../model/catalogue/route.ts";
 import { tenantCatalogue } from "../model/catalogue/tenant-rules.ts";
+import { contextWindow } from "../model/catalogue/window.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
@@ -76,6 +77,7 @@ class Host implements LlmHost {
       target: { provider, model },
       tool_format,
       capabilities: capabilitiesOf(this.#catalogue, provider, model),
+      context_window: contextWindow(this.#catalogue, model),
       defaults: modelDefaults(this.#catalogue, model),
       warnings,
       routing: decision === null || decision.mode === "manual" ? null : shownDecision(decision),

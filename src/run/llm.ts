@@ -129,7 +129,7 @@ function effects(
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
-      const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
+      const deltas = new DeltaText("delta", settings.toldRedactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
       let told = !again;
       /** The run begins with its first leave to call: a budget that is used up fails it as a fault of its input does. */
@@ -156,7 +156,9 @@ function effects(
           ai: settings.local ? undefined : env.AI,
           admit,
           log: (entry) =>
-            console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
+            console.log(
+              JSON.stringify(settings.toldRedactor.json({ ...entry, request_id: context.requestId })),
+            ),
         });
         first += index;
         const provider = (targets[first] ?? primary).provider;

@@ -81,13 +81,13 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
 /** Runs the process, passes events on and keeps what the answer needs. Throws when the process failed. */
 async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> {
   const { context, input } = run;
-  const { redactor } = context.settings;
+  const { toldRedactor } = context.settings;
   const budget = { left: SPOOL_BYTES };
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = {
-    stdout: new DeltaText("delta", redactor, run.emit),
-    stderr: new DeltaText("stderr", redactor, run.emit),
+    stdout: new DeltaText("delta", toldRedactor, run.emit),
+    stderr: new DeltaText("stderr", toldRedactor, run.emit),
   };
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];

@@ -136,6 +136,8 @@ export interface Catalog {
   cards: Card[];
   /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
   openapi?: string;
+  /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
+  variables?: string[];
 }
 
 /** KV `catalog:current`. */

@@ -148,6 +148,28 @@ test("hull commands in documents exist, and take the flags that they are given",
   expect(missing).toEqual([]);
 });
 
+test("S1, S2: what documents install or run exists; npm test is what CI runs, on every Node that is supported", () => {
+  const { name, dependencies, devDependencies, engines, scripts } = JSON.parse(read("package.json"));
+  const known = [name, ...Object.keys({ ...dependencies, ...devDependencies }), "npx", "npm"];
+  const named = DOCUMENTS.flatMap((path) =>
+    shellLines(read(path)).flatMap((line) =>
+      Array.from(
+        line.matchAll(/\bnpx (?:-y )?([@\w/-]+)|\bnpm (?:install|i|add) ([@\w/-]+)/g),
+        ([, run = "", install = ""]) => run || install,
+      ),
+    ),
+  );
+  expect(sorted(named).length).toBeGreaterThan(1);
+  expect(named.filter((word) => !known.includes(word))).toEqual([]);
+  const started = DOCUMENTS.flatMap((path) =>
+    Array.from(read(path).matchAll(/\bnpm run ([a-z]+)/g), ([, word = ""]) => word),
+  );
+  expect(started.filter((word) => scripts[word] === undefined)).toEqual([]);
+  expect(read("README.md")).toContain("The tests: `npm test`.");
+  expect(read(".ci/run")).toMatch(/^npm ci$[\s\S]*^npm test /m);
+  expect(read("README.md")).toContain(`Node ${engines.node.replace(">=", "")} or later`);
+});
+
 const hasFlag = (usage: string, flag: string): boolean =>
   new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(usage);
 

@@ -71,7 +71,7 @@ export class Client {
       cards.push(skill.card);
       manifests.push(record.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
+    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);

@@ -36,7 +36,7 @@ describe("S42: a static file", () => {
     });
   });
 
-  it("HEAD has the headers and no body, POST is accepted", async () => {
+  it("S58: HEAD has the headers and no body, POST is accepted", async () => {
     const head = await client.fetch("/skills/note", { method: "HEAD" });
     expect([head.status, await head.text(), head.headers.get("content-length")]).toEqual([200, "", "18"]);
     expect(await (await client.fetch("/skills/note", { method: "POST", body: "x" })).text()).toBe(TEXT);

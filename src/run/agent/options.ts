@@ -1,5 +1,4 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import { contextWindow } from "../../engine/agent/compaction.ts";
 import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
@@ -96,7 +95,7 @@ export async function agentSpec(
     model: {
       provider: choice.target.provider,
       model: choice.target.model ?? "",
-      context_window: choice.target.model === null ? null : contextWindow(choice.target.model),
+      context_window: choice.context_window,
       native_tools: choice.capabilities.native_tools,
       defer_loading: choice.capabilities.defer_loading,
       tool_search: [...choice.capabilities.tool_search],

@@ -1,18 +1,18 @@
 /** What watchers of a model call or run are told while it goes on. */
-import type { CallWatcher } from "../../llm/host.ts";
-import { DeltaText } from "../../run/delta.ts";
-import type { RunEvent } from "../../run/events.ts";
-import type { RequestContext } from "../context.ts";
+import type { CallWatcher } from "../llm/host.ts";
+import type { RunContext } from "./context.ts";
+import { DeltaText } from "./delta.ts";
+import type { RunEvent } from "./events.ts";
 
 /** Hands on text and reasoning as they come, secrets cut out across pieces. */
 export class Teller {
-  readonly #context: RequestContext;
+  readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 0;
   #text: DeltaText;
   #thought: DeltaText;
 
-  constructor(context: RequestContext, emit: (event: RunEvent) => Promise<void>) {
+  constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
     this.#context = context;
     this.#emit = emit;
     this.#text = this.#make("delta");
@@ -52,6 +52,6 @@ export class Teller {
   }
 
   #make(event: "delta" | "thought"): DeltaText {
-    return new DeltaText(event, this.#context.settings.redactor, this.#emit, { round: this.#round });
+    return new DeltaText(event, this.#context.settings.toldRedactor, this.#emit, { round: this.#round });
   }
 }
