@@ -7,6 +7,7 @@ import { emptyTranscript, uuidV7 } from "../../llm/transcript.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
 import { llmHost } from "../llm-host.ts";
+import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts, RunPlace } from "./parts.ts";
@@ -62,6 +63,8 @@ class ToldAnswer {
       this.#thought = this.#make("thought", step.iteration);
       try {
         return await callModel(step, at);
+      } catch (error) {
+        throw llmError(error, this.#place.context);
       } finally {
         await this.#text.end();
         await this.#thought.end();

@@ -19,7 +19,7 @@ import type {
   SessionView,
 } from "./rpc.ts";
 import type { SessionRow } from "./store.ts";
-import { runAnswer, runEntry, runView } from "./views.ts";
+import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
 type Input<K extends SessionOperation> = SessionOperations[K]["in"];
@@ -189,7 +189,7 @@ function handlersOf(conversation: Conversation): Handlers {
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     answer: within(async ({ run_id, wait }, { id }) => {
-      await runs.wait(run_id, wait);
+      await runs.wait(run_id, wait ?? usualWait(log.state()));
       return runAnswer(log, parts, id, runs.row(run_id));
     }),
     cancel: within(({ run_id }, { id }) => {
@@ -197,7 +197,11 @@ function handlersOf(conversation: Conversation): Handlers {
       return runView(log, id, runs.row(run_id));
     }),
     approvals: within(() => listApprovals(log)),
-    decide: within((decision) => decide(log, runs, decision)),
-    tool_result: within((answer) => answerCall(log, runs, answer)),
+    decide: within(({ request, ...decision }) =>
+      conversation.once(request, () => decide(log, runs, decision)),
+    ),
+    tool_result: within(({ request, ...answer }) =>
+      conversation.once(request, () => answerCall(log, runs, answer)),
+    ),
   };
 }

@@ -123,13 +123,13 @@ export interface SessionOperations {
   start: { in: { run_id: string; spec: string } & Named; out: { run_id: string; begun: boolean } };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
-  /** Waits. */
-  answer: { in: { run_id: string; wait: Wait }; out: RunView };
+  /** Waits. @param wait `null`: as is usual for such a run */
+  answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
   approvals: { in: null; out: ApprovalView[] };
-  decide: { in: Decision; out: { id: string; decision: string; run_id: string } };
+  decide: { in: Decision & Named; out: { id: string; decision: string; run_id: string } };
   tool_result: {
-    in: { tool_call_id: string; content: Json; is_error: boolean };
+    in: { tool_call_id: string; content: Json; is_error: boolean } & Named;
     out: { tool_call_id: string; run_id: string };
   };
 }
