@@ -15,6 +15,7 @@ import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
+import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
@@ -91,6 +92,8 @@ function mountModels(app: App): void {
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
+  mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
+  mount(app, "/llm/mocks/calls", { scope: "invoke", methods: { GET: getMockCalls } });
 }
 
 async function failure(thrown: Error, c: AppContext): Promise<Response> {

@@ -1,5 +1,6 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
@@ -295,6 +296,7 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
     },
   },
   ...MODEL_OPERATIONS,
+  ...MOCK_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

@@ -1,5 +1,6 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
@@ -192,5 +193,6 @@ export function schemaComponents(): JsonObject {
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...modelSchemas(),
+    ...mockSchemas(),
   };
 }
