@@ -15,6 +15,22 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
+/** What the Worker asks of a scope of mocks (agent-runtime.md §16.1). Mocks and calls travel as JSON. */
+export interface MockRpc extends Rpc.DurableObjectBranded {
+  /** Queues a list of mocks; answers how many are queued then. */
+  add(mocks: string): Promise<number>;
+  /** Whether mocks were queued since the scope was cleared. */
+  begun(): boolean;
+  /**
+   * Notes a call, and answers what is to become of it: `Taken` of `src/model/mock/source.ts`.
+   * @param prompt digest of a prompt that is to be cached
+   */
+  take(call: string, prompt: string | null): Promise<string>;
+  /** Noted calls that come after number `after`, the number of the last one of them, and whether there are more. */
+  calls(limit: number, after: number): { calls: string[]; last: number; more: boolean };
+  clear(): void;
+}
+
 /** What the Worker asks of a tenant's file index. */
 export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   /**
@@ -45,6 +61,7 @@ export interface Bindings {
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
+  MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;

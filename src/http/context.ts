@@ -47,6 +47,10 @@ export class RequestContext implements RunContext {
     return this.caller.tenant;
   }
 
+  get mockScope(): string {
+    return this.request.headers.get("x-hull-mock-scope") ?? "";
+  }
+
   /** Called by the guard. */
   admit(caller: Caller): void {
     this.#caller = caller;

@@ -10,6 +10,8 @@ export interface RunContext {
   readonly requestId: string;
   /** Whose run it is, and who pays: nothing of another tenant may come into it, what it makes is this tenant's. */
   readonly tenant: string;
+  /** Which of the tenant's mocks count, where there are any; usually `""`. */
+  readonly mockScope: string;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
@@ -28,17 +30,17 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   env: Bindings,
-  { requestId, tenant, startedAt }: { requestId: string; tenant: string; startedAt: number },
+  origin: { requestId: string; tenant: string; mockScope?: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const own = settings(env);
+  const { startedAt } = origin;
   const timings: Record<string, number> = {};
   return {
+    mockScope: "",
+    ...origin,
     env,
     settings: own,
-    requestId,
-    tenant,
-    startedAt,
     background,
     log: {},
     get durationMs() {

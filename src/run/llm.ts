@@ -11,6 +11,8 @@ import type { Admit } from "../model/admission.ts";
 import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
+import type { Intercept } from "../model/intercept.ts";
+import { mockTarget } from "../model/mock/target.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
@@ -21,6 +23,7 @@ import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
+import { mayMock, mocksFor } from "./mocks.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { grantsOf } from "./variables.ts";
 
@@ -49,7 +52,11 @@ export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunO
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  const resolveIn = (target: ModelTarget) => resolve(context.settings, catalogue, target);
+  const mocking = mayMock(context.settings) ? await mocksFor(context, { given: null, demo: true }) : null;
+  const resolveIn = (target: ModelTarget) =>
+    mocking?.active
+      ? mockTarget(target.provider, target.model, catalogue)
+      : resolve(context.settings, catalogue, target);
   resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
@@ -62,12 +69,14 @@ export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunO
     deadline_at: deadlineAt,
   };
   const operator: Record<string, unknown> = {};
+  const calls: Calls = {
+    resolve: resolveIn,
+    tariff: tariffOf(catalogue),
+    intercept: mocking?.intercept,
+    operator,
+  };
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, {
-      resolve: resolveIn,
-      tariff: tariffOf(catalogue),
-      operator,
-    }),
+    effects: effects(run, llm, files, deadlineAt, calls),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
@@ -103,20 +112,20 @@ function usageHeader({ usage, rounds, tool_calls }: RunTotals): string {
   return `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tool_calls}`;
 }
 
+/** How model calls are made, and what the log is to say of one that failed. */
+interface Calls {
+  resolve: (target: ModelTarget) => ResolvedTarget;
+  tariff: Tariff;
+  intercept: Intercept | undefined;
+  operator: Record<string, unknown>;
+}
+
 function effects(
   run: RunHandle,
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  {
-    resolve,
-    tariff,
-    operator,
-  }: {
-    resolve: (target: ModelTarget) => ResolvedTarget;
-    tariff: Tariff;
-    operator: Record<string, unknown>;
-  },
+  { resolve, tariff, intercept, operator }: Calls,
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
@@ -153,6 +162,7 @@ function effects(
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
           resolve,
+          intercept,
           ai: settings.local ? undefined : env.AI,
           admit,
           log: (entry) =>

@@ -170,8 +170,9 @@ export class Execution {
 
   #context(row: ExecutionRow): RunContext {
     const [tenant = ""] = row.caller.split("/");
-    const request = { requestId: row.request_id, tenant, startedAt: row.created_at };
-    return detachedContext(this.#env, request, this.#background);
+    const { mock_scope: mockScope = "" } = row.input;
+    const origin = { requestId: row.request_id, tenant, mockScope, startedAt: row.created_at };
+    return detachedContext(this.#env, origin, this.#background);
   }
 
   /** Takes a run up that an earlier life left behind. */

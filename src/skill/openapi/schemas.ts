@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
@@ -194,5 +195,6 @@ export function schemaComponents(): JsonObject {
     ...callSchemas(),
     ...modelSchemas(),
     ...spendingSchemas(),
+    ...mockSchemas(),
   };
 }
