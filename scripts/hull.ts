@@ -13,6 +13,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
   { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },
+  { name: "deploy", aliases: [], load: () => import("./commands/deploy.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];

@@ -43,6 +43,8 @@ export interface Bindings {
   AI?: Ai;
   /** `off`: the container has no internet. Any other value, or none: it has. */
   HULL_RUNNER_EGRESS?: string;
+  /** Flags of the container's runner, with blanks between them (`container/options.ts`). */
+  HULL_RUNNER_FLAGS?: string;
 }
 
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
@@ -82,8 +84,8 @@ const variables = z.lazy(() => {
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
-    /** Pins the catalog that this deployment serves. */
-    HULL_CATALOG: z.optional(z.string()),
+    /** Id of the catalog that this deployment came with: served until another is published to it. */
+    HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
@@ -129,7 +131,7 @@ export function settings(env: Bindings): Settings {
     public: v.HULL_PUBLIC || config.data.auth === "none",
     logsAll: v.HULL_LOG === "requests",
     adminKey: v.HULL_ADMIN_KEY ?? null,
-    pinnedCatalog: v.HULL_CATALOG ?? null,
+    pinnedCatalog: v.HULL_CATALOG || null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     redactor: new Redactor(secrets),
     read,

@@ -6,6 +6,7 @@ import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
+import { servingConfig } from "../serving-config.ts";
 import { startFront } from "./front.ts";
 import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
@@ -58,7 +59,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(runner.stop);
     variables
       .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project, host))
+      .set("HULL_CONFIG", servingConfig(project, LOOPBACK.has(host)))
       .set("HULL_RUNNER_URL", runner.url)
       .set("HULL_RUNNER_SECRET", runner.secret);
     // wrangler prints each request's URL itself, whatever the client put there.
@@ -150,24 +151,4 @@ async function runnerOf(
     );
   }
   return { url: config.url, secret, pid: () => undefined, stop: async () => {} };
-}
-
-/** The part of hull.toml that the Worker reads. */
-function servingConfig({ config, dir }: Project, host: string): string {
-  const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
-    config;
-  return JSON.stringify({
-    name: name ?? (dir.split("/").at(-1) || "hull"),
-    cors_origins,
-    allowed_hosts,
-    allowed_origins,
-    ...(config.auth === null ? {} : { auth: config.auth }),
-    max_body_bytes,
-    max_output_bytes,
-    grace_ms: runner.grace_ms,
-    ...(config.rate_limit === null
-      ? {}
-      : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
-    pin_hosts: LOOPBACK.has(host),
-  });
 }

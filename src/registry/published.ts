@@ -11,9 +11,6 @@ import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
 
-/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
-export const MAX_KV_BYTES = 24 * 1024 * 1024;
-
 /** Age in ms at which a cached pointer is read again in the background. A publish through this isolate is seen at once. */
 const POINTER_FRESH_MS = 5000;
 /** KV's own edge cache for immutable values, in seconds. */
@@ -83,23 +80,32 @@ async function currentId(
   cache: IsolateCache,
   background: (work: Promise<unknown>) => void,
 ): Promise<string> {
-  if (pinnedCatalog !== null) return pinnedCatalog;
   const known = cache.pointer;
   if (known === null) {
-    const pointer = await readPointer(env);
-    if (pointer === null) throw new CatalogMissing({});
-    cache.pointer = { id: pointer.id, checkedAt: Date.now() };
-    return pointer.id;
+    const id = servedId(await readPointer(env), pinnedCatalog);
+    if (id === null) throw new CatalogMissing({});
+    cache.pointer = { id, checkedAt: Date.now() };
+    return id;
   }
   if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
     known.checkedAt = Date.now();
     background(
       readPointer(env).then((pointer) => {
-        if (pointer !== null && cache.pointer === known) known.id = pointer.id;
+        const id = servedId(pointer, pinnedCatalog);
+        if (id !== null && cache.pointer === known) known.id = id;
       }),
     );
   }
   return known.id;
+}
+
+/**
+ * What a deployment serves (serving.md §1): what was published to it, else the catalog it is pinned to. A pointer that
+ * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
+ */
+export function servedId(pointer: CatalogPointer | null, pinned: string | null): string | null {
+  if (pointer === null) return pinned;
+  return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
 /** `catalog:current`, or `null` when nothing was ever published. */

@@ -4,8 +4,8 @@ import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import { webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
-import { MAX_KV_BYTES, POINTER_KEY, pointerMoved } from "./published.ts";
-import { catalogSchema, openapiSchema, skillRecord } from "./schema.ts";
+import { POINTER_KEY, pointerMoved } from "./published.ts";
+import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
@@ -52,18 +52,25 @@ export async function objectKeys(
   return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
 }
 
-/** Moves `catalog:current` to a stored catalog. Moving it to where it stands changes nothing. */
+/**
+ * Moves `catalog:current` to a stored catalog.
+ * @param previous id of the catalog that is served until now
+ * @param pinned the catalog that this deployment is pinned to
+ */
 export async function movePointer(
   env: Bindings,
   id: string,
-  before: CatalogPointer | null,
-  now: Date,
+  { previous, pinned, now }: { previous: string | null; pinned: string | null; now: Date },
 ): Promise<CatalogPointer> {
-  if (before?.id === id) return before;
   if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
     throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
   }
-  const pointer = { id, previous: before?.id ?? null, published_at: now.toISOString() };
+  const pointer: CatalogPointer = {
+    id,
+    previous,
+    published_at: now.toISOString(),
+    ...(pinned === null ? {} : { pinned }),
+  };
   await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
   pointerMoved(env, id);
   return pointer;

@@ -155,6 +155,8 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
+  /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
+  pinned?: string;
 }
 
 /** One finding about a skill folder; the same shape everywhere (serving.md §1). */
