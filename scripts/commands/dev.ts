@@ -4,6 +4,7 @@ import { styleText } from "node:util";
 import type { BuildResult, BuiltSkill } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { LOOPBACK } from "../dev/places.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
@@ -19,6 +20,8 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
   -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
+  --name NAME      title of the index page (default: that of hull.toml)
+  --cors ORIGIN    site whose pages may read answers; repeatable or with commas; instead of cors_origins of hull.toml
   --state DIR      where state is kept (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
@@ -35,6 +38,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         port: { type: "string", short: "p" },
         host: { type: "string", short: "H" },
         skills: { type: "string", multiple: true },
+        name: { type: "string" },
+        cors: { type: "string", multiple: true },
         state: { type: "string" },
         "no-watch": { type: "boolean" },
         direct: { type: "boolean" },
@@ -44,7 +49,10 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       },
       1,
     );
-    const project = await openProject(positionals[0], values.skills ?? []);
+    const opened = await openProject(positionals[0], values.skills ?? []);
+    const { cors, name = opened.config.name } = values;
+    const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
+    const project: Project = { ...opened, config: { ...opened.config, name, cors_origins } };
     const host = values.host ?? project.config.host;
     await checkHost(host, values.public === true, project);
     const front = values["no-front"] !== true;
