@@ -1,4 +1,7 @@
 /** Entry of the `hull` command line: finds the command, runs it, turns failures into messages and exit codes. */
+import { enableCompileCache } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT } from "./command.ts";
@@ -89,6 +92,8 @@ function describe(error: unknown): CommandError {
   );
 }
 
+// Stripping types and compiling would take longer than a short command itself. Where it cannot be kept it is not.
+enableCompileCache(join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull"));
 const argv = process.argv.slice(2);
 try {
   process.exitCode = await main(argv);

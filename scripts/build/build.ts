@@ -1,36 +1,19 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
-import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
-import {
-  type CatalogBundle,
-  card,
-  claimAddress,
-  type Hash,
-  makeCatalog,
-  makeRecord,
-  type SourceFile,
-} from "../../src/skill/bundle.ts";
-import type { Card, Diagnostic, Manifest, SkillRecord } from "../../src/skill/manifest.ts";
+import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
+import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
-import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
 import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
+import { type BuiltSkill, nodeHash, type Outcome, readSkill } from "./skill.ts";
 
-export interface BuiltSkill {
-  /** Absolute path of the source folder: the key of `previous` and of the cache. */
-  folder: string;
-  digest: string;
-  record: SkillRecord;
-  /** Canonical JSON of `record`. */
-  recordJson: string;
-  pack: Uint8Array<ArrayBuffer> | null;
-  /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
-  blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
-  card: Card;
-}
+/** Folders that are looked at in one go. */
+const BLOCK = 64;
 
 /** A diagnostic and the absolute root that its `file` is relative to. */
 export interface RootedDiagnostic {
@@ -59,41 +42,6 @@ export interface BuildResult {
   diagnostics: RootedDiagnostic[];
 }
 
-/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
-const MAX_SKILL_BYTES = 256 * 1024 * 1024;
-
-const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
-
-/** What came of one folder, before the skills are compared with each other. */
-interface Outcome {
-  folder: SkillFolder;
-  skill: BuiltSkill | null;
-  positions: ParsedSkill["positions"];
-  diagnostics: Diagnostic[];
-}
-
-/** What a build remembers for the next one. */
-export class BuildCache {
-  readonly #outcomes = new Map<string, { fingerprint: string; outcome: Outcome }>();
-  /** How many skills the last build read anew. */
-  rebuilt = 0;
-
-  get(folder: SkillFolder, fingerprint: string): Outcome | undefined {
-    const entry = this.#outcomes.get(folder.path);
-    return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
-  }
-
-  set(fingerprint: string, outcome: Outcome): void {
-    this.rebuilt++;
-    this.#outcomes.set(outcome.folder.path, { fingerprint, outcome });
-  }
-
-  /** Forgets folders that are gone. */
-  keep(folders: ReadonlySet<string>): void {
-    for (const path of this.#outcomes.keys()) if (!folders.has(path)) this.#outcomes.delete(path);
-  }
-}
-
 /**
  * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. All
  * problems are reported together. Throws `RootMissing` when a root does not exist.
@@ -103,9 +51,13 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
   for (const root of roots) {
-    const grounds = await survey(root, options.projectDir);
-    const scan = await findSkills(grounds);
-    const outcomes = await mapLimited(scan.skills, (folder) => buildFolder(folder, grounds, options));
+    const grounds = survey(root, options.projectDir);
+    const scan = findSkills(grounds);
+    const outcomes = await mapLimited(scan.skills, async (folder, i) => {
+      // Looking at a folder blocks; whoever else this process serves gets a turn now and then.
+      if (i % BLOCK === 0) await setImmediate();
+      return buildFolder(folder, grounds, options);
+    });
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
     }
@@ -125,7 +77,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ? await makeCatalog(
         served.map((skill) => skill.card),
         openapiText(
-          served.map((skill) => skill.record.manifest),
+          served.map((skill) => skill.manifest),
           hull.version,
         ),
         nodeHash,
@@ -156,14 +108,14 @@ function chooseServed(
       const { folder, positions } = outcome;
       const address = (manifest: Manifest) =>
         claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
-      const conflict = address(current.record.manifest);
+      const conflict = address(current.manifest);
       if (conflict === null) {
         served.push(current);
         continue;
       }
       diagnostics.push({ root: folder.root, diagnostic: conflict });
       const fallback = current === outcome.skill ? lastGood(outcome, options) : null;
-      if (fallback !== null && address(fallback.record.manifest) === null) served.push(fallback);
+      if (fallback !== null && address(fallback.manifest) === null) served.push(fallback);
     }
   }
   return served;
@@ -198,12 +150,13 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
 }
 
 async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
-  const { files, diagnostics } = await listFiles(folder, grounds);
+  const lookedAt = Date.now();
+  const { files, diagnostics } = listFiles(folder, grounds);
   const fingerprint = fingerprintOf(files, diagnostics);
-  const cached = options.cache?.get(folder, fingerprint);
+  const cached = options.cache?.get(folder, grounds, fingerprint);
   if (cached !== undefined) return cached;
-  const outcome = await readFolderFiles(folder, files, diagnostics);
-  options.cache?.set(fingerprint, outcome);
+  const outcome = await readSkill(folder, files, diagnostics);
+  options.cache?.set(fingerprint, outcome, files, lookedAt);
   return outcome;
 }
 
@@ -217,70 +170,4 @@ function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagno
     stats.mode,
   ]);
   return JSON.stringify([lines, diagnostics]);
-}
-
-async function readFolderFiles(
-  folder: SkillFolder,
-  found: readonly FoundFile[],
-  diagnostics: Diagnostic[],
-): Promise<Outcome> {
-  const broken = (positions: Outcome["positions"]): Outcome => ({
-    folder,
-    skill: null,
-    positions,
-    diagnostics,
-  });
-  const total = found.reduce((sum, file) => sum + file.stats.size, 0);
-  if (total > MAX_SKILL_BYTES) {
-    diagnostics.push(
-      problem(
-        folder,
-        "skill_too_large",
-        `The folder holds ${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB) can be bundled.`,
-        "List what the skill does not need in .hullignore.",
-      ),
-    );
-    return broken(new Map());
-  }
-  const files: SourceFile[] = [];
-  for (const { path, absolute, stats } of found) {
-    const bytes = new Uint8Array(await readFile(absolute));
-    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
-  }
-  const byPath = new Map(files.map((file) => [file.path, file.bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
-    return broken(new Map());
-  }
-  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
-  diagnostics.push(...parsed.diagnostics);
-  if (parsed.manifest === null || diagnostics.some((d) => d.level === "error"))
-    return broken(parsed.positions);
-  const bundle = await makeRecord(parsed.manifest, parsed.body, files, nodeHash);
-  const serve = parsed.manifest.serve;
-  const bytes = serve === undefined ? undefined : byPath.get(serve);
-  const skill: BuiltSkill = {
-    folder: folder.path,
-    digest: bundle.digest,
-    record: bundle.record,
-    recordJson: bundle.json,
-    pack: bundle.pack,
-    blob: bytes === undefined ? null : { sha256: await nodeHash(bytes), bytes },
-    card: card(bundle.record, bundle.digest),
-  };
-  return { folder, skill, positions: parsed.positions, diagnostics };
-}
-
-function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
-  return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
-}
-
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

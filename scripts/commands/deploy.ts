@@ -1,6 +1,7 @@
 /** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together (serving.md §7). */
 import { join, resolve } from "node:path";
 import { buildRoots } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
@@ -9,7 +10,6 @@ import { readWorkerConfig } from "../deploy/worker-config.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { openProject } from "../project.ts";
-import { objectsOf } from "../publish/objects.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 
 export const command: Command = {
@@ -49,7 +49,8 @@ with the settings of hull.toml. When a step fails, what was served before still 
     }
     const config = await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker);
     const keepGoing = values["keep-going"] === true;
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    const cache = await BuildCache.open(project.dir);
+    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing, cache });
     printDiagnostics(result.diagnostics);
     const { catalog, skills } = result;
     if (catalog === null) {
@@ -66,7 +67,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
     const deployment: Deployment = {
       projectDir: project.dir,
       config,
-      objects: objectsOf(skills, catalog),
+      publication: { skills, catalog },
       containers: values["no-containers"] !== true,
       secretsFile: secrets === undefined ? undefined : resolve(secrets),
     };
@@ -78,6 +79,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
       return EXIT.ok;
     }
     const deployed = await deploy(wrangler, deployment);
+    await cache.save();
     process.stdout.write(`\nDeployed ${what} (${deployed.sent} objects sent).\n`);
     return report(deployed, config.name, catalog.id);
   },

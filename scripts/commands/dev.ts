@@ -1,8 +1,10 @@
 /** `hull dev`: runner, Worker and watch mode on this machine (serving.md §7). */
 import { join, relative, resolve } from "node:path";
 import { styleText } from "node:util";
-import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import type { BuildResult } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
@@ -60,6 +62,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
     const server = await startServer({
       project,
+      cache: await BuildCache.open(project.dir),
       host,
       port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
       stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
@@ -116,7 +119,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
     ...rows,
     ...more,
     "",
-    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.record.manifest, shown)}`, ""]),
+    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching
       ? `Watching ${roots.map((root) => relative(process.cwd(), root) || ".").join(", ")}. Stop with Ctrl-C.`
       : "Stop with Ctrl-C.",
@@ -127,9 +130,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
 
 /** A skill that answers without a key and without a file. */
 function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
-  const easy = skills.filter(
-    ({ record }) => record.manifest.mode === "script" && record.manifest.input !== "file",
-  );
+  const easy = skills.filter(({ manifest }) => manifest.mode === "script" && manifest.input !== "file");
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
 }
 

@@ -1,5 +1,6 @@
 /** `hull publish`: brings the skills of a project to a running Hull (serving.md §1, §7). */
 import { buildRoots } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
@@ -42,13 +43,15 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    const cache = await BuildCache.open(project.dir);
+    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing, cache });
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");
       return EXIT.failed;
     }
     const sent = await registry.publish(result);
+    await cache.save();
     process.stdout.write(
       `Published ${result.skills.length} skills to ${values.url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
     );

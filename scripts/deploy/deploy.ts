@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import type { RegistryObject } from "../publish/objects.ts";
+import { objectNames, type Publication } from "../publish/objects.ts";
 import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
 import { uploadObjects } from "./upload.ts";
 import { type WorkerConfig, writeWorkerConfig } from "./worker-config.ts";
@@ -16,8 +16,7 @@ import { commandLine, type Wrangler } from "./wrangler.ts";
 export interface Deployment {
   projectDir: string;
   config: WorkerConfig;
-  /** Of the catalog, itself included. */
-  objects: readonly RegistryObject[];
+  publication: Publication;
   containers: boolean;
   /** Secrets that are set together with the code. */
   secretsFile: string | undefined;
@@ -39,7 +38,7 @@ const CODE = {
 
 /** Deploys. @throws CommandError that says which step failed and what to do next; what was served before still is */
 export async function deploy(wrangler: Wrangler, deployment: Deployment): Promise<Deployed> {
-  const { config, projectDir, objects } = deployment;
+  const { config, projectDir, publication } = deployment;
   await checkLogin(wrangler, config);
   let file = await writeWorkerConfig(projectDir, config);
   const namespace = await openNamespace(wrangler, config, file);
@@ -49,7 +48,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
     what: "The database could not be migrated; nothing else was changed",
     hint: "A migration that fails is taken back by itself: run `hull deploy` again when its cause is gone.",
   });
-  const sent = await uploadObjects(wrangler, objects, { namespace, config, file });
+  const sent = await uploadObjects(wrangler, publication, { namespace, config, file });
   const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));
   const report = join(dir, "report");
   try {
@@ -63,7 +62,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
 
 /** Tries what can be tried without an account or a network; answers the calls that a real deployment makes. */
 export async function rehearse(wrangler: Wrangler, deployment: Deployment): Promise<string[]> {
-  const { config, projectDir, objects } = deployment;
+  const { config, projectDir, publication } = deployment;
   const file = await writeWorkerConfig(projectDir, config);
   const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));
   try {
@@ -79,7 +78,7 @@ export async function rehearse(wrangler: Wrangler, deployment: Deployment): Prom
   return [
     `make, where they are missing: KV ${config.name}-skills, D1 ${database_name}, R2 ${bucket_name}`,
     commandLine(migrationArgs(config, file)),
-    `store the missing ones of ${objects.length} objects (${sizeOf(objects)}): wrangler kv bulk put`,
+    `store the missing ones of ${objectNames(publication).size} objects: wrangler kv bulk put`,
     commandLine(deployArgs(deployment, file)),
   ];
 }
@@ -94,11 +93,6 @@ function deployArgs({ containers, secretsFile }: Deployment, file: string): stri
     ...(containers ? [] : ["--containers-rollout=none"]),
     ...(secretsFile === undefined ? [] : ["--secrets-file", secretsFile]),
   ];
-}
-
-function sizeOf(objects: readonly RegistryObject[]): string {
-  const bytes = objects.reduce((sum, object) => sum + object.bytes.length, 0);
-  return `${Math.ceil(bytes / 1024)} KB`;
 }
 
 const deployEntry = z.object({ type: z.literal("deploy"), targets: z.array(z.string()) });

@@ -1,7 +1,9 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
 import { Redactor } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
-import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
+import { type BuildResult, buildRoots } from "../build/build.ts";
+import type { BuildCache } from "../build/cache.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import type { Project } from "../project.ts";
@@ -16,6 +18,7 @@ import { startWorker } from "./worker.ts";
 
 export interface ServerOptions {
   project: Project;
+  cache: BuildCache;
   host: string;
   /** 0: any free port. */
   port: number;
@@ -42,7 +45,7 @@ export interface LocalServer {
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
   const port = await freePort(host, options.port);
-  const builder = new Builder(project);
+  const builder = new Builder(project, options.cache);
   const first = await builder.build();
   const files = await loadEnvironment(project.dir, {});
   const stops: (() => Promise<void> | void)[] = [];
@@ -53,7 +56,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const variables = workerVariables(
       files,
       process.env,
-      first.skills.map((skill) => skill.record.manifest),
+      first.skills.map((skill) => skill.manifest),
     );
     const runner = await runnerOf(options, variables);
     stops.push(runner.stop);
@@ -77,6 +80,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const adminKey = variables.get("HULL_ADMIN_KEY");
     const registry = new RegistryClient(worker.url, adminKey);
     await registry.publish(first);
+    await options.cache.save();
+    stops.push(() => options.cache.save());
     let url = worker.url;
     if (options.front) {
       stops.push(await startFront({ host, port, worker: worker.url, runner }));
@@ -107,14 +112,15 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
 /** Builds again and again; what breaks keeps its last good version. */
 class Builder {
   readonly #project: Project;
-  readonly #cache = new BuildCache();
+  readonly #cache: BuildCache;
   #lastGood = new Map<string, BuiltSkill>();
   #lastSeen = "";
   /** Whether the last build differs from the one before, in what is served or in what is wrong. */
   changed = true;
 
-  constructor(project: Project) {
+  constructor(project: Project, cache: BuildCache) {
     this.#project = project;
+    this.#cache = cache;
   }
 
   async build(): Promise<BuildResult> {

@@ -1,6 +1,12 @@
 /** What a publish sends (serving.md §1): immutable objects, named by kind and SHA-256. */
 import type { CatalogBundle } from "../../src/skill/bundle.ts";
-import type { BuiltSkill } from "../build/build.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+
+/** A built set of skills with its catalog. */
+export interface Publication {
+  skills: readonly BuiltSkill[];
+  catalog: CatalogBundle;
+}
 
 export interface RegistryObject {
   /** `<kind>/<sha256>`; with `:` for `/` its key in KV or R2. */
@@ -8,24 +14,42 @@ export interface RegistryObject {
   bytes: Uint8Array;
 }
 
-/** What a catalog consists of, itself last. */
-export function objectsOf(skills: readonly BuiltSkill[], catalog: CatalogBundle): RegistryObject[] {
-  const objects = new Map<string, Uint8Array>();
-  for (const { digest, record, recordJson, pack, blob } of skills) {
-    objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
-    if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
-    if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
+/** Names of all that a catalog consists of. */
+export function objectNames({ skills, catalog }: Publication): Set<string> {
+  const names = new Set(skills.flatMap(({ objects }) => objects));
+  return names.add(`openapi/${catalog.openapi.digest}`).add(`catalog/${catalog.id}`);
+}
+
+/** The objects that `has` does not know, one after the other; the catalog last. Others are not even read. */
+export async function* missingObjects(
+  { skills, catalog }: Publication,
+  has: (name: string) => boolean,
+): AsyncGenerator<RegistryObject> {
+  const given = new Set<string>();
+  const wanted = (name: string): boolean => !has(name) && !given.has(name);
+  for (const skill of skills) {
+    if (!skill.objects.some(wanted)) continue;
+    for (const [name, bytes] of await skill.contents()) {
+      if (wanted(name)) yield { name, bytes };
+      given.add(name);
+    }
   }
-  objects.set(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text));
-  objects.set(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json));
-  return [...objects].map(([name, bytes]) => ({ name, bytes }));
+  for (const [name, text] of [
+    [`openapi/${catalog.openapi.digest}`, catalog.openapi.text],
+    [`catalog/${catalog.id}`, catalog.json],
+  ] as const) {
+    if (wanted(name)) yield { name, bytes: new TextEncoder().encode(text) };
+  }
 }
 
 /** Groups of at most about `maxBytes`, at least one object each. */
-export function* batches(objects: readonly RegistryObject[], maxBytes: number): Generator<RegistryObject[]> {
+export async function* batches(
+  objects: AsyncIterable<RegistryObject>,
+  maxBytes: number,
+): AsyncGenerator<RegistryObject[]> {
   let batch: RegistryObject[] = [];
   let size = 0;
-  for (const object of objects) {
+  for await (const object of objects) {
     if (batch.length > 0 && size + object.bytes.length > maxBytes) {
       yield batch;
       batch = [];

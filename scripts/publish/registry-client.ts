@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
-import { batches, objectsOf, type RegistryObject } from "./objects.ts";
+import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
 /** One upload holds about this many bytes, so that the Worker never has much of it in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -23,11 +23,15 @@ export class RegistryClient {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
     const known = await this.#knownObjects();
-    const missing = objectsOf(skills, catalog).filter(({ name }) => !known.has(name));
-    for (const batch of batches(missing, BATCH_BYTES)) await this.#upload(batch);
-    for (const { name } of missing) known.add(name);
+    let sent = 0;
+    const missing = missingObjects({ skills, catalog }, (name) => known.has(name));
+    for await (const batch of batches(missing, BATCH_BYTES)) {
+      await this.#upload(batch);
+      for (const { name } of batch) known.add(name);
+      sent += batch.length;
+    }
     await this.#client.send("POST", "/_hull/catalog", { id: catalog.id });
-    return missing.length;
+    return sent;
   }
 
   /** Serves the catalog before the current one again; answers its id. */

@@ -70,8 +70,7 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: SkillRecord, digest: string): Card {
-  const { manifest } = record;
+export function card({ manifest }: Pick<SkillRecord, "manifest">, digest: string): Card {
   const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
   return {
     name: manifest.name,

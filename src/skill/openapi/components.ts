@@ -5,7 +5,17 @@ import { ref } from "./parts.ts";
 type Kind = "schemas" | "responses" | "requestBodies";
 
 export class Components {
+  readonly #made = new Map<string, JsonObject>();
   readonly #entries = new Map<Kind, Map<string, { text: string; value: JsonObject }>>();
+
+  /** What `make` gives, made once for all that name the same `of`; it must depend on nothing else. */
+  once(of: string, make: () => JsonObject): JsonObject {
+    const known = this.#made.get(of);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#made.set(of, made);
+    return made;
+  }
 
   response(name: string, value: JsonObject): JsonObject {
     return ref("responses", this.#enter("responses", name, value));
