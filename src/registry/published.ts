@@ -7,6 +7,7 @@ import { type Bindings, type Settings, settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
 import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
@@ -31,6 +32,7 @@ interface IsolateCache {
   pointer: { id: string; checkedAt: number } | null;
   catalog: LoadedCatalog | null;
   records: Map<string, SkillRecord>;
+  blobs: BlobCache;
   /** The document of the catalog that is served. */
   openapi: { digest: string; bytes: Uint8Array } | null;
 }
@@ -40,7 +42,7 @@ const caches = new WeakMap<KVNamespace, IsolateCache>();
 function cacheOf(env: Bindings): IsolateCache {
   let cache = caches.get(env.SKILLS);
   if (cache === undefined) {
-    cache = { pointer: null, catalog: null, records: new Map(), openapi: null };
+    cache = { pointer: null, catalog: null, records: new Map(), blobs: new BlobCache(), openapi: null };
     caches.set(env.SKILLS, cache);
   }
   return cache;
@@ -133,6 +135,21 @@ export async function readOpenapi(env: Bindings, digest: string): Promise<Uint8A
   const stored = new Response(await readBytes(env, "openapi", digest));
   const bytes = new Uint8Array(await stored.arrayBuffer());
   cache.openapi = { digest, bytes };
+  return bytes;
+}
+
+/** A file that a skill serves: its bytes where it is small, else a stream. */
+export async function readBlob(
+  env: Bindings,
+  { sha256, size }: { sha256: string; size: number },
+): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  const { blobs } = cacheOf(env);
+  const known = blobs.get(sha256);
+  if (known !== undefined) return known;
+  const stored = await readBytes(env, "blob", sha256);
+  if (size > MAX_FILE_BYTES) return stored;
+  const bytes = new Uint8Array(await new Response(stored).arrayBuffer());
+  blobs.set(sha256, bytes);
   return bytes;
 }
 

@@ -8,10 +8,12 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
 import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
+import { servingRows } from "./serving.ts";
 import { startSubjects } from "./subjects.ts";
 
 const { values, positionals } = parseArgs({
@@ -35,6 +37,8 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   bundle: bundleRows,
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
+  serving: () => servingRows(rounds),
+  limits: () => limitRows(rounds),
 };
 
 const wanted = positionals.length === 0 ? Object.keys(GROUPS) : positionals;
@@ -48,11 +52,12 @@ for (const name of wanted) {
 console.log(
   `${availableParallelism()} cores, Node ${process.versions.node}, ${rounds} calls a block, median of 5 blocks\n`,
 );
-const columns = ["what", "floor", "hull", "measure", "target", ""] as const;
+const columns = ["what", "floor", "hull", "peer's table", "measure", "target", ""] as const;
 const table = rows.map((row) => [
   row.what,
   row.floor,
   row.hull,
+  row.peer,
   row.measure,
   row.target,
   row.pass ? "ok" : "MISSED",

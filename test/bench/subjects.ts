@@ -49,7 +49,10 @@ export async function startHull(dir: string, state = "state"): Promise<LocalServ
     direct: true,
     front: false,
     watch: false,
-    onBuild: () => {},
+    onBuild: ({ diagnostics }) => {
+      const [fault] = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error");
+      if (fault !== undefined) throw new TypeError(JSON.stringify(fault.diagnostic));
+    },
     onLine: () => {},
   });
 }

@@ -2,7 +2,7 @@
 
 import { RangeNotSatisfiable } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
-import { readBytes } from "../../registry/published.ts";
+import { readBlob, readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
@@ -38,10 +38,11 @@ export async function serveStatic(context: RequestContext, record: SkillRecord):
   if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${file.size}`);
   if (context.request.method === "HEAD")
     return new Response(null, { status: range === null ? 200 : 206, headers });
-  const blob = await readBytes(context.env, "blob", file.sha256);
-  if (range === null) return new Response(blob.pipeThrough(new FixedLengthStream(file.size)), { headers });
-  const part = blob.pipeThrough(sliceStream(range)).pipeThrough(new FixedLengthStream(end - start));
-  return new Response(part, { status: 206, headers });
+  const blob = await readBlob(context.env, file);
+  const status = range === null ? 200 : 206;
+  if (blob instanceof Uint8Array) return new Response(blob.subarray(start, end), { status, headers });
+  const part = range === null ? blob : blob.pipeThrough(sliceStream(range));
+  return new Response(part.pipeThrough(new FixedLengthStream(end - start)), { status, headers });
 }
 
 /** The file as events. */
