@@ -84,6 +84,10 @@ const variables = z.lazy(() => {
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
+    /** Whether log lines hold the spans of their run. */
+    HULL_TRACE: flag,
+    /** Whether spans hold what models and tools were given and said. */
+    HULL_TRACE_CONTENT: flag,
     /** Id of the catalog that this deployment came with: served until another is published to it. */
     HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
@@ -101,6 +105,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   public: boolean;
   /** Whether requests that succeed get a log line too. */
   logsAll: boolean;
+  logsSpans: boolean;
+  traceContent: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
@@ -130,6 +136,8 @@ export function settings(env: Bindings): Settings {
     local,
     public: v.HULL_PUBLIC || config.data.auth === "none",
     logsAll: v.HULL_LOG === "requests",
+    logsSpans: v.HULL_TRACE,
+    traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },

@@ -9,6 +9,8 @@ import type { ResolvedTarget } from "./providers.ts";
 export interface FallbackOptions extends CallOptions {
   /** How a target is reached. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
+  /** Makes the call of one target. */
+  around?: (target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>;
 }
 
 export interface FallbackAnswer {
@@ -32,13 +34,15 @@ export async function callWithFallback(
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
-    const turn = await callModel(request, resolved, {
-      ...options,
-      onText: (text) => {
-        spoke = true;
-        options.onText?.(text);
-      },
-    });
+    const ask = (): Promise<ModelTurn> =>
+      callModel(request, resolved, {
+        ...options,
+        onText: (text) => {
+          spoke = true;
+          options.onText?.(text);
+        },
+      });
+    const turn = await (options.around?.(resolved, ask) ?? ask());
     return { turn, index, target: resolved };
   };
   const mayGoOn = (error: unknown): boolean => !spoke && !options.signal.aborted && isRetryable(error);

@@ -4,7 +4,9 @@
  */
 import { toolDefinition } from "../engine/arguments.ts";
 import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/drive.ts";
+import type { ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
+import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
 import { systemClock } from "../model/clock.ts";
@@ -14,11 +16,21 @@ import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
+import {
+  agentAttributes,
+  contentOf,
+  outcomeAttributes,
+  requestAttributes,
+  toolAttributes,
+  totalsAttributes,
+  turnAttributes,
+} from "./gen-ai.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { inSpan, type OpenSpan, openSpan } from "./spans.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
@@ -37,7 +49,17 @@ function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
   return resolved;
 }
 
-export async function runLlm(run: RunHandle): Promise<RunOutput> {
+export function runLlm(run: RunHandle): Promise<RunOutput> {
+  const { slug } = run.record.manifest;
+  return inSpan(
+    run.context,
+    `invoke_agent ${slug}`,
+    () => agentAttributes(slug, run.id),
+    (span) => runAgent(run, span),
+  );
+}
+
+async function runAgent(run: RunHandle, span: OpenSpan): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
   const { llm } = manifest;
@@ -65,6 +87,7 @@ export async function runLlm(run: RunHandle): Promise<RunOutput> {
   };
   const earlier = run.durable?.records ?? [];
   const outcome = (await resumeRun(earlier, options)) ?? (await startRun(spec, parts, options));
+  span.set(() => totalsAttributes(outcome.totals));
   context.log.usage = outcome.totals.usage;
   context.log.rounds = outcome.totals.rounds;
   context.log.tool_calls = outcome.totals.tool_calls;
@@ -107,6 +130,29 @@ function effects(
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
+  const content = contentOf(context);
+  const chatSpan = (request: ModelRequest, target: ResolvedTarget, call: () => Promise<ModelTurn>) =>
+    inSpan(
+      context,
+      `chat ${target.model}`,
+      () => requestAttributes(request, target, content),
+      async (span) => {
+        const turn = await call();
+        span.set(() => turnAttributes(turn, content));
+        return turn;
+      },
+    );
+  const toolSpan = (call: ToolCallBlock, work: () => Promise<ToolOutcome>) =>
+    inSpan(
+      context,
+      `execute_tool ${call.name}`,
+      () => toolAttributes(call, content),
+      async (span) => {
+        const outcome = await work();
+        span.set(() => outcomeAttributes(outcome, content));
+        return outcome;
+      },
+    );
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
@@ -126,6 +172,7 @@ function effects(
           fetch: (input, init) => fetch(input, init),
           resolve: (target) => resolve(settings, target),
           ai: settings.local ? undefined : env.AI,
+          around: (target, call) => chatSpan(request, target, call),
           log: (entry) =>
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
         });
@@ -147,18 +194,23 @@ function effects(
       const started = Date.now();
       const executionId = `${run.id}-${effect}`;
       try {
-        return await runCommandTool(call, {
-          runner: await runnerEndpoint(context, executionId),
-          options: runOptions(context, signal, run.durable),
-          record,
-          tools: llm.tools,
-          executionId,
-          runId: run.id,
-          timeoutMs: Math.min(timeout_ms, deadlineAt - Date.now()),
-          graceMs: settings.grace_ms,
-          maxOutputBytes: settings.max_output_bytes,
-          files,
-          read: settings.read,
+        return await toolSpan(call, async () => {
+          const runner = await runnerEndpoint(context, executionId);
+          const queued = openSpan(context, "queue");
+          return runCommandTool(call, {
+            runner,
+            options: runOptions(context, signal, run.durable),
+            record,
+            tools: llm.tools,
+            executionId,
+            runId: run.id,
+            timeoutMs: Math.min(timeout_ms, deadlineAt - Date.now()),
+            graceMs: settings.grace_ms,
+            maxOutputBytes: settings.max_output_bytes,
+            files,
+            read: settings.read,
+            started: (ms) => queued({ "hull.queue_ms": ms }),
+          }).finally(queued);
         });
       } finally {
         context.time("tools", Date.now() - started);
