@@ -25,11 +25,11 @@ export class Commands {
 
   /**
    * `null`: there is no such command. A name with `/` or a leading `.` is a path in the bundle and must stay in it;
-   * an absolute path is taken as it is; any other name is looked up in the bundle's root, then on `PATH`. Answers
-   * directly when it can, so that the hot path has no detour.
+   * an absolute path is taken as it is, but not for a skill that was uploaded; any other name is looked up in the
+   * bundle's root, then on `PATH`. Answers directly when it can, so that the hot path has no detour.
    */
-  resolve(argv0: string, bundleDir: string): Command | null | Promise<Command | null> {
-    if (isAbsolute(argv0)) return isFile(argv0) ? { file: argv0, argv0 } : null;
+  resolve(argv0: string, bundleDir: string, untrusted = false): Command | null | Promise<Command | null> {
+    if (isAbsolute(argv0)) return !untrusted && isFile(argv0) ? { file: argv0, argv0 } : null;
     if (argv0.includes("/") || argv0.startsWith(".")) {
       const file = resolve(bundleDir, argv0);
       if (!file.startsWith(bundleDir + sep) || !isFile(file)) return null;

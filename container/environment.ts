@@ -22,11 +22,13 @@ export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
 
 /**
  * Refuses names that no process may get from the outside: provider keys and Hull's own.
+ * @param withheld keys of providers that Hull does not ship
  * @throws Refused 400, naming the variable and never its value
  */
-export function checkOptedIn(environment: Record<string, string>): void {
+export function checkOptedIn(environment: Record<string, string>, withheld: readonly string[] = []): void {
+  const keys = [...PROVIDER_KEY_VARIABLES, ...withheld];
   for (const name of Object.keys(environment)) {
-    if (PROVIDER_KEY_VARIABLES.includes(name) || name.startsWith("HULL_") || name.startsWith("HUSK_")) {
+    if (keys.includes(name) || name.startsWith("HULL_") || name.startsWith("HUSK_")) {
       throw new Refused("bad_request", `The variable ${name} may not be passed to a process.`);
     }
   }

@@ -142,7 +142,7 @@ export class Execution {
   async start(input: Input): Promise<void> {
     const { commands, pipes } = this.#shop;
     const name = this.spec.argv[0] ?? "";
-    const found = commands.resolve(name, this.#bundleDir);
+    const found = commands.resolve(name, this.#bundleDir, this.spec.untrusted);
     const command = found instanceof Promise ? await found : found;
     while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
     clearTimeout(this.#receiving);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
 import type { Auth } from "./auth.ts";
@@ -11,7 +11,7 @@ import { checkOptedIn, plainName } from "./environment.ts";
 import type { Execution, Input } from "./execution.ts";
 import type { Executions } from "./executions.ts";
 import { log, reasonOf } from "./log.ts";
-import { BodyCut, MultipartBody } from "./multipart-body.ts";
+import { BodyCut, MultipartBody, type Part } from "./multipart-body.ts";
 import type { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 
@@ -28,7 +28,7 @@ export interface Desk {
 export async function submit(desk: Desk, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { auth, executions } = desk;
   const body = new MultipartBody(request);
-  const specText = await body.spec;
+  const specText = await body.spec();
   const spec = parseSpec(specText);
   const specDigest = createHash("sha256").update(specText).digest("hex");
   auth.permit(request, `execution:${spec.id}`, specDigest);
@@ -42,7 +42,7 @@ export async function submit(desk: Desk, request: IncomingMessage, response: Ser
     return executions.attach(spec.id, response, 0);
   }
 
-  checkOptedIn(spec.env);
+  checkOptedIn(spec.env, spec.withheld);
   if (executions.isCancelled(spec.request_id)) {
     throw new Refused("client_closed_request", "The request was cancelled.");
   }
@@ -104,12 +104,12 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
   for (let part = await body.next(); part !== null; part = await body.next()) {
     if (part.name === "stdin") {
       if (mode !== "stdin") throw new Refused("bad_request", `A part "stdin" with input mode ${mode}.`);
-      input.stdin = await takeHead(part.stream);
+      input.stdin = await takeHead(part, body);
       return input;
     }
     if (scratch === null) break;
     const path = join(scratch.inputDir, freeName(plainName(part.filename), taken));
-    await pipeline(part.stream, createWriteStream(path, { flags: "wx" }));
+    await pipeline(part.body, createWriteStream(path, { flags: "wx" }));
     if (mode === "file") input.file ??= path;
   }
   return input;
@@ -118,31 +118,26 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
 /** More than a pipe holds, so that a longer input is still being written when the process looks at its stdin. */
 const HEAD_BYTES = 64 * 1024;
 
-/** Reads a stream to its end, or until there is more than `HEAD_BYTES` of it. */
-async function takeHead(stream: Readable): Promise<{ head: Uint8Array; rest: Readable | null }> {
-  const chunks: Buffer[] = [];
+/** Reads the last part to its end, or until there is more than `HEAD_BYTES` of it. */
+async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<Input["stdin"]>> {
+  const chunks = part.body[Symbol.asyncIterator]();
+  const head: Uint8Array[] = [];
   let size = 0;
   while (size <= HEAD_BYTES) {
-    const chunk: Buffer | null = stream.read();
-    if (chunk !== null) {
-      chunks.push(chunk);
-      size += chunk.length;
-    } else if (stream.readableEnded) return { head: Buffer.concat(chunks), rest: null };
-    else if (stream.destroyed) throw stream.errored ?? new BodyCut("the request was cut");
-    else await readable(stream);
+    const { done, value } = await chunks.next();
+    if (done) {
+      body.discard();
+      return { head: Buffer.concat(head), rest: null };
+    }
+    head.push(value);
+    size += value.length;
   }
-  return { head: Buffer.concat(chunks), rest: stream };
-}
-
-function readable(stream: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    const events = ["readable", "end", "error", "close"];
-    const done = (): void => {
-      for (const event of events) stream.off(event, done);
-      resolve();
-    };
-    for (const event of events) stream.on(event, done);
-  });
+  const rest = Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false });
+  // A stream nobody listens to yet must not end the runner when it fails.
+  rest.on("error", () => {});
+  rest.once("end", () => body.discard());
+  body.onCut((cut) => rest.destroy(cut));
+  return { head: Buffer.concat(head), rest };
 }
 
 /** A name not taken yet: `a.txt`, `a-2.txt`, ... Short enough for every file system. */

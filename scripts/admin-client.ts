@@ -1,6 +1,16 @@
 /** Calls to the administrative routes of a running Hull. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
 
+/** The Hull that a command talks to, and the key for it. Throws `CommandError` (exit 2) without a URL. */
+export function target(
+  values: { url?: string | undefined; key?: string | undefined },
+  usage: string,
+): { url: string; key: string | undefined } {
+  const { url, key = process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY } = values;
+  if (url !== undefined && URL.canParse(url)) return { url, key };
+  throw new CommandError(EXIT.usage, "url_missing", "Which Hull? Its address is missing.", usage);
+}
+
 export class AdminClient {
   readonly #url: string;
   readonly #key: string | undefined;

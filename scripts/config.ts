@@ -1,10 +1,10 @@
 /** `hull.toml`: the one configuration file of a project (serving.md §7). */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
-import { nearest } from "../src/skill/match.ts";
+import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
 import { CommandError, EXIT } from "./command.ts";
+import { readToml } from "./toml-file.ts";
 
 export const CONFIG_FILE = "hull.toml";
 
@@ -73,6 +73,10 @@ const config = z.strictObject({
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
+  /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
+  llm: z.optional(modelTables),
+  /** What models can do, before the shipped rules. */
+  capabilities: z.optional(capabilityTables),
 });
 
 export type HullConfig = z.infer<typeof config>;
@@ -91,34 +95,9 @@ export function parseOrigins(flag: string, values: readonly string[]): string[] 
 export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);
   const text = await readFile(path, "utf8").catch(() => "");
-  const parsed = config.safeParse(parseToml(text, path));
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const key = issue?.path.join(".") ?? "";
-  if (issue?.code === "unrecognized_keys") {
-    const [unknown = ""] = issue.keys;
-    const known = Object.keys(key === "runner" ? runner.shape : config.shape);
-    const [near] = nearest(unknown, known);
-    throw new CommandError(
-      EXIT.usage,
-      "unknown_key",
-      `${path}: the key ${key === "" ? unknown : `${key}.${unknown}`} is unknown.`,
-      near === undefined ? `Known keys: ${known.join(", ")}.` : `Did you mean ${near}?`,
-    );
-  }
-  throw new CommandError(
-    EXIT.usage,
-    "bad_config",
-    `${path}: ${key}: ${issue?.message ?? "is not accepted"}.`,
-  );
-}
-
-function parseToml(text: string, path: string): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [message = ""] = error.message.split("\n");
-    throw new CommandError(EXIT.usage, "bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
-  }
+  const file = readToml(text, config);
+  if (file.ok) return file.data;
+  const { code, message, hint, at } = file.fault;
+  const place = at === undefined ? path : `${path}:${at.line}:${at.column}`;
+  throw new CommandError(EXIT.usage, code, `${place}: ${message}`, hint);
 }

@@ -17,6 +17,8 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
   { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },
   { name: "deploy", aliases: [], load: () => import("./commands/deploy.ts") },
+  { name: "upload", aliases: [], load: () => import("./commands/upload.ts") },
+  { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];

@@ -3,6 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
+import { type ProjectModels, projectModels } from "./models.ts";
 
 export interface Project {
   /** Absolute: the nearest folder upwards with a hull.toml, else the folder asked for. */
@@ -10,6 +11,7 @@ export interface Project {
   config: HullConfig;
   /** Absolute folders of skills; later ones override earlier ones. */
   roots: string[];
+  models: ProjectModels;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function openProject(dir: string | undefined, skills: readonly stri
   const roots =
     skills.length > 0 ? skills.map((path) => resolve(path)) : await defaultRoots(start, projectDir, config);
   for (const root of roots) if (!(await isFolder(root))) throw missing(root);
-  return { dir: projectDir, config, roots };
+  return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
 }
 
 async function defaultRoots(start: string, projectDir: string, config: HullConfig): Promise<string[]> {

@@ -3,9 +3,11 @@
  */
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
+import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor } from "./redact.ts";
-import { SECRET_VARIABLES } from "./secrets.ts";
+import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
+import type { LedgerRpc } from "./session/ledger/rpc.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -13,18 +15,25 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
-/** What the Worker asks of a ledger. */
-export interface LedgerRpc extends Rpc.DurableObjectBranded {
-  /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
-  countRequest(subject: string, rate: { requests: number; window_ms: number }): number;
+/** What the Worker asks of a tenant's file index. */
+export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   /**
-   * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
-   * The same id again is the same slot.
+   * Notes that R2 may hold something under this key, until this time (Unix ms); asked before anything is stored there.
+   * @param uploadId of an upload in parts that has begun
    */
-  takeSlot(id: string, limit: number, ttlMs: number): number;
-  /** Prolongs a slot that is still held. */
-  renewSlot(id: string, ttlMs: number): void;
-  releaseSlot(id: string): void;
+  keep(key: string, expiresAt: number, uploadId: string | null): Promise<void>;
+  /** Gives an upload that was kept the name that makes it idempotent; answers the earlier upload that has it. */
+  claim(key: string, upload: IdempotentUpload): Promise<IdempotentUpload | null>;
+  /** Removes what is under these keys, and every trace of it. */
+  drop(keys: string[]): Promise<void>;
+}
+
+export interface IdempotentUpload {
+  name: string;
+  /** SHA-256 (hex) of what makes two uploads the same. */
+  request_hash: string;
+  /** What the first upload is answered with. */
+  answer: string;
 }
 
 /** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
@@ -35,6 +44,7 @@ export interface Bindings {
   SESSIONS: DurableObjectNamespace;
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
+  FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;
@@ -70,6 +80,8 @@ const servingConfig = z.lazy(() => {
 /** The rate of a deployment that sets none (serving.md §7). */
 const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
+const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
+
 const variables = z.lazy(() => {
   const flag = z.pipe(
     z._default(z.enum(["0", "1", "false", "true", ""]), "0"),
@@ -79,6 +91,8 @@ const variables = z.lazy(() => {
     /** `local`: started by `hull dev` on loopback. */
     HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
     HULL_CONFIG: z._default(z.string(), "{}"),
+    /** `[llm]` and `[capabilities]` of hull.toml, those of skill folders below them; in parts where it is long. */
+    HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
     /** Serve without keys although deployed. */
     HULL_PUBLIC: flag,
@@ -93,6 +107,8 @@ const variables = z.lazy(() => {
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+    /** What uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
+    HULL_GRANTS: z._default(z.string(), "{}"),
   });
 });
 
@@ -110,8 +126,21 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
+  /** Names of variables by slug, and by `<tenant>/<slug>`. */
+  grants: ReadonlyMap<string, readonly string[]>;
+  /** Which models there are beside the shipped ones, by hull.toml. */
+  models: Layer;
+  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` of where they are. */
+  providersConfig: string | null;
+  /** Variables that hold provider keys: no process gets one. */
+  providerKeys: ReadonlySet<string>;
+  /** Adds to `providerKeys`, and their values to the redactor. */
+  learnKeys: (names: readonly string[]) => void;
   redactor: Redactor;
-  /** Reads one variable or secret by name; an empty value counts as unset. */
+  /**
+   * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
+   * secrets excepted (agent-runtime.md §0.1).
+   */
   read: (name: string) => string | undefined;
 }
 
@@ -123,25 +152,37 @@ export function settings(env: Bindings): Settings {
   if (known !== undefined) return known;
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
-  const config = servingConfig.safeParse(parseJson(vars.data.HULL_CONFIG));
-  if (!config.success) throw new Internal({ cause: `HULL_CONFIG: ${z.prettifyError(config.error)}` });
   const v = vars.data;
+  const grants = parsedJson("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
   const read = variable(env);
-  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
+  const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
+  const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => read(name) ?? []));
+  const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
+  const learnKeys = (names: readonly string[]): void => {
+    for (const name of names) providerKeys.add(name);
+    redactor.learn(names.flatMap((name) => read(name) ?? []));
+  };
+  learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
-  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config.data;
+  const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config;
   const parsed: Settings = {
     ...serving,
     rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
     local,
-    public: v.HULL_PUBLIC || config.data.auth === "none",
+    public: v.HULL_PUBLIC || config.auth === "none",
     logsAll: v.HULL_LOG === "requests",
     logsSpans: v.HULL_TRACE,
     traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
-    redactor: new Redactor(secrets),
+    grants: new Map(Object.entries(grants)),
+    models,
+    providersConfig: read("HULL_PROVIDERS_CONFIG") ?? null,
+    providerKeys,
+    learnKeys,
+    redactor,
     read,
   };
   cache.set(env, parsed);
@@ -149,16 +190,35 @@ export function settings(env: Bindings): Settings {
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {
-  return (name) => {
+  const own = (name: string): string | undefined => {
     const value: unknown = Reflect.get(env, name);
     return typeof value === "string" && value !== "" ? value : undefined;
   };
+  return (name) => {
+    const value = own(name);
+    if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
+    return own(`HARN_${name.slice("HULL_".length)}`);
+  };
 }
 
-function parseJson(text: string): unknown {
+/** The text itself, or what stands in the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds 5 KB at most. */
+function joined(text: string, read: Settings["read"]): string {
+  const count = /^parts:(\d{1,3})$/.exec(text)?.[1];
+  if (count === undefined) return text;
+  return Array.from({ length: Number(count) }, (_, i) => read(`HULL_LLM_${i + 1}`) ?? "").join("");
+}
+
+function parsedJson<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
+  const value = parseJson(name, text);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new Internal({ cause: `${name}: ${z.prettifyError(parsed.error)}` });
+  return parsed.data;
+}
+
+function parseJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Internal({ cause: "HULL_CONFIG is not JSON" });
+    throw new Internal({ cause: `${name} is not JSON` });
   }
 }

@@ -15,12 +15,17 @@ const MARK = new TextEncoder().encode(REDACTED);
 
 export class Redactor {
   /** Encoded forms of all secrets, longest first, so that a secret that contains another wins. */
-  readonly #patterns: Uint8Array[];
-  readonly #forms: readonly string[];
+  #patterns: readonly Uint8Array[] = [];
+  #forms: readonly string[] = [];
 
   /** @param secrets values to remove; those under 8 characters are ignored */
   constructor(secrets: Iterable<string>) {
-    const forms = new Set<string>();
+    this.learn(secrets);
+  }
+
+  /** Removes these too from now on, in streams that have begun as well. */
+  learn(secrets: Iterable<string>): void {
+    const forms = new Set(this.#forms);
     for (const secret of secrets) {
       if (secret.length < MIN_SECRET_LENGTH) continue;
       forms

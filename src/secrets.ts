@@ -1,8 +1,8 @@
 /**
- * The variables that hold provider keys. Their values stay in the Worker: a tool can never opt them in
+ * The variables that hold the keys of the providers that Hull ships; configuration adds more. Their values stay in the Worker: a tool can never opt them in
  * (seed "Tool scripts run with …"), and the redactor removes them everywhere.
  */
-const NAMES = [
+export const PROVIDER_KEY_VARIABLES: readonly string[] = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "XAI_API_KEY",
@@ -15,14 +15,18 @@ const NAMES = [
   "WORKERS_AI_API_KEY",
   "OLLAMA_API_KEY",
   "LOCAL_API_KEY",
-] as const;
-
-/** A provider's key variable; the provider table can name no other. */
-export type ProviderKeyVariable = (typeof NAMES)[number];
-export const PROVIDER_KEY_VARIABLES: readonly string[] = NAMES;
+  "TOGETHER_AI_API_KEY",
+  "GROQ_API_KEY",
+  "FIREWORKS_API_KEY",
+  "DASHSCOPE_API_KEY",
+  "VLLM_API_KEY",
+  "TGI_API_KEY",
+  "LLAMACPP_API_KEY",
+  "MLX_API_KEY",
+];
 /** Every variable whose value the redactor removes from what leaves the Worker or is logged. */
 export const SECRET_VARIABLES: readonly string[] = [
-  ...NAMES,
+  ...PROVIDER_KEY_VARIABLES,
   "HULL_ADMIN_KEY",
   "HULL_RUNNER_SECRET",
   "HULL_SECRET_KEY",

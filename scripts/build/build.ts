@@ -1,16 +1,30 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
+import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import type { Layer } from "../../src/model/catalogue/layer.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
-import { type FoundFile, findSkills, type Grounds, listFiles, type SkillFolder, survey } from "./scan.ts";
-import { type BuiltSkill, nodeHash, type Outcome, readSkill } from "./skill.ts";
+import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import {
+  type FoundFile,
+  findSkills,
+  type Grounds,
+  listFiles,
+  type RootScan,
+  type SkillFolder,
+  survey,
+} from "./scan.ts";
+import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
 const BLOCK = 64;
@@ -24,6 +38,8 @@ export interface RootedDiagnostic {
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
+  /** Which models the project knows beside the shipped ones. */
+  models?: ProjectModels;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -40,6 +56,17 @@ export interface BuildResult {
   /** `null` when an error prevents it. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
+  /** What the served skills' folders add to the models that the deployment knows. */
+  packages: Layer;
+}
+
+/** What a skill is checked against beside its own files. */
+interface Surroundings {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+  packages: Packages;
+  /** Differs where any of this does. */
+  fingerprint: string;
 }
 
 /**
@@ -50,13 +77,20 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
+  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
   for (const root of roots) {
     const grounds = survey(root, options.projectDir);
-    const scan = findSkills(grounds);
+    scans.push({ root, grounds, scan: findSkills(grounds) });
+  }
+  const surroundings = await surroundingsOf(
+    scans.flatMap(({ scan }) => scan.skills),
+    options,
+  );
+  for (const { root, grounds, scan } of scans) {
     const outcomes = await mapLimited(scan.skills, async (folder, i) => {
       // Looking at a folder blocks; whoever else this process serves gets a turn now and then.
       if (i % BLOCK === 0) await setImmediate();
-      return buildFolder(folder, grounds, options);
+      return buildFolder(folder, grounds, surroundings, options);
     });
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
@@ -84,8 +118,25 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
       )
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
-  return { skills: served, catalog, diagnostics };
+  const folders = served.map(({ folder }) => folder);
+  return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
 }
+
+async function surroundingsOf(
+  folders: readonly SkillFolder[],
+  { projectDir, models = { file: {}, root: {} } }: BuildOptions,
+): Promise<Surroundings> {
+  const packages = await readPackages(folders, projectDir, models);
+  const merged = mergedPackages(
+    packages,
+    folders.map(({ path }) => path),
+  );
+  const catalogue = projectCatalogue(models, merged);
+  const providers = projectProviders(models, merged);
+  return { catalogue, providers, packages, fingerprint: digestOf([models, merged]) };
+}
+
+const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
 /** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
 function chooseServed(
@@ -135,7 +186,14 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
     const name = path.slice(root.length + 1);
     if (known.has(path) || path !== join(root, name) || name === "" || name.includes("/")) continue;
     if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
-    const folder: SkillFolder = { root, path, name, file: `${name}/SKILL.md`, single: false };
+    const folder: SkillFolder = {
+      root,
+      path,
+      name,
+      file: `${name}/SKILL.md`,
+      single: false,
+      configured: false,
+    };
     const diagnostic: Diagnostic = {
       level: "error",
       code: "skill_file_missing",
@@ -149,18 +207,30 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   return lost;
 }
 
-async function buildFolder(folder: SkillFolder, grounds: Grounds, options: BuildOptions): Promise<Outcome> {
+async function buildFolder(
+  folder: SkillFolder,
+  grounds: Grounds,
+  surroundings: Surroundings,
+  options: BuildOptions,
+): Promise<Outcome> {
   const lookedAt = Date.now();
   const { files, diagnostics } = listFiles(folder, grounds);
-  const fingerprint = fingerprintOf(files, diagnostics);
-  const cached = options.cache?.get(folder, grounds, fingerprint);
+  const fault = surroundings.packages.diagnostics.get(folder.path);
+  if (fault !== undefined) diagnostics.push(fault);
+  const fingerprint = fingerprintOf(files, diagnostics, surroundings);
+  const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
+  const cached = options.cache?.get(folder, fingerprint, again);
   if (cached !== undefined) return cached;
-  const outcome = await readSkill(folder, files, diagnostics);
+  const outcome = await readSkill(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome, files, lookedAt);
   return outcome;
 }
 
-function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagnostic[]): string {
+function fingerprintOf(
+  files: readonly FoundFile[],
+  diagnostics: readonly Diagnostic[],
+  surroundings: Surroundings,
+): string {
   const lines = files.map(({ path, stats }) => [
     path,
     stats.size,
@@ -169,5 +239,5 @@ function fingerprintOf(files: readonly FoundFile[], diagnostics: readonly Diagno
     stats.ino,
     stats.mode,
   ]);
-  return JSON.stringify([lines, diagnostics]);
+  return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
 }

@@ -9,11 +9,13 @@ import { dirname, join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { card } from "../../src/skill/bundle.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
-import type { FoundFile, Grounds, SkillFolder } from "./scan.ts";
-import { type Outcome, readAgain } from "./skill.ts";
+import type { FoundFile, SkillFolder } from "./scan.ts";
+import type { BuiltSkill, Outcome } from "./skill.ts";
 
 /** A file that was written this shortly before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;
+
+type ReadAgain = (digest: string) => ReturnType<BuiltSkill["contents"]>;
 
 interface Entry {
   fingerprint: string;
@@ -59,8 +61,9 @@ export class BuildCache {
     }
   }
 
-  get(folder: SkillFolder, grounds: Grounds, fingerprint: string): Outcome | undefined {
-    const entry = this.#entries.get(folder.path) ?? this.#restore(folder, grounds);
+  /** @param again reads what is published of the folder, where the cache comes from an earlier process */
+  get(folder: SkillFolder, fingerprint: string, again: ReadAgain): Outcome | undefined {
+    const entry = this.#entries.get(folder.path) ?? this.#restore(folder, again);
     return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
   }
 
@@ -106,7 +109,7 @@ export class BuildCache {
     }
   }
 
-  #restore(folder: SkillFolder, grounds: Grounds): Entry | undefined {
+  #restore(folder: SkillFolder, again: ReadAgain): Entry | undefined {
     const entry = this.#stored.get(folder.path);
     if (entry === undefined) return undefined;
     this.#stored.delete(folder.path);
@@ -117,7 +120,7 @@ export class BuildCache {
         folder: folder.path,
         ...skill,
         card: card(skill, skill.digest),
-        contents: () => readAgain(folder, grounds, skill.digest),
+        contents: () => again(skill.digest),
       },
       positions: new Map(positions),
       diagnostics,
@@ -140,9 +143,8 @@ function stored({ fingerprint, outcome: { skill, positions, diagnostics } }: Ent
 /** Changes whenever the code that makes an entry may have changed. */
 function codeIdentity(): string {
   const root = join(import.meta.dirname, "..", "..");
-  const files = globSync(["src/skill/*.ts", "src/secrets.ts", "scripts/build/*.ts", "package.json"], {
-    cwd: root,
-  });
+  const code = ["src/skill/**/*.ts", "src/model/catalogue/**/*.ts", "scripts/build/*.ts", "scripts/*.ts"];
+  const files = globSync([...code, "src/*.ts", "package.json"], { cwd: root });
   const lines = files.sort().map((file) => {
     const { size, mtimeMs, ctimeMs } = statSync(join(root, file));
     return [file, size, mtimeMs, ctimeMs];

@@ -7,6 +7,7 @@ import { basename, join, relative, sep } from "node:path";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
+import { CONFIG_FILE } from "../config.ts";
 
 /** A root that does not exist. */
 export class RootMissing extends Error {
@@ -30,6 +31,8 @@ export interface SkillFolder {
   file: string;
   /** The root itself is the skill. */
   single: boolean;
+  /** Whether it has a hull.toml beside its SKILL.md. */
+  configured: boolean;
 }
 
 export interface FoundFile {
@@ -76,7 +79,8 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
   if (entries === null) throw new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
   if (entries.some((entry) => entry.name === "SKILL.md")) {
-    scan.skills.push({ root, path: root, name: basename(root), file: "SKILL.md", single: true });
+    const configured = hasConfig(entries);
+    scan.skills.push({ root, path: root, name: basename(root), file: "SKILL.md", single: true, configured });
     return scan;
   }
   entries.sort((a, b) => byteOrder(a.name, b.name));
@@ -86,7 +90,14 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
     const path = join(root, entry.name);
     const inside = readFolder(path);
     if (inside === null) continue;
-    const folder = { root, path, name: entry.name, file: `${entry.name}/SKILL.md`, single: false };
+    const folder = {
+      root,
+      path,
+      name: entry.name,
+      file: `${entry.name}/SKILL.md`,
+      single: false,
+      configured: hasConfig(inside),
+    };
     if (!inside.some((file) => file.name === "SKILL.md")) {
       const variant = inside.find((file) => file.name.toLowerCase() === "skill.md");
       if (variant !== undefined) scan.diagnostics.push(wrongCase(folder, variant.name));
@@ -108,6 +119,8 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
   }
   return scan;
 }
+
+const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
 
 /** All bundled files of a skill folder, with findings about links and special files. */
 export function listFiles(

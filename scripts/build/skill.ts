@@ -1,11 +1,15 @@
 /** From a skill folder to what is published of it (serving.md §1), before the skills are compared with each other. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { card, type Hash, makeRecord, type SourceFile } from "../../src/skill/bundle.ts";
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
+import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest } from "../../src/skill/manifest.ts";
-import { type ParsedSkill, parseManifest } from "../../src/skill/parse.ts";
+import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
+import { checkToolCount } from "./tool-count.ts";
 
 export interface BuiltSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
@@ -32,11 +36,18 @@ const MAX_SKILL_BYTES = 256 * 1024 * 1024;
 
 export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
+/** What a skill may name beside its own files. */
+export interface Models {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+}
+
 /** Reads, checks and bundles the files of a folder. @param diagnostics what listing them has found */
 export async function readSkill(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
+  { catalogue, providers }: Models,
 ): Promise<Outcome> {
   const broken = (positions: Outcome["positions"]): Outcome => ({
     folder,
@@ -56,59 +67,57 @@ export async function readSkill(
     );
     return broken(new Map());
   }
+  const files = await readSources(found);
+  const place = { folder: folder.name, file: folder.file };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
+  const { positions, skill } = assembly;
+  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
+  if (skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
+  return { folder, skill: builtSkill(folder, skill), positions, diagnostics };
+}
+
+function builtSkill(
+  { path }: SkillFolder,
+  { digest, record, recordJson, pack, blob, card }: AssembledSkill,
+): BuiltSkill {
+  const contents = new Map<string, Uint8Array<ArrayBuffer>>();
+  if (pack !== null) contents.set(`pack/${record.pack}`, pack);
+  if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
+  contents.set(`skill/${digest}`, utf8(recordJson));
+  const { manifest } = record;
+  return {
+    folder: path,
+    digest,
+    manifest,
+    card,
+    objects: [...contents.keys()],
+    contents: async () => contents,
+  };
+}
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const { path, absolute, stats } of found) {
     const bytes = new Uint8Array(await readFile(absolute));
     files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
   }
-  const byPath = new Map(files.map((file) => [file.path, file.bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    diagnostics.push(problem(folder, "encoding", "SKILL.md is not valid UTF-8.", "Save the file as UTF-8."));
-    return broken(new Map());
-  }
-  const parsed = parseManifest(text, { folder: folder.name, file: folder.file, files: byPath });
-  diagnostics.push(...parsed.diagnostics);
-  const { manifest, positions } = parsed;
-  if (manifest === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  const { digest, record, json, pack } = await makeRecord(manifest, parsed.body, files, nodeHash);
-  const contents = new Map<string, Uint8Array<ArrayBuffer>>();
-  if (pack !== null) contents.set(`pack/${record.pack}`, pack);
-  const served = byPath.get(manifest.serve ?? "");
-  if (served !== undefined) contents.set(`blob/${await nodeHash(served)}`, served);
-  contents.set(`skill/${digest}`, new Uint8Array(new TextEncoder().encode(json)));
-  const skill: BuiltSkill = {
-    folder: folder.path,
-    digest,
-    manifest,
-    card: card(record, digest),
-    objects: [...contents.keys()],
-    contents: async () => contents,
-  };
-  return { folder, skill, positions, diagnostics };
+  return files;
 }
 
 /** Reads a folder again, of which the digest is known already. @throws CommandError where it is another by now */
 export async function readAgain(
   folder: SkillFolder,
   grounds: Grounds,
+  models: Models,
   digest: string,
 ): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
   const { files, diagnostics } = listFiles(folder, grounds);
-  const { skill } = await readSkill(folder, files, diagnostics);
+  const { skill } = await readSkill(folder, files, diagnostics, models);
   if (skill?.digest === digest) return skill.contents();
   throw new CommandError(EXIT.failed, "skill_changed", `${folder.path} was changed meanwhile.`, "Try again.");
 }
 
 function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
   return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
-}
-
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

@@ -26,7 +26,11 @@ Looks for skills in dir/skills, else in dir. Exit code 1 when any skill has an e
     );
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing });
+    const result = await buildRoots(project.roots, {
+      projectDir: project.dir,
+      models: project.models,
+      keepGoing,
+    });
     const out = values.out === undefined ? join(project.dir, ".hull", "build") : resolve(values.out);
     await writeBuild(out, result, new Date());
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);

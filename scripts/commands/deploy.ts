@@ -9,6 +9,7 @@ import { waitUntilLive } from "../deploy/live.ts";
 import { readWorkerConfig } from "../deploy/worker-config.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
+import { modelVariables } from "../models.ts";
 import { openProject } from "../project.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 
@@ -50,7 +51,8 @@ with the settings of hull.toml. When a step fails, what was served before still 
     const config = await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker);
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing, cache });
+    const { models } = project;
+    const result = await buildRoots(project.roots, { projectDir: project.dir, models, keepGoing, cache });
     printDiagnostics(result.diagnostics);
     const { catalog, skills } = result;
     if (catalog === null) {
@@ -59,6 +61,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
     }
     config.vars = {
       ...config.vars,
+      ...Object.fromEntries(modelVariables(result.packages, models)),
       HULL_CONFIG: servingConfig(project, false),
       HULL_RUNNER_FLAGS: runnerFlags(project.config.runner).join(" "),
       HULL_CATALOG: catalog.id,

@@ -1,6 +1,6 @@
 /** `hull keys`: the API keys of a running Hull (serving.md §7, contract.md "Rulings"). */
 
-import { AdminClient } from "../admin-client.ts";
+import { AdminClient, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
 
@@ -51,11 +51,8 @@ A new key is printed once, alone on stdout. A revoked key stops working within 3
       const hint = "hull keys add, hull keys list, hull keys revoke <id>";
       throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which key?", hint);
     }
-    if (values.url === undefined || !URL.canParse(values.url)) {
-      throw new CommandError(EXIT.usage, "url_missing", "Keys of which Hull?", "hull keys … --url https://…");
-    }
-    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
-    const server = new AdminClient(values.url, key);
+    const { url, key } = target(values, "hull keys … --url https://…");
+    const server = new AdminClient(url, key);
     const json = values.json === true;
     if (action === "revoke") return revoke(server, id ?? "", json);
     if (action === "list") return list(server, values.tenant, json);

@@ -16,7 +16,11 @@ Usage: hull list [dir] [--json]
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { json: { type: "boolean" } }, 1);
     const project = await openProject(positionals[0]);
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing: true });
+    const result = await buildRoots(project.roots, {
+      projectDir: project.dir,
+      models: project.models,
+      keepGoing: true,
+    });
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
     const cards = result.skills.map((skill) => skill.card);
     if (values.json === true) {

@@ -1,8 +1,9 @@
 /** `hull publish`: brings the skills of a project to a running Hull (serving.md §1, §7). */
+import { target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 
@@ -31,20 +32,22 @@ Sends what is missing first and moves the catalog last, so that a publish that b
       },
       1,
     );
-    if (values.url === undefined || !URL.canParse(values.url)) {
-      throw new CommandError(EXIT.usage, "url_missing", "Publish where?", "hull publish --url https://…");
-    }
-    const key = values.key ?? process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY;
-    const registry = new RegistryClient(values.url, key);
+    const { url, key } = target(values, "hull publish --url https://…");
+    const registry = new RegistryClient(url, key);
     if (values.rollback === true) {
       const id = await registry.rollback();
-      process.stdout.write(`${values.url} serves catalog ${id.slice(0, 12)} again.\n`);
+      process.stdout.write(`${url} serves catalog ${id.slice(0, 12)} again.\n`);
       return EXIT.ok;
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
-    const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing, cache });
+    const result = await buildRoots(project.roots, {
+      projectDir: project.dir,
+      models: project.models,
+      keepGoing,
+      cache,
+    });
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");
@@ -53,7 +56,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     const sent = await registry.publish(result);
     await cache.save();
     process.stdout.write(
-      `Published ${result.skills.length} skills to ${values.url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
+      `Published ${result.skills.length} skills to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
     );
     return EXIT.ok;
   },

@@ -30,7 +30,11 @@ Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
     const results: BuildResult[] = [];
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
       const project = await openProject(path === undefined ? undefined : await skillPath(path));
-      const result = await buildRoots(project.roots, { projectDir: project.dir, keepGoing: true });
+      const result = await buildRoots(project.roots, {
+        projectDir: project.dir,
+        models: project.models,
+        keepGoing: true,
+      });
       if (values.runner === true)
         result.diagnostics.push(...(await checkPrograms(result.skills, project.roots)));
       results.push(result);

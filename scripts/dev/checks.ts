@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "smol-toml";
+import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
@@ -22,7 +23,18 @@ export interface Finding {
 }
 
 /** Bindings that the Worker cannot do without; wrangler.toml declares them. */
-const BINDINGS = ["SKILLS", "DB", "FILES", "SESSIONS", "EXECUTIONS", "LEDGER", "RUNNER", "LOADER", "SHIELD"];
+const BINDINGS = [
+  "SKILLS",
+  "DB",
+  "FILES",
+  "SESSIONS",
+  "EXECUTIONS",
+  "LEDGER",
+  "FILE_INDEX",
+  "RUNNER",
+  "LOADER",
+  "SHIELD",
+];
 
 const run = promisify(execFile);
 
@@ -130,7 +142,9 @@ async function portCheck(host: string, port: number): Promise<Finding> {
 /** Which providers the served llm skills need, and whether their keys are set. */
 async function keysCheck(project: Project): Promise<Finding> {
   const variables = await loadEnvironment(project.dir);
-  const set = PROVIDER_KEY_VARIABLES.filter((name) => (variables.get(name) ?? "") !== "");
+  const { file, root } = project.models;
+  const keys = [...PROVIDER_KEY_VARIABLES, ...keyVariablesOf(file), ...keyVariablesOf(root)];
+  const set = keys.filter((name) => (variables.get(name) ?? "") !== "");
   if (set.length > 0) return { check: "keys", level: "ok", message: `set: ${set.join(", ")}` };
   return {
     check: "keys",
@@ -168,6 +182,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
 async function skillsCheck(project: Project): Promise<Finding> {
   const { skills, diagnostics } = await buildRoots(project.roots, {
     projectDir: project.dir,
+    models: project.models,
     keepGoing: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;

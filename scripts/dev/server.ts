@@ -1,4 +1,5 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
+import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
 import { Redactor } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import { type BuildResult, buildRoots } from "../build/build.ts";
@@ -6,6 +7,7 @@ import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
+import { modelVariables } from "../models.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
@@ -53,20 +55,25 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     for (const end of stops.splice(0).reverse()) await end();
   };
   try {
+    const layers = [project.models.file, first.packages, project.models.root];
+    const models = modelVariables(first.packages, project.models);
     const variables = workerVariables(
       files,
       process.env,
       first.skills.map((skill) => skill.manifest),
+      layers,
     );
     const runner = await runnerOf(options, variables);
     stops.push(runner.stop);
+    for (const [name, value] of models) variables.set(name, value);
     variables
       .set("HULL_ENV", "local")
       .set("HULL_CONFIG", servingConfig(project, LOOPBACK.has(host)))
       .set("HULL_RUNNER_URL", runner.url)
       .set("HULL_RUNNER_SECRET", runner.secret);
     // wrangler prints each request's URL itself, whatever the client put there.
-    const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => variables.get(name) ?? []));
+    const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
+    const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
@@ -96,6 +103,12 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
             if (!builder.changed) return;
             await registry.publish(result);
             options.onBuild(result, false);
+            if (!sameModels(models, modelVariables(result.packages, project.models))) {
+              options.onLine(
+                "The models of a skill folder's hull.toml changed; restart to use them.",
+                "hull",
+              );
+            }
           } catch (error) {
             options.onLine(error instanceof Error ? error.message : String(error), "hull");
           }
@@ -107,6 +120,10 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     await stop();
     throw error;
   }
+}
+
+function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
+  return JSON.stringify([...before]) === JSON.stringify([...now]);
 }
 
 /** Builds again and again; what breaks keeps its last good version. */
@@ -126,12 +143,13 @@ class Builder {
   async build(): Promise<BuildResult> {
     const result = await buildRoots(this.#project.roots, {
       projectDir: this.#project.dir,
+      models: this.#project.models,
       cache: this.#cache,
       previous: this.#lastGood,
       keepLastGood: true,
     });
     this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
-    const seen = JSON.stringify([result.catalog?.id, result.diagnostics]);
+    const seen = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);
     this.changed = seen !== this.#lastSeen;
     this.#lastSeen = seen;
     return result;

@@ -1,22 +1,29 @@
 /** Which of the developer's variables reach the local Worker, and how (serving.md §4.1, contract.md "Rulings"). */
 
+import * as z from "zod";
+import { keyVariablesOf, type Layer } from "../../src/model/catalogue/layer.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
-import { parseTemplate } from "../../src/skill/placeholder.ts";
+import { variablesOf } from "../../src/skill/variables.ts";
 
-const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|HULL_[A-Z0-9_]+)$/;
+const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
 /**
- * Everything of `.env` and `.dev.vars`; of the environment only provider keys and settings, `HULL_*`, and what the
- * served skills name. The rest of a shell's environment is none of the Worker's business.
+ * Everything of `.env` and `.dev.vars`; of the environment only provider keys and settings, `HULL_*` and `HARN_*`, what
+ * the served skills and the configured models name, and what `HULL_GRANTS` gives to uploaded skills. The rest of a
+ * shell's environment is none of the Worker's business.
+ * @param models layers of configuration
  */
 export function workerVariables(
   files: ReadonlyMap<string, string>,
   environment: NodeJS.ProcessEnv,
   manifests: Iterable<Manifest>,
+  models: readonly Layer[],
 ): Map<string, string> {
-  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES]);
+  const grants = granted(environment.HULL_GRANTS ?? files.get("HULL_GRANTS"));
+  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants]);
   for (const manifest of manifests) for (const name of variablesOf(manifest)) named.add(name);
+  for (const layer of models) for (const name of variablesOfLayer(layer)) named.add(name);
   const variables = new Map(files);
   for (const [name, value] of Object.entries(environment)) {
     if (value !== undefined && (named.has(name) || PROVIDER_SETTINGS.test(name))) variables.set(name, value);
@@ -24,12 +31,19 @@ export function workerVariables(
   return variables;
 }
 
-/** Names that a skill reads from the Worker's variables. */
-function variablesOf(manifest: Manifest): string[] {
-  const { proxy, tool_env } = manifest;
-  if (proxy === undefined) return tool_env;
-  const pieces = [proxy.url, ...Object.values(proxy.headers)].flatMap((text) => parseTemplate(text).pieces);
-  return [...tool_env, ...pieces.flatMap((piece) => ("variable" in piece ? [piece.variable] : []))];
+/** Names that `HULL_GRANTS` gives to uploaded skills; where it cannot be read, the Worker says so. */
+function granted(text: string | undefined): string[] {
+  try {
+    return Object.values(z.record(z.string(), z.array(z.string())).parse(JSON.parse(text ?? "{}"))).flat();
+  } catch {
+    return [];
+  }
+}
+
+/** Where providers are, and their keys. */
+function variablesOfLayer(layer: Layer): string[] {
+  const providers = Object.values(layer.llm?.providers ?? {});
+  return [...keyVariablesOf(layer), ...providers.flatMap(({ base_url_env = [] }) => base_url_env)];
 }
 
 /** Environment of the runner: what a shell needs to find programs, and its own switch; never a secret. */

@@ -1,10 +1,13 @@
 /** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only (contract.md "Auth"). */
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
-/** `invoke`: run things; `publish`: change skills; `admin`: keys, budgets, metrics, and the other two. */
+/**
+ * `invoke`: run things; `publish`: upload skills, in the operator's tenant also publish; `admin`: keys, budgets, metrics,
+ * and the other two.
+ */
 export type Scope = (typeof SCOPES)[number];
 
-/** The tenant of `HULL_ADMIN_KEY`, and of local dev without keys. */
+/** The operator's tenant: that of `HULL_ADMIN_KEY`, and of local dev without keys. It alone publishes. */
 export const DEFAULT_TENANT = "default";
 /** The tenant of callers without a key where a deployment is public: what it has, everybody can see. */
 export const PUBLIC_TENANT = "public";

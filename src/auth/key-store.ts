@@ -1,5 +1,6 @@
 /** API keys in D1: made, found by their hash, listed, revoked. */
 import * as z from "zod/mini";
+import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, digestOf, hex, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
@@ -22,19 +23,7 @@ const row = z.lazy(() => {
   });
 });
 
-/** Databases whose table this isolate has seen to. */
-const prepared = new WeakMap<D1Database, Promise<unknown>>();
-
-async function database({ DB }: Bindings): Promise<D1Database> {
-  let done = prepared.get(DB);
-  if (done === undefined) {
-    done = DB.batch(API_KEYS_SCHEMA.map((statement) => DB.prepare(statement)));
-    prepared.set(DB, done);
-    done.catch(() => prepared.delete(DB));
-  }
-  await done;
-  return DB;
-}
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, API_KEYS_SCHEMA);
 
 export interface NewKey {
   tenant: string;

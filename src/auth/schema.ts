@@ -1,7 +1,4 @@
-/**
- * The table of API keys. The statements stand in `migrations/` too, for `wrangler d1 migrations`; they change nothing
- * where they were applied before, so that an isolate applies them on its first use of the database.
- */
+/** The table of API keys (docs/storage-schema.md). */
 export const API_KEYS_SCHEMA = [
   `CREATE TABLE IF NOT EXISTS api_keys (
   id TEXT PRIMARY KEY,

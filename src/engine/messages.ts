@@ -4,15 +4,38 @@
  */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** A part of a user message. `data` of an image is Base64. */
-export type Part = { type: "text"; text: string } | { type: "image"; media_type: string; data: string };
+/** Where the bytes of a part are: in Base64, or at a URL that the provider fetches. */
+export type Media = { media_type: string; data: string } | { url: string };
+
+/** A part of a user message. */
+export type Part =
+  | { type: "text"; text: string }
+  | ({ type: "image"; detail?: "auto" | "low" | "high" } & Media)
+  /** A PDF. */
+  | ({ type: "document"; filename?: string } & Media)
+  | { type: "audio"; media_type: string; data: string };
+
+/** A block in the shape of the provider that made it: goes back to that provider verbatim, in the block's place. */
+export interface Native {
+  provider: string;
+  value: Json;
+}
 
 /** A piece of a model's turn, in the order received. */
 export type Block =
   | { type: "output_text"; text: string }
   /** Private reasoning; `signature` must go back unchanged to the provider that made it. */
-  | { type: "reasoning"; text: string; signature?: string }
+  | { type: "reasoning"; text: string; signature?: string; native?: Native }
+  | { type: "reasoning_summary"; text: string; native?: Native }
   | ToolCallBlock
+  /** The provider's own tool search: what the model asked for, and the tools that it found. */
+  | { type: "tool_search_query"; id: string; name: string; query: Json; native?: Native }
+  | {
+      type: "tool_search_result";
+      tool_use_id: string;
+      tool_references: { tool_name: string }[];
+      native?: Native;
+    }
   /** A provider's own block that has no canonical form; goes back verbatim to that provider, is dropped for others. */
   | { type: "opaque"; provider: string; value: Json };
 
@@ -69,6 +92,16 @@ export interface ModelTurn {
   provider: string;
   /** As the provider named it. */
   model: string;
+  /** What of the request did not reach the provider as asked. */
+  warnings?: Warning[];
+}
+
+/** Something that was asked for and not honoured, or not as asked (agent-runtime.md §0.3). */
+export interface Warning {
+  /** Stable, e.g. `option_ignored`. */
+  code: string;
+  message: string;
+  option?: string;
 }
 
 /** A tool as offered to a model; `parameters` is a JSON Schema object. */
@@ -76,6 +109,31 @@ export interface ToolDefinition {
   name: string;
   description: string;
   parameters: JsonObject;
+  /** Not in the model's context until a search surfaces it (agent-runtime.md §6). */
+  defer_loading?: boolean;
+  /** Groups deferred tools, where a provider knows groups. */
+  namespace?: string;
+}
+
+/** `none`: the tools stay declared (providers want them beside tool history) but may not be called. */
+export type ToolChoice = "auto" | "none" | "required" | { name: string };
+
+/** How much a model is to reason; absent: as it does by itself (agent-runtime.md §1.5). */
+export type Thinking =
+  | { mode: "enabled"; budget_tokens?: number }
+  | { mode: "adaptive" }
+  | { mode: "effort"; level: "low" | "medium" | "high" };
+
+/** Parameters of the choice among next tokens. */
+export interface Sampling {
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  /** Never empty. */
+  stop?: string[];
+  seed?: number;
+  frequency_penalty?: number;
+  presence_penalty?: number;
 }
 
 /** One model call, independent of provider. */
@@ -83,9 +141,25 @@ export interface ModelRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
-  /** `none`: the tools stay declared (providers want them beside tool history) but may not be called. */
-  tool_choice: "auto" | "none";
+  tool_choice: ToolChoice;
   max_tokens: number;
   /** Ask for a JSON answer where the provider has such a mode. */
   json: boolean;
+  /** The JSON Schema of that answer; `strict`: the provider is to enforce it. */
+  schema?: { schema: JsonObject; strict: boolean };
+  /** Whoever asked reads the answer's text only: no tool may stand in for a JSON mode. */
+  json_as_text?: boolean;
+  sampling?: Sampling;
+  thinking?: Thinking;
+  /** Anthropic: reasoning between tool calls, and further beta features by name. */
+  interleaved_thinking?: boolean;
+  beta_features?: string[];
+  /** The provider's own tool search over the deferred tools. */
+  tool_search?: { variant: "bm25" | "regex" | "hosted" };
+  /** Text that the answer starts with. */
+  prefill?: string;
+  /** Mark the prompt for the provider's prompt cache. */
+  cache?: boolean;
+  /** Merged into the request body last, verbatim. */
+  extra?: JsonObject;
 }

@@ -54,19 +54,20 @@ function modelRequest(state: RunState, round: number): ModelRequest {
     tool_choice: round <= spec.max_tool_rounds ? "auto" : "none",
     max_tokens: spec.max_tokens,
     json: spec.json,
+    ...(spec.json ? { json_as_text: true } : {}),
   };
 }
 
 function answer(state: RunState, turn: ModelTurn): RunOutcome {
   const text = turn.blocks.map((b) => (b.type === "output_text" ? b.text : "")).join("");
   const { totals } = state;
-  const finish_reason = finishReason(turn.stop_reason);
+  const finish_reason = finishReason(turn);
   if (text !== "") return { ok: true, text, finish_reason, totals };
   return settleError(state, noAnswer(state, turn, finish_reason)).outcome;
 }
 
 function noAnswer(state: RunState, turn: ModelTurn, finish_reason: FinishReason): HullError {
-  if (turn.stop_reason === "refusal") return new ModelRefused({ provider: turn.provider });
+  if (finish_reason === "refusal") return new ModelRefused({ provider: turn.provider });
   const exhausted = state.spec.tools.length > 0 && state.round > state.spec.max_tool_rounds;
   if (exhausted) return new ToolRoundsExhausted({ rounds: state.spec.max_tool_rounds });
   const { max_tokens } = state.spec;
@@ -84,6 +85,8 @@ const FINISH: Record<StopReason, FinishReason> = {
   other: "other",
 };
 
-function finishReason(reason: StopReason): FinishReason {
-  return FINISH[reason];
+/** A filter at the provider is a refusal by another hand: callers of skills are told which. */
+function finishReason({ stop_reason, raw_stop_reason }: ModelTurn): FinishReason {
+  const filtered = stop_reason === "refusal" && raw_stop_reason?.toLowerCase() === "content_filter";
+  return filtered ? "content_filter" : FINISH[stop_reason];
 }

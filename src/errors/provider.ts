@@ -1,81 +1,127 @@
-/** Errors of model providers (serving.md §4.5). */
+/** Errors of model providers (serving.md §4.5), those of a call with its class (agent-runtime.md §2.1). */
 import { define } from "../errors.ts";
+import { FAILURES, type FailureClass } from "./failure-class.ts";
 
-/** What the provider itself said, at most 500 characters: for the operator, never for the caller. */
-interface ProviderWords {
+/** Who was asked, and what was heard. */
+interface Exchange {
+  provider: string;
+  model?: string | undefined;
+  /** What the provider itself said, at most 2000 characters: for the operator, never for a skill's caller. */
   provider_message?: string | undefined;
 }
-const wordsOf = (d: ProviderWords): Record<string, unknown> =>
+const wordsOf = (d: Exchange): Record<string, unknown> =>
   d.provider_message === undefined ? {} : { provider_message: d.provider_message };
 
+/** The members of every error that a call ends with. */
+const classed = (d: Exchange, failure: FailureClass): Record<string, unknown> => ({
+  provider: d.provider,
+  ...(d.model === undefined ? {} : { model: d.model }),
+  ...failure,
+});
+
+/** A failure that came with an HTTP status. */
+interface Answered extends Exchange {
+  provider_status: number;
+  failure: FailureClass;
+  /** The provider's own wish. */
+  retry_after_ms?: number | undefined;
+}
+/** Also one that Hull foresees, and so has no status. */
+type Foreseen = Omit<Answered, "provider_status"> & { provider_status?: number | undefined };
+const answered = (d: Foreseen): Record<string, unknown> => ({
+  ...classed(d, d.failure),
+  ...(d.provider_status === undefined ? {} : { provider_status: d.provider_status }),
+  ...(d.retry_after_ms === undefined ? {} : { retry_after_ms: d.retry_after_ms }),
+});
+
+// 400: what was asked for
+export const ModelLacks = define<{ provider: string; model: string; option: string; what: string }>(
+  "capability_missing",
+  400,
+  "Model cannot do this",
+  (d) => ({
+    detail: `${d.option}: the model ${d.model} of ${d.provider} does not support ${d.what}. What each model supports: GET /llm/capabilities?provider=${encodeURIComponent(d.provider)}&model=${encodeURIComponent(d.model)}.`,
+    members: { ...classed(d, FAILURES.invalid_request), option: d.option },
+  }),
+);
+
 // 502: providers (serving.md §4.5)
-export const ProviderAuthFailed = define<
-  { provider: string; variable: string; provider_status: number } & ProviderWords
->("provider_auth_failed", 502, "Provider refused the key", (d) => ({
-  detail: `${d.provider} refused the key in ${d.variable} (HTTP ${d.provider_status}).`,
-  members: { provider: d.provider, variable: d.variable, provider_status: d.provider_status },
-  operator: wordsOf(d),
-}));
-export const ProviderRejectedRequest = define<
-  { provider: string; provider_status: number; provider_type?: string } & ProviderWords
->("provider_rejected_request", 502, "Provider rejected the request", (d) => ({
-  detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).`,
-  members: {
-    provider: d.provider,
-    provider_status: d.provider_status,
-    ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }),
-  },
-  operator: wordsOf(d),
-}));
-export const ProviderError = define<
-  { provider: string; provider_status: number; retry_after_s?: number } & ProviderWords
->("provider_error", 502, "Provider error", (d) => ({
-  detail: `${d.provider} failed (HTTP ${d.provider_status}).`,
-  members: { provider: d.provider, provider_status: d.provider_status },
-  retry_after_s: d.retry_after_s,
-  operator: wordsOf(d),
-}));
-export const ProviderUnreachable = define<{ provider: string; cause: string }>(
+export const ProviderAuthFailed = define<Answered & { variable: string }>(
+  "provider_auth_failed",
+  502,
+  "Provider refused the key",
+  (d) => ({
+    detail: `${d.provider} refused the key in ${d.variable} (HTTP ${d.provider_status}).`,
+    members: { ...answered(d), variable: d.variable },
+    operator: wordsOf(d),
+  }),
+);
+export const ProviderRejectedRequest = define<Answered & { provider_type?: string | undefined }>(
+  "provider_rejected_request",
+  502,
+  "Provider rejected the request",
+  (d) => ({
+    detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).`,
+    members: {
+      ...answered(d),
+      ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }),
+    },
+    operator: wordsOf(d),
+  }),
+);
+export const ProviderError = define<Answered & { retry_after_s?: number | undefined }>(
+  "provider_error",
+  502,
+  "Provider error",
+  (d) => ({
+    detail: `${d.provider} failed (HTTP ${d.provider_status}).`,
+    members: answered(d),
+    retry_after_s: d.retry_after_s,
+    operator: wordsOf(d),
+  }),
+);
+export const ProviderUnreachable = define<Exchange & { cause: string }>(
   "provider_unreachable",
   502,
   "Provider unreachable",
   (d) => ({
     detail: `${d.provider} cannot be reached. Check the network and the provider's *_BASE_URL.`,
-    members: { provider: d.provider },
+    members: classed(d, FAILURES.network_error),
     operator: { cause: d.cause },
   }),
 );
-export const ProviderRedirectRefused = define<{ provider: string; provider_status: number }>(
+export const ProviderRedirectRefused = define<Exchange & { provider_status: number }>(
   "provider_redirect_refused",
   502,
   "Provider redirect refused",
   (d) => ({
     detail: `${d.provider} answered with a redirect (HTTP ${d.provider_status}); keyed calls never follow redirects.`,
-    members: { provider: d.provider, provider_status: d.provider_status },
+    members: { ...classed(d, FAILURES.unknown), provider_status: d.provider_status },
   }),
 );
-export const ProviderBadResponse = define<{ provider: string; reason: string } & ProviderWords>(
-  "provider_bad_response",
-  502,
-  "Provider answer unreadable",
-  (d) => ({
-    detail: `The answer of ${d.provider} cannot be used: ${d.reason}.`,
-    members: { provider: d.provider },
-    operator: wordsOf(d),
-  }),
-);
-export const ProviderEmptyAnswer = define<{ provider: string; finish_reason: string; max_tokens: number }>(
+export const ProviderBadResponse = define<
+  Exchange & { reason: string /** Absent: nobody knows. */; failure?: FailureClass | undefined }
+>("provider_bad_response", 502, "Provider answer unreadable", (d) => ({
+  detail: `The answer of ${d.provider} cannot be used: ${d.reason}.`,
+  members: classed(d, d.failure ?? FAILURES.unknown),
+  operator: wordsOf(d),
+}));
+export const ProviderEmptyAnswer = define<Exchange & { finish_reason: string; max_tokens: number }>(
   "provider_empty_answer",
   502,
   "Provider answered nothing",
   (d) => ({
     detail: `${d.provider} answered without text (finish reason ${d.finish_reason}, max_tokens ${d.max_tokens}).`,
-    members: { provider: d.provider, finish_reason: d.finish_reason, max_tokens: d.max_tokens },
+    members: {
+      ...classed(d, FAILURES.unknown),
+      finish_reason: d.finish_reason,
+      max_tokens: d.max_tokens,
+    },
   }),
 );
-export const ModelRefused = define<{ provider: string }>("model_refused", 502, "Model refused", (d) => ({
+export const ModelRefused = define<Exchange>("model_refused", 502, "Model refused", (d) => ({
   detail: "The model declined to answer.",
-  members: { provider: d.provider },
+  members: classed(d, FAILURES.content_policy),
 }));
 export const ToolRoundsExhausted = define<{ rounds: number }>(
   "tool_rounds_exhausted",
@@ -86,24 +132,25 @@ export const ToolRoundsExhausted = define<{ rounds: number }>(
     members: { rounds: d.rounds },
   }),
 );
-export const ProviderRateLimited = define<{ provider: string; retry_after_s: number } & ProviderWords>(
+export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   "provider_rate_limited",
   429,
   "Provider rate limit",
   (d) => ({
     detail: `${d.provider} limits the rate of calls.`,
-    members: { provider: d.provider },
+    members: answered(d),
     retry_after_s: d.retry_after_s,
     operator: wordsOf(d),
   }),
 );
 
-export const ProviderNotConfigured = define<{ provider: string; variable: string }>(
+/** `how`: why this provider, as the end of "It was chosen …". */
+export const ProviderNotConfigured = define<{ provider: string; variable: string; how?: string | undefined }>(
   "provider_not_configured",
   503,
   "Provider not configured",
   (d) => ({
-    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.`,
+    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.${d.how === undefined ? "" : ` It was chosen ${d.how}.`}`,
     members: { provider: d.provider, variable: d.variable },
   }),
 );
@@ -116,12 +163,15 @@ export const ProviderMisconfigured = define<{ provider: string; variable?: strin
     members: { provider: d.provider, ...(d.variable === undefined ? {} : { variable: d.variable }) },
   }),
 );
-export const ProviderTimeout = define<{ provider: string; timeout_ms: number }>(
-  "provider_timeout",
-  504,
-  "Provider timed out",
-  (d) => ({
-    detail: `${d.provider} did not answer within ${d.timeout_ms} ms.`,
-    members: { provider: d.provider, timeout_ms: d.timeout_ms },
-  }),
-);
+export const ProviderTimeout = define<
+  Exchange & {
+    timeout_ms: number;
+    /** A stream that had begun sent nothing for `timeout_ms`. */
+    idle?: boolean;
+  }
+>("provider_timeout", 504, "Provider timed out", (d) => ({
+  detail: d.idle
+    ? `The stream of ${d.provider} was silent for ${d.timeout_ms} ms.`
+    : `${d.provider} did not answer within ${d.timeout_ms} ms.`,
+  members: { ...classed(d, FAILURES.timeout), timeout_ms: d.timeout_ms },
+}));

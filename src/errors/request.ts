@@ -23,6 +23,25 @@ export const MalformedMultipart = define<{ reason: string }>(
 export const BadEncoding = define<{ what: string }>("bad_encoding", 400, "Bad text encoding", (d) => ({
   detail: `${d.what} is not valid UTF-8.`,
 }));
+export const MalformedToml = define<{ line: number; column: number; reason: string }>(
+  "malformed_toml",
+  400,
+  "Malformed TOML",
+  (d) => ({
+    detail: `The text is not valid TOML (line ${d.line}, column ${d.column}): ${d.reason}.`,
+    members: { line: d.line, column: d.column },
+  }),
+);
+/** A model, provider, tier or policy that nothing defines. */
+export const ModelNotResolved = define<{ option: string; reason: string }>(
+  "model_not_resolved",
+  400,
+  "No such model or provider",
+  (d) => ({
+    detail: d.reason,
+    members: { option: d.option, kind: "terminal", reason: "invalid_request", category: "generic" },
+  }),
+);
 
 // 401, 403
 export const Unauthenticated = define<{ reason: string }>(
@@ -70,14 +89,25 @@ export const SkillNotFound = define<{ slug: string; near: string[] }>(
     members: { near: d.near },
   }),
 );
-export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => ({
-  detail: `There is no file "${d.id}", or it has expired.`,
-}));
+export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => {
+  // What was sent as an id may be anything.
+  const id = d.id.slice(0, 64);
+  return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
+});
 export const ExecutionNotFound = define<{ id: string }>(
   "execution_not_found",
   404,
   "Execution not found",
   (d) => ({ detail: `There is no execution "${d.id}", or it has expired.` }),
+);
+export const ProviderNotFound = define<{ name: string; near: string[] }>(
+  "provider_not_found",
+  404,
+  "Provider not found",
+  (d) => ({
+    detail: `No provider is called "${d.name}".${near(d.near)} GET /llm/providers lists them.`,
+    members: { near: d.near },
+  }),
 );
 export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
   detail: `There is no API key "${d.id}".`,
@@ -104,9 +134,29 @@ export const RequestTimeout = define<{ timeout_ms: number }>(
     members: { timeout_ms: d.timeout_ms },
   }),
 );
-export const SlugTaken = define<{ slug: string; by: string }>("slug_taken", 409, "Slug taken", (d) => ({
-  detail: `"${d.slug}" is already served by ${d.by}.`,
-}));
+/** `skill`: what holds slug or route; `null` where the caller may not know it. */
+export const SlugTaken = define<{
+  slug: string;
+  route: string;
+  by: "folder" | "upload";
+  skill: string | null;
+}>("slug_taken", 409, "Slug taken", ({ slug, route, by, skill }) => {
+  const holder = by === "folder" ? "the published skill" : "the uploaded skill";
+  const who = skill === null ? "an uploaded skill that is not yours" : `${holder} "${skill}"`;
+  return {
+    detail: `The slug "${slug}" or the route ${route} is held by ${who}.`,
+    members: { held_by: by, ...(skill === null ? {} : { skill }) },
+  };
+});
+export const UploadLimit = define<{ limit: number }>(
+  "upload_limit",
+  409,
+  "Too many uploaded skills",
+  (d) => ({
+    detail: `This tenant has ${d.limit} uploaded skills, which is the most there may be. Remove one first.`,
+    members: { limit: d.limit },
+  }),
+);
 export const ExecutionConflict = define<{ id: string }>(
   "execution_conflict",
   409,
@@ -153,7 +203,7 @@ export const InputInvalid = define<{ reason: string; errors?: { path: string; me
   (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
 );
 export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
-  detail: `This skill needs a file. ${d.hint}`,
+  detail: `A file is needed. ${d.hint}`,
 }));
 export const InputSchemaMismatch = define<{ errors: { pointer: string; message: string }[] }>(
   "input_schema_mismatch",
@@ -167,9 +217,15 @@ export const IdempotencyKeyReused = define<{ key: string }>(
   "Idempotency key reused",
   () => ({ detail: "This Idempotency-Key was used within 24 hours with a different body." }),
 );
-export const BundleInvalid = define<{ reason: string }>("bundle_invalid", 422, "Bundle invalid", (d) => ({
-  detail: `The bundle is refused: ${d.reason}.`,
-}));
+export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(
+  "bundle_invalid",
+  422,
+  "Bundle invalid",
+  (d) => ({
+    detail: `The bundle is refused: ${d.reason}.`,
+    members: d.diagnostics === undefined ? {} : { diagnostics: d.diagnostics },
+  }),
+);
 
 // 429
 export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({

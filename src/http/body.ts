@@ -1,6 +1,7 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
 import type * as z from "zod/mini";
 import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
+import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -9,6 +10,11 @@ import type { Json } from "../skill/manifest.ts";
 export const BODY_SILENCE_MS = 30_000;
 /** An unread body up to this many bytes is drained, so that the connection can be used again. */
 const DRAIN_BYTES = 64 * 1024;
+/**
+ * Local workerd closes a connection whose body was not read, and its answer is lost on a client that still sends: in
+ * local dev this much is drained before a refusal, for at most so many ms.
+ */
+const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 3000 };
 
 /** Refuses a body whose declared length is over the limit before a byte of it is read. */
 export function checkDeclaredLength(request: Request, limit: number): void {
@@ -16,32 +22,56 @@ export function checkDeclaredLength(request: Request, limit: number): void {
   if (declared > limit) throw new BodyTooLarge({ limit });
 }
 
-/** The body as it comes, ended by an error when it passes `limit` bytes or falls silent. */
-export async function* bodyChunks(request: Request, limit: number): AsyncGenerator<Uint8Array> {
+/** Readers of bodies that are not read to their end. */
+const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>();
+
+/**
+ * The body as it comes, ended by an error when it passes `limit` bytes, falls silent or breaks off. Returned from early,
+ * it cancels the body; what a refusal leaves unread is `discardBody`'s.
+ */
+export async function* bodyChunks(
+  request: Request,
+  limit: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   checkDeclaredLength(request, limit);
   const reader = request.body?.getReader();
   if (reader === undefined) return;
+  unfinished.set(request, reader);
+  let refused = false;
   let total = 0;
   try {
     for (;;) {
       const { done, value } = await withSilenceLimit(reader.read());
       if (done) return;
       total += value.length;
-      if (total > limit) throw new BodyTooLarge({ limit });
+      refused = total > limit;
+      if (refused) throw new BodyTooLarge({ limit });
       yield value;
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    if (!refused) {
+      unfinished.delete(request);
+      await reader.cancel().catch(() => {});
+    }
   }
 }
 
+/** A body whose first piece has been read. */
+export async function* withFirst(
+  first: Uint8Array,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  yield first;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
+
 /** The whole body in memory. */
-export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
+export async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   checkDeclaredLength(request, limit);
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   for await (const chunk of bodyChunks(request, limit)) chunks.push(chunk);
   const only = chunks[0];
   if (chunks.length === 1 && only !== undefined) return only;
@@ -55,29 +85,43 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
 }
 
 /** Drains what an early answer left unread, up to 64 KiB, and cancels the rest. */
-export async function discardBody(request: Request): Promise<void> {
-  if (request.body === null || request.bodyUsed || request.body.locked) return;
-  const reader = request.body.getReader();
+export function discardBody(request: Request): Promise<void> {
+  return drain(request, { bytes: DRAIN_BYTES, ms: BODY_SILENCE_MS });
+}
+
+/** The same before a refusal in local dev, where the body must be read before the answer is sent. */
+export function discardLocally(request: Request): Promise<void> {
+  return drain(request, LOCAL_DRAIN);
+}
+
+async function drain(request: Request, most: { bytes: number; ms: number }): Promise<void> {
+  if (request.body === null) return;
+  const left = unfinished.get(request);
+  if (left === undefined && (request.bodyUsed || request.body.locked)) return;
+  const reader = left ?? request.body.getReader();
+  unfinished.delete(request);
+  const end = Date.now() + most.ms;
   try {
-    for (let total = 0; total < DRAIN_BYTES; ) {
-      const { done, value } = await withSilenceLimit(reader.read());
+    for (let total = 0; total < most.bytes && Date.now() < end; ) {
+      const { done, value } = await withSilenceLimit(reader.read(), end - Date.now());
       if (done) return;
       total += value.length;
     }
-    await reader.cancel();
   } catch {
     // The client went away or fell silent: there is nothing left to keep alive.
   }
+  await reader.cancel().catch(() => {});
 }
 
-async function withSilenceLimit<T>(read: Promise<T>): Promise<T> {
+/** @throws RequestTimeout, ClientClosedRequest */
+async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS): Promise<T> {
   const silence = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => silence.reject(new RequestTimeout({ timeout_ms: BODY_SILENCE_MS })),
-    BODY_SILENCE_MS,
-  );
+  const timer = setTimeout(() => silence.reject(new RequestTimeout({ timeout_ms: limitMs })), limitMs);
+  const whole = read.catch(() => {
+    throw new ClientClosedRequest({});
+  });
   try {
-    return await Promise.race([read, silence.promise]);
+    return await Promise.race([whole, silence.promise]);
   } finally {
     clearTimeout(timer);
   }
@@ -87,8 +131,12 @@ async function withSilenceLimit<T>(read: Promise<T>): Promise<T> {
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
-export async function readJson<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T> {
-  const text = decodeUtf8(await readBody(request, MAX_JSON_BYTES), "The body");
+export async function readJson<T>(
+  request: Request,
+  schema: z.ZodMiniType<T>,
+  limit = MAX_JSON_BYTES,
+): Promise<T> {
+  const text = decodeUtf8(await readBody(request, limit), "The body");
   const result = schema.safeParse(parseJson(text));
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));

@@ -23,6 +23,8 @@ export class RequestContext implements RunContext {
   readonly spans?: SpanNote[];
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
+  /** What is to be done when the answer is complete. */
+  readonly afterwards: (() => Promise<unknown>)[] = [];
   readonly #timings = new Map<TimingName, number>();
   readonly #secrets: Redactor[] = [];
   #caller: Caller | null = null;
@@ -41,6 +43,10 @@ export class RequestContext implements RunContext {
   get caller(): Caller {
     if (this.#caller === null) throw new Internal({ cause: "the caller was asked for before the guard" });
     return this.#caller;
+  }
+
+  get tenant(): string {
+    return this.caller.tenant;
   }
 
   /** Called by the guard. */

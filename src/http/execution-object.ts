@@ -19,9 +19,11 @@ export function callerOf({ caller }: RequestContext): string {
   return `${caller.tenant}/${caller.key_id ?? "-"}`;
 }
 
-/** An execution of the caller's. Every method but `begin` throws ExecutionNotFound where there is none. */
+/** An execution of the caller's. Every method after `attach` throws ExecutionNotFound where there is none. */
 export interface ExecutionClient {
   begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id">): Promise<Begun>;
+  /** `null`: there is none to come back to. */
+  attach(requestHash: string): Promise<Begun | null>;
   answer(): Promise<ExecutionAnswer>;
   events(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
@@ -59,6 +61,7 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
       const whole = { ...call, id, caller, request_id: context.requestId };
       return ask(async (object) => await object.begin(whole));
     },
+    attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),
     answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
     events: async (after, early) =>
       found<ExecutionEvents>(await ask(async (object) => await object.events(caller, after, early))),

@@ -1,20 +1,179 @@
-/** `GET /files/:id`: a file that a run produced (serving.md §5.1). */
-import { readFile } from "../registry/files.ts";
+/** `/files`: what clients upload and what runs produced, each tenant's own (serving.md §5.1; contract.md "Ids"). */
+import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
+import { sha256 } from "../run/digest.ts";
+import {
+  claimUpload,
+  dropFile,
+  type FileDocument,
+  findFile,
+  readFile,
+  storeFile,
+  UPLOADED_TTL_MS,
+} from "../run/files.ts";
+import type { Body } from "../run/large-body.ts";
 import { contentDisposition, isActive } from "../run/output-files.ts";
-import { noneMatch } from "./conditional.ts";
+import { isMediaType, mediaTypeOf } from "../skill/media.ts";
+import { dispositionFilename, parseParameters } from "../tool/header-parameters.ts";
+import { bodyChunks, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { formParts } from "./form.ts";
+import { answerBytes } from "./representation.ts";
+import { callName, idempotencyKey } from "./skills/idempotency.ts";
+import { mediaType } from "./skills/media-type.ts";
 
-export async function getFile(context: RequestContext, params: Record<string, string>): Promise<Response> {
-  const { object, filename, mime } = await readFile(context.env, params.id ?? "");
+const MAX_NAME_BYTES = 255;
+const MAX_TYPE_LENGTH = 255;
+
+/**
+ * `POST /files`: stores the body, or the one file of a form, for 24 hours. Its name is `?filename=`, or what the form or
+ * Content-Disposition says. With an `Idempotency-Key` the same upload again is answered with the first one's file.
+ */
+export async function postFile(context: RequestContext): Promise<Response> {
+  const key = idempotencyKey(context.request);
+  const form = mediaType(context.request.headers.get("content-type")) === "multipart/form-data";
+  const file = form ? await takeForm(context) : await takeBody(context);
+  context.log.file = file.id;
+  if (key === null) return created(file, {});
+  const { tenant, env } = context;
+  const upload = {
+    name: await callName(context, key, "/files"),
+    request_hash: await sha256(JSON.stringify([file.filename, file.mime, file.size, file.sha256])),
+    answer: JSON.stringify(file),
+  };
+  const earlier = await claimUpload(env, tenant, file.id, upload);
+  if (earlier === null) return created(file, {});
+  await dropFile(env, tenant, file.id);
+  if (earlier.request_hash !== upload.request_hash) throw new IdempotencyKeyReused({ key });
+  const first: FileDocument = JSON.parse(earlier.answer);
+  context.log.file = first.id;
+  return created(first, { "x-hull-replayed": "1" });
+}
+
+function created(file: FileDocument, headers: Record<string, string>): Response {
+  const location = `/files/${file.id}`;
+  return Response.json(file, { status: 201, headers: { location, "cache-control": "no-store", ...headers } });
+}
+
+/** The whole body is the file. */
+async function takeBody(context: RequestContext): Promise<FileDocument> {
+  const { headers } = context.request;
+  const disposition = headers.get("content-disposition");
+  const parsed = disposition === null ? null : parseParameters(disposition);
+  if (disposition !== null && parsed === null) {
+    throw new BadRequest({ detail: "The header Content-Disposition cannot be read." });
+  }
+  const chunks = bodyChunks(context.request, context.settings.max_body_bytes);
+  const first = await chunks.next();
+  if (first.done) throw new FileRequired({ hint: "The body is empty." });
+  const declared = headers.get("content-length") ?? "";
+  return store(context, {
+    filename: parsed === null ? null : dispositionFilename(parsed),
+    type: headers.get("content-type"),
+    size: /^\d+$/.test(declared) ? Number(declared) : null,
+    body: withFirst(first.value, chunks),
+  });
+}
+
+/** The file of a form; its other fields are passed over. */
+async function takeForm(context: RequestContext): Promise<FileDocument> {
+  let taken: FileDocument | null = null;
+  try {
+    for await (const { name, filename, type, body } of formParts(
+      context.request,
+      context.settings.max_body_bytes,
+    )) {
+      if (filename === null) continue;
+      if (taken !== null) {
+        const errors = [{ path: name, message: "a second file" }];
+        throw new InputInvalid({ reason: "An upload is one file; send further ones by themselves.", errors });
+      }
+      taken = await store(context, { filename, type, size: null, body });
+    }
+  } catch (error) {
+    if (taken !== null) await dropFile(context.env, context.tenant, taken.id);
+    throw error;
+  }
+  if (taken === null) throw new FileRequired({ hint: "The form holds no file part." });
+  return taken;
+}
+
+interface Upload {
+  filename: string | null;
+  /** Content-Type as sent. */
+  type: string | null;
+  size: number | null;
+  body: Body;
+}
+
+function store(context: RequestContext, { filename: sent, type, size, body }: Upload): Promise<FileDocument> {
+  const filename = checkedName(new URL(context.request.url).searchParams.get("filename") ?? sent);
+  const mime = keptType(type, filename);
+  const { env, tenant } = context;
+  return storeFile(env, tenant, { filename, mime, size, ttl_ms: UPLOADED_TTL_MS }, body);
+}
+
+/** @throws InputInvalid for a name that no file should have */
+function checkedName(name: string | null): string | null {
+  if (name === null || name === "") return null;
+  const tooLong = new TextEncoder().encode(name).length > MAX_NAME_BYTES;
+  if (!tooLong && !/[\u0000-\u001f\u007f]/.test(name)) return name.toWellFormed();
+  const message = tooLong ? `longer than ${MAX_NAME_BYTES} bytes` : "has control characters";
+  throw new InputInvalid({
+    reason: `The file's name is not accepted: ${message}.`,
+    errors: [{ path: "filename", message }],
+  });
+}
+
+/**
+ * The type that the file is kept and sent again with. Where the client gives none it follows from the name; what curl
+ * says of its own accord counts as none.
+ */
+function keptType(sent: string | null, filename: string | null): string {
+  const type = (sent ?? "").trim();
+  const given = type !== "" && mediaType(type) !== "application/x-www-form-urlencoded";
+  if (!given) return mediaTypeOf(filename ?? "");
+  return isMediaType(type) && type.length <= MAX_TYPE_LENGTH ? type : "application/octet-stream";
+}
+
+/** `GET /files/:id`: the bytes, whole or a range of them. */
+export async function getFile(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  const file = await findFile(context.env, context.tenant, id);
+  const { mime, size, etag } = file;
   const headers = new Headers({
     "content-type": mime,
-    "content-disposition": contentDisposition(isActive(mime) ? "attachment" : "inline", filename),
+    "content-disposition": contentDisposition(
+      isDocument(mime) ? "attachment" : "inline",
+      file.filename ?? id,
+    ),
     "cache-control": "private, no-cache",
-    etag: object.httpEtag,
   });
-  if (noneMatch(context.request, object.httpEtag)) {
-    await object.body.cancel();
-    return new Response(null, { status: 304, headers });
-  }
-  return new Response(object.body.pipeThrough(new FixedLengthStream(object.size)), { headers });
+  return answerBytes(context.request, {
+    size,
+    etag,
+    headers,
+    open: (range) =>
+      readFile(
+        context.env,
+        file,
+        range === null ? null : { offset: range.start, length: range.end - range.start },
+      ),
+  });
+}
+
+/** Types that a browser could run scripts of, XML of every kind among them: always downloads. */
+function isDocument(mime: string): boolean {
+  return isActive(mime) || /^[^;]*[/+]xml\b/i.test(mime);
+}
+
+/** `DELETE /files/:id`. Runs that have begun keep what they have of it. */
+export async function deleteFile(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  await findFile(context.env, context.tenant, id);
+  await dropFile(context.env, context.tenant, id);
+  return new Response(null, { status: 204 });
 }

@@ -1,13 +1,13 @@
 /** `GET /`: what is served here, for people as HTML and for programs as JSON (serving.md §5.1). */
-import { currentCatalog } from "../registry/published.ts";
 import type { Card } from "../skill/manifest.ts";
 import type { RequestContext } from "./context.ts";
+import { servedTo } from "./served.ts";
 
 /** Most skills listed on the page; the rest is at `GET /skills`. */
 const MAX_ROWS = 200;
 
 export async function home(context: RequestContext): Promise<Response> {
-  const catalog = await currentCatalog(context.env, context.background);
+  const catalog = await servedTo(context);
   const { name } = context.settings;
   if ((context.request.headers.get("accept") ?? "").includes("application/json")) {
     return Response.json({ name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" });

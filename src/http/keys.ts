@@ -6,12 +6,10 @@ import * as z from "zod/mini";
 import { SCOPES } from "../auth/api-key.ts";
 import { addKey, listKeys, revokeKey } from "../auth/key-store.ts";
 import { forgetKey } from "../auth/known-keys.ts";
-import { BadRequest, Forbidden, KeyNotFound } from "../errors/request.ts";
+import { Forbidden, KeyNotFound } from "../errors/request.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-
-const DEFAULT_PAGE = 20;
-const MAX_PAGE = 1000;
+import { jsonNow, pageLimit } from "./page.ts";
 
 const newKey = z.lazy(() => {
   const tenant = z.regex(
@@ -40,17 +38,14 @@ export async function postKey(context: RequestContext): Promise<Response> {
 /** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose one `?tenant=`. */
 export async function getKeys(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
-  const limit = Number(query.get("limit") ?? DEFAULT_PAGE);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-    throw new BadRequest({ detail: `The parameter limit must be a whole number from 1 to ${MAX_PAGE}.` });
-  }
+  const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
   const page = await listKeys(context.env, {
     tenant: operator ? query.get("tenant") : tenant,
     limit,
     cursor: query.get("cursor"),
   });
-  return Response.json(page, { headers: { "cache-control": "no-store" } });
+  return jsonNow(page);
 }
 
 /** `DELETE /admin/keys/:id`: revokes a key, here at once, elsewhere when what is remembered of it is too old. */

@@ -5,9 +5,11 @@
 import { Counter, Histogram, RUN_METRICS } from "../run/metrics.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Most skills that are counted by name; further ones are counted together. */
+/** Most skills that are counted by name; further ones are counted together, and so are uploaded ones. */
 const MAX_SKILLS = 200;
 const OTHER = "other";
+/** What is uploaded is not shown to other tenants, not even by name. */
+const UPLOADED = "uploaded";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const requests = new Counter("hull_requests_total", "Answered requests.");
 const durations = new Histogram("hull_request_duration_seconds", "Time until the answer was complete.");
@@ -25,8 +27,12 @@ export function countRequest(context: RequestContext, status: number): void {
   durations.observe({ route }, durationMs / 1000);
   if (typeof log.code === "string") problems.add({ code: log.code });
   if (typeof log.skill !== "string") return;
-  if (skills.size < MAX_SKILLS) skills.add(log.skill);
-  runs.add({ skill: skills.has(log.skill) ? log.skill : OTHER, status });
+  runs.add({ skill: log.uploaded === true ? UPLOADED : shownName(log.skill), status });
+}
+
+function shownName(skill: string): string {
+  if (skills.size < MAX_SKILLS) skills.add(skill);
+  return skills.has(skill) ? skill : OTHER;
 }
 
 export function getMetrics(): Response {

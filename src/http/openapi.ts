@@ -1,16 +1,44 @@
-/** `GET /openapi.json`: the document that was made with the catalog (serving.md §5.1). */
+/** `GET /openapi.json`: the document that was made with the catalog, and the tenant's uploads (serving.md §5.1). */
 import { NotFound } from "../errors/request.ts";
-import { currentCatalog, readOpenapi } from "../registry/published.ts";
+import { type LoadedCatalog, readOpenapi, readSkill } from "../registry/published.ts";
+import { utf8 } from "../skill/bundle.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { noneMatch } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
+import { servedTo } from "./served.ts";
 
 /** @throws NotFound where the catalog was published without a document */
 export async function getOpenapi(context: RequestContext): Promise<Response> {
-  const { openapi } = await currentCatalog(context.env, context.background);
+  const catalog = await servedTo(context);
+  const { openapi, uploads, tag } = catalog;
   if (openapi === null) throw new NotFound({ path: "/openapi.json" });
-  const etag = `"${openapi.slice(0, 32)}"`;
+  const etag = `"${uploads.length === 0 ? openapi.slice(0, 32) : tag}"`;
   const headers = { etag, "cache-control": "no-cache" };
   if (noneMatch(context.request, etag)) return new Response(null, { status: 304, headers });
   const bytes = await readOpenapi(context.env, openapi);
-  return new Response(bytes, { headers: { ...headers, "content-type": "application/json" } });
+  const whole = uploads.length === 0 ? bytes : await withUploads(context, catalog, bytes);
+  return new Response(whole, { headers: { ...headers, "content-type": "application/json" } });
+}
+
+/** The document of the tenant that asked last. */
+const last = new WeakMap<KVNamespace, { catalog: LoadedCatalog; bytes: Uint8Array }>();
+
+async function withUploads(
+  { env }: RequestContext,
+  catalog: LoadedCatalog,
+  base: Uint8Array,
+): Promise<Uint8Array> {
+  const known = last.get(env.SKILLS);
+  if (known?.catalog === catalog) return known.bytes;
+  const records = await Promise.all(catalog.uploads.map(({ version }) => readSkill(env, version)));
+  // Evaluated when first needed: the build makes the document where nothing is uploaded.
+  const { addSkills } = await import("../skill/openapi/add-skills.ts");
+  const document: JsonObject = JSON.parse(new TextDecoder().decode(base));
+  addSkills(
+    document,
+    records.map(({ manifest }) => manifest),
+  );
+  const bytes = utf8(JSON.stringify(document));
+  last.set(env.SKILLS, { catalog, bytes });
+  return bytes;
 }

@@ -3,10 +3,12 @@
  * pointer last.
  */
 import * as z from "zod/mini";
-import { BundleInvalid, InputInvalid } from "../errors/request.ts";
+import { DEFAULT_TENANT } from "../auth/api-key.ts";
+import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer, servedId } from "../registry/published.ts";
 import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
+import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -14,8 +16,18 @@ import type { RequestContext } from "./context.ts";
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
 
+/**
+ * What is published is trusted and served to all tenants. Only the operator's tenant may publish: a skill of any other is
+ * an upload, and bound by the rules of uploads.
+ * @throws Forbidden
+ */
+function checkPublisher({ caller }: RequestContext): void {
+  if (caller.tenant !== DEFAULT_TENANT) throw new Forbidden({ scope: "publish", tenant: DEFAULT_TENANT });
+}
+
 /** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only what is missing. */
 export async function listObjects(context: RequestContext): Promise<Response> {
+  checkPublisher(context);
   const cursor = new URL(context.request.url).searchParams.get("cursor");
   return Response.json(await objectKeys(context.env, cursor));
 }
@@ -25,6 +37,7 @@ export async function listObjects(context: RequestContext): Promise<Response> {
  * entry's in its name. Both are verified.
  */
 export async function putBundle(context: RequestContext, params: Record<string, string>): Promise<Response> {
+  checkPublisher(context);
   const { env, request } = context;
   const whole = new crypto.DigestStream("SHA-256");
   const digester = whole.getWriter();
@@ -58,6 +71,7 @@ const catalogRequest = z.lazy(() =>
  * the one that was served before the current one. Calls that are running finish on the version they began with.
  */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
+  checkPublisher(context);
   const { id: wanted, rollback } = await readJson(context.request, catalogRequest);
   if ((wanted === undefined) === (rollback === undefined)) {
     throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
@@ -71,7 +85,11 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
-  if (before?.id === id) return Response.json(before);
-  const pointer = await movePointer(env, id, { previous, pinned, now: new Date() });
-  return Response.json(pointer, { status: 201 });
+  if (before?.id === id) return Response.json(shown(before));
+  const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
+  return Response.json(shown(pointer), { status: 201 });
+}
+
+function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {
+  return pointer;
 }

@@ -13,6 +13,8 @@ export type Handler = (
 /** A path's methods. `open`: no key, no origin rule (health checks). */
 export interface Route {
   scope: Scope | "open";
+  /** Of methods that change something, where it is another one. */
+  writeScope?: Scope;
   methods: { [method in "GET" | "POST" | "PUT" | "DELETE"]?: Handler };
 }
 
@@ -23,11 +25,13 @@ export function mount(app: App, path: string, route: Route): void {
     const { method } = context.request;
     context.route = path;
     if (method === "OPTIONS") return optionsResponse(allowed);
-    if (route.scope !== "open") await guard(context, route.scope);
+    const reads = method === "GET" || method === "HEAD";
+    const scope = reads ? route.scope : (route.writeScope ?? route.scope);
+    if (scope !== "open") await guard(context, scope);
     const handler = handlerOf(route, method);
     if (handler === undefined) throw new MethodNotAllowed({ method, allowed });
-    // Publishing and managing keys are not counted: they must stay possible under load.
-    if (route.scope === "invoke") await checkRate(context);
+    // Publishing and managing keys and budgets are not counted: they must stay possible under load.
+    if (scope === "invoke") await checkRate(context);
     return handler(context, c.req.param());
   });
 }

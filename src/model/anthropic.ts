@@ -1,32 +1,43 @@
 /**
  * The Anthropic Messages protocol (agent-runtime.md §3.2; https://docs.anthropic.com/en/api/messages): canonical
- * request to body, answer to canonical turn.
+ * request to body and headers. The way back: `anthropic-answer.ts`.
  */
 import type {
   Base64ImageSource,
   ContentBlockParam,
   MessageCreateParamsBase,
+  ThinkingConfigParam,
   Tool,
   ToolResultBlockParam,
+  ToolSearchToolBm25_20251119,
+  ToolSearchToolRegex20251119,
+  ToolChoice as WireToolChoice,
 } from "@anthropic-ai/sdk/resources/messages";
-import * as z from "zod/mini";
 import type {
   Block,
   Message,
   ModelRequest,
-  ModelTurn,
+  Native,
   Part,
-  StopReason,
+  Thinking,
   ToolDefinition,
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
-import type { WireTarget } from "./wire.ts";
-import { type CallIdSource, isJsonObject, readShape, sendableIds, sendableName, type Wire } from "./wire.ts";
+import { withSchema } from "./json-instruction.ts";
+import { isJsonObject, sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
+/** Stands in for a `max_tokens` of 0 or less. */
+const DEFAULT_MAX_TOKENS = 8192;
+/** Tokens of thinking where nobody names a number. */
+export const THINKING_BUDGET = 10_000;
+const INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14";
+/** The tool whose arguments are the JSON answer. */
+export const JSON_TOOL = "json_response";
 
 /** A typed block, or one of Anthropic's own that goes back as it came. */
 type WireBlock = ContentBlockParam | JsonObject;
@@ -36,40 +47,140 @@ interface WireMessage {
   content: WireBlock[];
 }
 
-type WireBody = Omit<MessageCreateParamsBase, "messages"> & { messages: WireMessage[] };
+type WireTool = Tool | ToolSearchToolBm25_20251119 | ToolSearchToolRegex20251119;
+type WireBody = Omit<MessageCreateParamsBase, "messages" | "tools"> & {
+  messages: WireMessage[];
+  tools?: WireTool[];
+};
 
 export const anthropic: Wire = {
-  body: (request, target, stream) => anthropicBody(request, target, stream),
+  framing: "sse",
+  body: anthropicBody,
+  headers: betaHeader,
   parse: parseMessage,
   stream: createAnthropicStream,
 };
 
+/** What is sent for `max_tokens`. */
+export const anthropicMaxTokens = (asked: number): number => (asked > 0 ? asked : DEFAULT_MAX_TOKENS);
+
 function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
-  const sendableId = sendableIds(request.messages, MAX_ID_LENGTH);
+  const to: Addressee = {
+    provider: target.provider,
+    sendableId: sendableIds(request.messages, MAX_ID_LENGTH),
+    searches: request.tool_search !== undefined,
+  };
+  const { sampling = {}, thinking, prefill } = request;
+  const system = systemText(request);
+  const messages = request.messages.flatMap((message) => wireMessage(message, to));
+  // Anthropic refuses blanks at its end.
+  const begun = prefill?.trimEnd() ?? "";
+  if (begun !== "") messages.push({ role: "assistant", content: [{ type: "text", text: begun }] });
   return {
     model: target.model,
-    max_tokens: request.max_tokens,
-    messages: request.messages.flatMap((message) => wireMessage(message, target, sendableId)),
-    ...(isBlank(request.system) ? {} : { system: request.system }),
-    ...(request.tools.length === 0
-      ? {}
-      : { tools: request.tools.map(wireTool), tool_choice: { type: request.tool_choice } }),
+    max_tokens: anthropicMaxTokens(request.max_tokens),
+    messages,
+    ...(isBlank(system) ? {} : { system }),
+    ...toolMembers(request),
+    ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
+    ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
+    ...(sampling.top_k === undefined ? {} : { top_k: sampling.top_k }),
+    ...(sampling.stop === undefined ? {} : { stop_sequences: sampling.stop }),
+    ...(thinking === undefined ? {} : { thinking: wireThinking(thinking) }),
+    ...(thinking?.mode === "effort" ? { output_config: { effort: thinking.level } } : {}),
+    ...(request.cache === true ? { cache_control: { type: "ephemeral" } } : {}),
     ...(stream ? { stream: true } : {}),
   };
 }
 
-type SendableId = (id: string) => string;
+function wireThinking(thinking: Thinking): ThinkingConfigParam {
+  return thinking.mode === "enabled"
+    ? { type: "enabled", budget_tokens: thinking.budget_tokens ?? THINKING_BUDGET }
+    : { type: "adaptive" };
+}
+
+/**
+ * The search tool first, the user's tools, the JSON tool. The JSON tool alone is forced; beside others it is offered; with
+ * thinking nothing may be forced.
+ */
+function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choice"> {
+  const { tool_search: search, thinking } = request;
+  const jsonTool = answersByTool(request) ? [wireTool(jsonToolOf(request))] : [];
+  const tools: WireTool[] = [
+    ...(search === undefined ? [] : [SEARCH_TOOLS[search.variant]]),
+    ...request.tools.map(wireTool),
+    ...jsonTool,
+  ];
+  if (tools.length === 0) return {};
+  const forced = jsonTool.length === tools.length && thinking === undefined;
+  return { tools, tool_choice: forced ? { type: "tool", name: JSON_TOOL } : wireChoice(request) };
+}
+
+const BM25 = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" } as const;
+const SEARCH_TOOLS = {
+  bm25: BM25,
+  hosted: BM25,
+  regex: { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
+} as const;
+
+/** Anthropic has no other JSON mode for all its models. A user's tool of that name stands; arguments are an object. */
+const answersByTool = (request: ModelRequest): boolean =>
+  request.json &&
+  request.json_as_text !== true &&
+  describesObject(request.schema?.schema) &&
+  !request.tools.some(({ name }) => name === JSON_TOOL);
+
+const describesObject = (schema: JsonObject = {}): boolean =>
+  schema.type === undefined || schema.type === "object";
+
+/** A schema that no tool's arguments can have is asked for in words. */
+function systemText({ system, json, schema }: ModelRequest): string {
+  return json && schema !== undefined && !describesObject(schema.schema)
+    ? withSchema(system, schema.schema)
+    : system;
+}
+
+function jsonToolOf({ schema }: ModelRequest): ToolDefinition {
+  return {
+    name: JSON_TOOL,
+    description: "Takes the final answer, as JSON. Call it once, with the whole answer as its arguments.",
+    parameters: schema?.schema ?? { type: "object", additionalProperties: true },
+  };
+}
+
+function wireChoice({ tool_choice: choice }: ModelRequest): WireToolChoice {
+  if (typeof choice === "object") return { type: "tool", name: sendableName(choice.name) };
+  return { type: choice === "required" ? "any" : choice };
+}
+
+function betaHeader(request: ModelRequest, target: WireTarget): { [name: string]: string } {
+  const { interleaved_thinking_supported: supported, anthropic_beta_features: known } = target.capabilities;
+  const { interleaved_thinking: asked = supported === true } = request;
+  const betas = new Set([
+    ...(known ?? []),
+    ...(request.beta_features ?? []),
+    ...(asked && request.thinking !== undefined ? [INTERLEAVED_THINKING] : []),
+  ]);
+  return betas.size === 0 ? {} : { "anthropic-beta": Array.from(betas).join(",") };
+}
+
+interface Addressee {
+  provider: string;
+  sendableId: (id: string) => string;
+  /** Whether tool search is on; only then what it found is understood. */
+  searches: boolean;
+}
 
 /** No message at all for an assistant turn of which nothing can be sent: Anthropic refuses empty content. */
-function wireMessage(message: Message, target: WireTarget, sendableId: SendableId): WireMessage[] {
+function wireMessage(message: Message, to: Addressee): WireMessage[] {
   if (message.role === "user") {
     const content = message.content.filter((part) => part.type !== "text" || !isBlank(part.text));
     return [{ role: "user", content: content.length === 0 ? [EMPTY_MESSAGE] : content.map(wirePart) }];
   }
   if (message.role === "tool") {
-    return [{ role: "user", content: message.results.map((result) => wireResult(result, sendableId)) }];
+    return [{ role: "user", content: message.results.map((result) => wireResult(result, to)) }];
   }
-  const content = message.content.flatMap((block) => wireBlock(block, target, sendableId));
+  const content = message.content.flatMap((block) => wireBlock(block, to));
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
@@ -77,19 +188,36 @@ function wireMessage(message: Message, target: WireTarget, sendableId: SendableI
 const EMPTY_MESSAGE: ContentBlockParam = { type: "text", text: "(empty message)" };
 
 function wirePart(part: Part): ContentBlockParam {
-  if (part.type === "text") return { type: "text", text: part.text };
-  const { media_type, data } = part;
-  if (!isImageType(media_type)) {
-    throw new UnsupportedMediaType({ type: media_type, accepted: [...IMAGE_TYPES] });
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      if ("url" in part) return { type: "image", source: { type: "url", url: part.url } };
+      const { media_type, data } = part;
+      if (!isImageType(media_type)) {
+        throw new UnsupportedMediaType({ type: media_type, accepted: [...IMAGE_TYPES] });
+      }
+      return { type: "image", source: { type: "base64", media_type, data } };
+    }
+    case "document": {
+      const title = part.filename === undefined ? {} : { title: part.filename };
+      if ("url" in part) return { type: "document", source: { type: "url", url: part.url }, ...title };
+      const source = { type: "base64" as const, media_type: "application/pdf" as const, data: part.data };
+      return { type: "document", source, ...title };
+    }
+    case "audio":
+      throw new UnsupportedMediaType({
+        type: part.media_type,
+        accepted: ["text/*", "application/pdf", ...IMAGE_TYPES],
+      });
   }
-  return { type: "image", source: { type: "base64", media_type, data } };
 }
 
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 const isImageType = (type: string): type is Base64ImageSource["media_type"] =>
   IMAGE_TYPES.some((known) => known === type);
 
-function wireResult(result: ToolResultMessage, sendableId: SendableId): ToolResultBlockParam {
+function wireResult(result: ToolResultMessage, { sendableId }: Addressee): ToolResultBlockParam {
   return {
     type: "tool_result",
     tool_use_id: sendableId(result.call_id),
@@ -98,7 +226,9 @@ function wireResult(result: ToolResultMessage, sendableId: SendableId): ToolResu
   };
 }
 
-function wireBlock(block: Block, target: WireTarget, sendableId: SendableId): WireBlock[] {
+function wireBlock(block: Block, { provider, sendableId, searches }: Addressee): WireBlock[] {
+  const own = (native: Native | undefined): WireBlock[] =>
+    native?.provider === provider && isJsonObject(native.value) ? [native.value] : [];
   switch (block.type) {
     case "output_text":
       return isBlank(block.text) ? [] : [{ type: "text", text: block.text }];
@@ -116,21 +246,28 @@ function wireBlock(block: Block, target: WireTarget, sendableId: SendableId): Wi
         },
       ];
     case "opaque":
-      return block.provider === target.provider && isJsonObject(block.value) ? [block.value] : [];
+      return own(block);
+    case "reasoning_summary":
+      return own(block.native);
+    case "tool_search_query":
+    case "tool_search_result":
+      return searches ? own(block.native) : [];
   }
 }
 
+/** The namespace is for providers that know groups. */
 function wireTool(tool: ToolDefinition): Tool {
-  const { properties = {}, required, ...rest } = tool.parameters;
+  const { properties, required, ...rest } = tool.parameters;
   return {
     name: tool.name,
     description: tool.description,
     input_schema: {
       ...rest,
       type: "object",
-      properties,
+      ...(properties === undefined ? {} : { properties }),
       ...(isStringList(required) ? { required } : {}),
     },
+    ...(tool.defer_loading === true ? { defer_loading: true } : {}),
   };
 }
 
@@ -138,87 +275,3 @@ const isStringList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
 const isBlank = (text: string): boolean => text.trim() === "";
-
-const messageShape = z.lazy(() => {
-  const optionalText = z.nullish(z.string());
-  const count = z.nullish(z.number());
-  const usage = z.object({
-    input_tokens: count,
-    output_tokens: count,
-    cache_read_input_tokens: count,
-    cache_creation_input_tokens: count,
-  });
-  return z.object({
-    model: optionalText,
-    content: z.array(z.looseObject({ type: z.string() })),
-    stop_reason: optionalText,
-    usage: z.nullish(usage),
-  });
-});
-const textBlock = z.lazy(() => z.object({ text: z.string() }));
-const thinkingBlock = z.lazy(() => z.object({ thinking: z.string(), signature: z.optional(z.string()) }));
-const toolUseBlock = z.lazy(() =>
-  z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.unknown()) }),
-);
-
-const STOP_REASONS = new Map<string, StopReason>([
-  ["end_turn", "end_turn"],
-  ["max_tokens", "max_tokens"],
-  ["model_context_window_exceeded", "max_tokens"],
-  ["stop_sequence", "stop_sequence"],
-  ["tool_use", "tool_use"],
-  ["pause_turn", "pause"],
-  ["refusal", "refusal"],
-]);
-
-function parseMessage(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
-  const message = readShape(messageShape, answer, target.provider);
-  const raw = message.stop_reason ?? null;
-  const stop_reason = (raw === null ? undefined : STOP_REASONS.get(raw)) ?? "other";
-  const last = message.content.at(-1);
-  return {
-    // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
-    blocks: message.content.map((block) =>
-      parseBlock(block, block === last && stop_reason === "max_tokens", target, callId),
-    ),
-    stop_reason,
-    raw_stop_reason: raw,
-    usage: {
-      input_tokens: message.usage?.input_tokens ?? 0,
-      output_tokens: message.usage?.output_tokens ?? 0,
-      cache_read_tokens: message.usage?.cache_read_input_tokens ?? 0,
-      cache_write_tokens: message.usage?.cache_creation_input_tokens ?? 0,
-    },
-    provider: target.provider,
-    model: message.model ?? target.model,
-  };
-}
-
-function parseBlock(
-  block: { type: string },
-  cut: boolean,
-  { provider }: WireTarget,
-  callId: CallIdSource,
-): Block {
-  switch (block.type) {
-    case "text":
-      return { type: "output_text", text: readShape(textBlock, block, provider).text };
-    case "thinking": {
-      const { thinking, signature } = readShape(thinkingBlock, block, provider);
-      return { type: "reasoning", text: thinking, ...(signature ? { signature } : {}) };
-    }
-    case "tool_use": {
-      const { id, name, input } = readShape(toolUseBlock, block, provider);
-      return { type: "tool_call", id: callId(id), name, ...readInput(input, cut) };
-    }
-    default:
-      return { type: "opaque", provider, value: isJsonObject(block) ? block : null };
-  }
-}
-
-/** Text in place of an object is a streamed input that did not parse. */
-function readInput(input: unknown, cut: boolean): { arguments: JsonObject | null; raw: string } {
-  const given = input === undefined || input === "" ? {} : input;
-  const raw = typeof given === "string" ? given : JSON.stringify(given);
-  return { arguments: isJsonObject(given) && !cut ? given : null, raw };
-}

@@ -1,11 +1,11 @@
-/** How a provider's base URL is read from the environment (agent-runtime.md §5.1, serving.md §4.1). */
+/** How a provider's base URL is read from variables and configuration (agent-runtime.md §5.1, serving.md §4.1). */
 import { ProviderMisconfigured } from "../errors/provider.ts";
 
 interface BaseUrlRule {
   provider: string;
-  /** The variable that the text came from, for the error. */
+  /** Where the text came from, for the error: a variable, or `base_url` of hull.toml. */
   variable: string;
-  /** What an origin without a path gets, e.g. `/v1`. */
+  /** What an origin without a path gets, e.g. `/v1`; may be empty. */
   path: string;
   /** Plain http is refused for hosts other than loopback: the call carries a key. */
   keyed: boolean;
@@ -15,7 +15,7 @@ const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|0\.0\.0\.0|\[::1\]
 const IP_ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/i;
 
 /**
- * Normalises the text of a base URL variable: no scheme means `http://` for localhost and IP addresses, else
+ * Normalises the text of a base URL: no scheme means `http://` for localhost and IP addresses, else
  * `https://`; an origin without a path gets the provider's path; a path is taken as given; trailing slashes go.
  * @throws ProviderMisconfigured for anything but an http(s) URL of host and path, and for http with a key to a host
  *   other than loopback

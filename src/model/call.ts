@@ -1,153 +1,66 @@
-/** One model call with its attempts, waits and time limit (serving.md §4.5). */
+/** One model call to one target (agent-runtime.md §1.1, §2.3; serving.md §4.5). */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
-import { ProviderTimeout } from "../errors/provider.ts";
-import { ClientClosedRequest } from "../errors/run.ts";
-import { HullError } from "../errors.ts";
-import type { Clock } from "./clock.ts";
-import { exchange, type Outcome } from "./exchange.ts";
-import type { Failure } from "./failure.ts";
+import { type Admit, withAdmission } from "./admission.ts";
+import { anthropic } from "./anthropic.ts";
+import { type AttemptOptions, withAttempts } from "./attempts.ts";
+import { exchange } from "./exchange.ts";
+import { type Declared, fitRequest } from "./fit.ts";
 import { answerAsMock } from "./mock.ts";
-import type { ResolvedTarget } from "./providers.ts";
-import type { Sink } from "./wire.ts";
+import { ollama } from "./ollama.ts";
+import { openAiChat } from "./openai-chat.ts";
+import { openAiResponses } from "./openai-responses.ts";
+import type { HttpTarget, ResolvedTarget } from "./providers.ts";
+import type { Wire } from "./wire.ts";
 import { type AiBinding, askBinding } from "./workers-ai.ts";
 
-const MAX_ATTEMPTS = 3;
-/** Before the second and the third attempt, each with ±50 % jitter. */
-const WAITS_MS = [250, 500];
-/** A provider that asks for a longer wait is not waited for. */
-const MAX_RETRY_AFTER_MS = 30_000;
+export const WIRES: Record<HttpTarget["protocol"], Wire> = {
+  anthropic,
+  "openai-chat": openAiChat,
+  "openai-responses": openAiResponses,
+  ollama,
+};
 
-/** One failed attempt, for the log. Its texts come from the provider and are not redacted yet. */
-export interface AttemptEntry {
-  event: "model_attempt_failed";
-  provider: string;
-  model: string;
-  attempt: number;
-  code: string;
-  /** `null`: no further attempt. */
-  retry_in_ms: number | null;
-  provider_status?: unknown;
-  provider_message?: unknown;
-  cause?: unknown;
-}
-
-export interface CallOptions extends Sink {
-  /** Ask the provider to stream; `onText` and `onReasoning` are called in this case only. */
-  stream: boolean;
-  /** Bounds the call with all its attempts and waits. */
-  timeout_ms: number;
-  /** Unix ms; no wait goes beyond it. The caller aborts `signal` when it is reached. */
-  deadline_at?: number;
-  /** Its reason is thrown if it is a `HullError`; else the client is taken to have gone. */
-  signal: AbortSignal;
-  clock: Clock;
+export interface CallOptions extends AttemptOptions {
+  /** Capabilities that the call needs, whatever is in its messages. */
+  declared?: Declared | undefined;
   fetch: typeof fetch;
   /** The Workers AI binding, where the deployment has one. */
   ai?: AiBinding | undefined;
-  log?: ((entry: AttemptEntry) => void) | undefined;
+  /** Gives leave to call. Absent: nobody counts. */
+  admit?: Admit | undefined;
 }
 
 /**
- * Calls a model. At most 3 attempts, after network errors and the statuses of §4.5; a `Retry-After` replaces the wait
- * if it is at most 30 s and fits timeout and deadline, else the call fails at once.
- * @throws HullError: those of `errors/provider.ts`; the signal's own reason or `ClientClosedRequest` on abort
+ * Calls a model: fits the request to the target, and asks as often as `retry` allows. The wait for the first turn that
+ * `admit` may impose counts against the deadline only.
+ * @returns the turn, with warnings for what did not reach the provider as asked
+ * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
  */
 export async function callModel(
   request: ModelRequest,
   target: ResolvedTarget,
   options: CallOptions,
 ): Promise<ModelTurn> {
-  const { clock, timeout_ms } = options;
-  const end = Math.min(clock.now() + timeout_ms, options.deadline_at ?? Number.POSITIVE_INFINITY);
-  const limit = timeLimit(options);
-  try {
-    for (let attempt = 1; ; attempt++) {
-      limit.signal.throwIfAborted();
-      const outcome = await attemptCall(request, target, options, limit.signal);
-      if (outcome.ok) return outcome.turn;
-      const wait = attempt < MAX_ATTEMPTS ? waitBefore(attempt, outcome, clock) : null;
-      const fits = wait !== null && clock.now() + wait < end;
-      options.log?.(entryOf(target, attempt, outcome.error, fits ? wait : null));
-      if (!fits) throw outcome.error;
-      await clock.sleep(wait, limit.signal);
-    }
-  } catch (error) {
-    if (options.signal.aborted) throw closedBy(options.signal.reason);
-    if (limit.signal.aborted) throw new ProviderTimeout({ provider: target.provider, timeout_ms });
-    throw error;
-  } finally {
-    limit.stop();
-  }
-}
-
-function attemptCall(
-  request: ModelRequest,
-  target: ResolvedTarget,
-  options: CallOptions,
-  signal: AbortSignal,
-): Promise<Outcome> | Outcome {
-  const sink: Sink = options.stream ? { onText: options.onText, onReasoning: options.onReasoning } : {};
-  switch (target.protocol) {
-    case "mock":
-      return { ok: true, turn: answerAsMock(request, target, sink) };
-    case "workers-ai":
-      return askBinding(request, target, options.ai, { stream: options.stream, signal, sink });
-    default:
-      return exchange(request, target, {
-        stream: options.stream,
-        signal,
-        sink,
-        fetch: options.fetch,
-        now: options.clock.now(),
-      });
-  }
-}
-
-/** Milliseconds until the next attempt; `null`: there is none. */
-function waitBefore(attempt: number, failure: Failure, clock: Clock): number | null {
-  if (!failure.retry) return null;
-  if (failure.retry_after_ms !== undefined) {
-    return failure.retry_after_ms <= MAX_RETRY_AFTER_MS ? failure.retry_after_ms : null;
-  }
-  const base = WAITS_MS[attempt - 1];
-  return base === undefined ? null : base * (0.5 + clock.random());
-}
-
-/** A signal that is aborted by the caller's one or when the time is over. */
-function timeLimit({ signal, clock, timeout_ms }: CallOptions): { signal: AbortSignal; stop(): void } {
-  const limit = new AbortController();
-  const pass = () => limit.abort(signal.reason);
-  if (signal.aborted) pass();
-  else signal.addEventListener("abort", pass, { once: true });
-  const cancel = clock.after(timeout_ms, () => limit.abort());
-  return {
-    signal: limit.signal,
-    stop() {
-      cancel();
-      signal.removeEventListener("abort", pass);
-    },
-  };
-}
-
-function closedBy(reason: unknown): HullError {
-  return reason instanceof HullError ? reason : new ClientClosedRequest({});
-}
-
-function entryOf(
-  target: ResolvedTarget,
-  attempt: number,
-  error: HullError,
-  wait: number | null,
-): AttemptEntry {
-  const { provider_status } = error.data.members;
-  return {
-    event: "model_attempt_failed",
-    provider: target.provider,
-    model: target.model,
-    attempt,
-    code: error.code,
-    retry_in_ms: wait === null ? null : Math.round(wait),
-    ...(provider_status === undefined ? {} : { provider_status }),
-    ...error.operator,
-  };
+  const fitted = fitRequest(request, target, options.declared);
+  const call = (attempts: AttemptOptions): Promise<ModelTurn> =>
+    withAttempts(target, attempts, (attempt) => {
+      switch (target.protocol) {
+        case "mock":
+          return { ok: true, turn: answerAsMock(fitted.request, target, attempt.sink) };
+        case "workers-ai":
+          return askBinding(fitted.request, target, options.ai, attempt);
+        default:
+          return exchange(fitted.request, WIRES[target.protocol], target, {
+            ...attempt,
+            fetch: options.fetch,
+          });
+      }
+    });
+  const { admit } = options;
+  const turn =
+    admit === undefined
+      ? await call(options)
+      : await withAdmission(fitted.request, target, { ...options, admit }, call);
+  if (fitted.warnings.length === 0) return turn;
+  return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
 }

@@ -1,21 +1,28 @@
 /** One HTTP attempt at a model call: request out, answer or failure in (serving.md §4.5). */
-import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
-import { ProviderBadResponse, ProviderRedirectRefused, ProviderUnreachable } from "../errors/provider.ts";
+import type { Message, ModelTurn } from "../engine/messages.ts";
+import { ProviderRedirectRefused, ProviderUnreachable } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
-import { anthropic } from "./anthropic.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
-import { openAiChat } from "./openai-chat.ts";
+import { readFrames } from "./frames.ts";
+import { cutOff, failedAnswer, parseJson, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
-import { sseEvents } from "./sse.ts";
-import { callIdSource, parseJson, type Sink, type StreamReader, type Wire } from "./wire.ts";
+import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
+/** Of an answer in one piece, and of one event. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const MAX_EVENT_CHARACTERS = 4 * 1024 * 1024;
+/** Of a stream: a token takes some hundred bytes. What is kept of it has its own limit. */
+const MAX_STREAM_BYTES = 128 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-const WIRES: Record<HttpTarget["protocol"], Wire> = { anthropic, "openai-chat": openAiChat };
-
 export type Outcome = { ok: true; turn: ModelTurn } | Failure;
+
+/** What every kind of request has. */
+interface Sent {
+  messages?: readonly Message[];
+  extra?: JsonObject | undefined;
+}
 
 export interface ExchangeOptions {
   stream: boolean;
@@ -25,60 +32,66 @@ export interface ExchangeOptions {
   fetch: typeof fetch;
   /** Unix ms, for a `Retry-After` that is a date. */
   now: number;
+  /** Hears of the beginning of a stream and of every piece of it. */
+  onBytes?: (() => void) | undefined;
 }
 
 /**
- * Sends the request and reads the answer, streamed or whole as the provider chose. Only failures before a status of
- * success are worth another attempt, so none of them comes after text.
+ * Sends the request and reads the answer, streamed or whole as the provider chose.
  * @throws anything when `signal` is aborted
  */
-export async function exchange(
-  request: ModelRequest,
+export async function exchange<Request extends Sent>(
+  request: Request,
+  wire: Wire<Request>,
   target: HttpTarget,
   options: ExchangeOptions,
 ): Promise<Outcome> {
   // A bare call: `fetch` refuses another `this` in Workers.
-  const { fetch, signal, stream } = options;
-  const wire = WIRES[target.protocol];
-  const { provider } = target;
+  const { fetch, signal } = options;
+  const { provider, model } = target;
+  const stream = options.stream || wire.framing === "ndjson";
   let response: Response;
   try {
     response = await fetch(target.url, {
       method: "POST",
       headers: {
         "content-type": "application/json",
-        accept: stream ? "text/event-stream" : "application/json",
+        accept: stream ? STREAM_TYPES[wire.framing] : "application/json",
         "user-agent": "hull",
         ...target.headers,
+        ...wire.headers?.(request, target),
       },
-      body: JSON.stringify(wire.body(request, target, stream)),
+      body: JSON.stringify(withExtra(wire.body(request, target, stream), request.extra, target)),
       redirect: "manual",
       signal,
     });
   } catch (error) {
     if (error instanceof HullError) throw error;
     signal.throwIfAborted();
-    return { ok: false, retry: true, error: new ProviderUnreachable({ provider, cause: causeOf(error) }) };
+    const cause = causeOf(error);
+    return { ok: false, retry: true, error: new ProviderUnreachable({ provider, model, cause }) };
   }
   if (response.status >= 300 && response.status < 400) {
     await discard(response);
-    const error = new ProviderRedirectRefused({ provider, provider_status: response.status });
+    const error = new ProviderRedirectRefused({ provider, model, provider_status: response.status });
     return { ok: false, retry: false, error };
   }
   if (!response.ok) {
-    const text = await readError(response);
+    const text = await readBeginning(response);
     signal.throwIfAborted();
     return failureOfStatus({
       provider,
+      model,
       variable: target.variable,
       status: response.status,
-      document: parseJson(text) ?? text,
+      text,
       retry_after_ms: retryAfterMs(response.headers.get("retry-after"), options.now),
     });
   }
   try {
-    const answer = await readAnswer(response, wire.stream(target, options.sink), provider, signal);
-    const turn = wire.parse(answer.document, target, callIdSource(request.messages));
+    const reader = wire.stream(target, options.sink);
+    const answer = await readAnswer(response, wire.framing, reader, target, options);
+    const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []));
     if (!answer.streamed) announce(turn, options.sink);
     return { ok: true, turn };
   } catch (error) {
@@ -88,34 +101,40 @@ export async function exchange(
   }
 }
 
+const STREAM_TYPES = { sse: "text/event-stream", ndjson: "application/x-ndjson" } as const;
+const LINES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
+
 /** The answer's document, by the content type that came. @throws ProviderBadResponse */
 async function readAnswer(
   response: Response,
+  framing: Wire["framing"],
   reader: StreamReader,
-  provider: string,
-  signal: AbortSignal,
+  target: WireTarget,
+  options: ExchangeOptions,
 ): Promise<{ document: unknown; streamed: boolean }> {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (type === "text/event-stream" && response.body !== null) {
-    return { document: await readStream(response.body, reader, provider, signal), streamed: true };
+  if (response.body !== null && (framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type))) {
+    options.onBytes?.();
+    const document = await readStream(response.body, framing, reader, target, options);
+    return { document, streamed: true };
   }
   if (type !== "" && type !== "application/json" && !type.endsWith("+json")) {
-    await discard(response);
-    throw new ProviderBadResponse({
-      provider,
-      reason: "its content type is neither JSON nor an event stream",
-    });
+    const text = await readBeginning(response);
+    throw failedAnswer(target, "its content type is neither JSON nor an event stream", text);
   }
   const text = await readText(response, MAX_ANSWER_BYTES).catch(() => null);
-  if (text === null) throw new ProviderBadResponse({ provider, reason: "it broke off" });
-  if (text.cut) {
-    const reason = `it is longer than ${MAX_ANSWER_BYTES} bytes`;
-    throw new ProviderBadResponse({ provider, reason });
-  }
+  if (text === null) throw cutOff(target, "it broke off");
+  if (text.cut) throw unusable(target, `it is longer than ${MAX_ANSWER_BYTES} bytes`);
   const document = parseJson(text.value);
-  if (document === undefined) throw new ProviderBadResponse({ provider, reason: "it is not valid JSON" });
+  if (document === undefined) {
+    const reason = "it is not valid JSON";
+    throw isHalf(text.value) ? cutOff(target, reason) : failedAnswer(target, reason, text.value);
+  }
   return { document, streamed: false };
 }
+
+/** Begins as a document does, and does not end as one. */
+const isHalf = (text: string): boolean => /^\s*[{[]/.test(text) && !/[}\]]\s*$/.test(text);
 
 /**
  * Feeds a stream to its reader, and leaves it at its terminal event.
@@ -123,32 +142,37 @@ async function readAnswer(
  */
 export async function readStream(
   body: ReadableStream<Uint8Array>,
+  framing: Wire["framing"],
   reader: StreamReader,
-  provider: string,
-  signal: AbortSignal,
+  target: WireTarget,
+  options: Pick<ExchangeOptions, "signal" | "onBytes">,
 ): Promise<unknown> {
-  const events = sseEvents(body, {
-    max_event: MAX_EVENT_CHARACTERS,
-    max_bytes: MAX_ANSWER_BYTES,
-    signal,
-    broken: (reason) => new ProviderBadResponse({ provider, reason }),
-  });
-  for await (const event of events) {
-    if (reader.push(event)) break;
-  }
+  await readFrames(
+    body,
+    {
+      framing,
+      max_event: MAX_ANSWER_BYTES,
+      max_bytes: MAX_STREAM_BYTES,
+      signal: options.signal,
+      unusable: (reason) => unusable(target, reason),
+      cutOff: (reason) => cutOff(target, reason),
+      onBytes: options.onBytes,
+    },
+    (event) => reader.push(event),
+  );
   return reader.answer();
 }
 
 /** Hands a whole answer to those who expected a stream. */
 export function announce(turn: ModelTurn, sink: Sink): void {
   for (const block of turn.blocks) {
-    if (block.type === "reasoning") sink.onReasoning?.(block.text);
+    if (block.type === "reasoning" && block.text !== "") sink.onReasoning?.(block.text);
     if (block.type === "output_text" && block.text !== "") sink.onText?.(block.text);
   }
 }
 
-/** The beginning of a failed answer's body; what cannot be read is left out. */
-async function readError(response: Response): Promise<string> {
+/** The beginning of a body of no use; what cannot be read is left out. */
+async function readBeginning(response: Response): Promise<string> {
   const text = await readText(response, MAX_ERROR_BYTES).catch(() => null);
   return text?.value ?? "";
 }

@@ -1,4 +1,5 @@
 /** From what a provider did to an error of the vocabulary, and whether to try again (serving.md §4.5). */
+import { type FailureReason, failureClassOf } from "../errors/failure-class.ts";
 import {
   ProviderAuthFailed,
   ProviderError,
@@ -7,10 +8,13 @@ import {
   ProviderTimeout,
   ProviderUnreachable,
 } from "../errors/provider.ts";
-import type { HullError } from "../errors.ts";
-import { providerWords } from "./wire.ts";
+import { HullError } from "../errors.ts";
+import { classify } from "./classify.ts";
+import { parseJson, providerWords } from "./provider-document.ts";
 
 const RETRYABLE = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
+/** What no further attempt mends, whatever the status. */
+const FINAL: readonly unknown[] = ["context_overflow", "content_policy"] satisfies FailureReason[];
 
 /** Seconds that a rate-limited caller is told to wait where the provider does not say. */
 const DEFAULT_RETRY_AFTER_S = 5;
@@ -19,46 +23,44 @@ const DEFAULT_RETRY_AFTER_S = 5;
 export interface Failure {
   ok: false;
   error: HullError;
+  /** Whether a skill's call is tried again (serving.md §4.5). */
   retry: boolean;
   retry_after_ms?: number;
 }
 
 interface StatusFailure {
   provider: string;
+  model: string;
   /** The variable that holds the key. */
   variable: string;
   status: number;
-  /** The provider's error document, parsed if it is JSON. */
-  document: unknown;
+  /** The body, or the beginning of it. */
+  text: string;
   retry_after_ms?: number | undefined;
 }
 
 /** The table of §4.5 for answers with a status of failure. */
 export function failureOfStatus(answer: StatusFailure): Failure {
-  const { provider, variable, status, retry_after_ms } = answer;
-  const { provider_message, provider_type } = providerWords(answer.document);
-  const words = provider_message === undefined ? {} : { provider_message };
-  const facts = { provider, provider_status: status, ...words };
+  const { provider, model, variable, status, text, retry_after_ms } = answer;
+  const { provider_message, provider_type } = providerWords(parseJson(text) ?? text);
+  const failure = classify({ status, body: text });
+  const facts = { provider, model, provider_status: status, failure, retry_after_ms, provider_message };
   const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);
+  const final = FINAL.includes(failure.reason);
   const error = (): HullError => {
-    if (status === 429) {
-      return new ProviderRateLimited({ ...facts, retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S });
-    }
     if (status === 401 || status === 402 || status === 403) {
       return new ProviderAuthFailed({ ...facts, variable });
     }
-    if (status >= 500) {
-      return new ProviderError({ ...facts, ...(seconds === undefined ? {} : { retry_after_s: seconds }) });
+    if (status === 429 && !final) {
+      return new ProviderRateLimited({ ...facts, retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S });
     }
-    return new ProviderRejectedRequest({
-      ...facts,
-      ...(provider_type === undefined ? {} : { provider_type }),
-    });
+    if (status >= 500 && !final) return new ProviderError({ ...facts, retry_after_s: seconds });
+    return new ProviderRejectedRequest({ ...facts, provider_type });
   };
   return {
     ok: false,
     error: error(),
-    retry: RETRYABLE.has(status),
+    retry: RETRYABLE.has(status) && !final,
     ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
   };
 }
@@ -71,11 +73,15 @@ export function retryAfterMs(header: string | null, now: number): number | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
+/** Whether the same call may succeed later (agent-runtime.md §2.1). */
+export const isTransient = (error: unknown): boolean =>
+  error instanceof HullError && failureClassOf(error.data).kind === "transient";
+
 /** Whether another provider may be asked instead: after a retryable failure or a timeout (serving.md §2 `fallback`). */
 export function isRetryable(error: unknown): boolean {
   if (error instanceof ProviderTimeout || error instanceof ProviderUnreachable) return true;
   if (error instanceof ProviderRateLimited) return true;
   if (!(error instanceof ProviderError || error instanceof ProviderRejectedRequest)) return false;
-  const status = error.data.members.provider_status;
-  return typeof status === "number" && RETRYABLE.has(status);
+  const { provider_status, reason } = error.data.members;
+  return typeof provider_status === "number" && RETRYABLE.has(provider_status) && !FINAL.includes(reason);
 }

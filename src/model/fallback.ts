@@ -11,6 +11,8 @@ export interface FallbackOptions extends CallOptions {
   resolve: (target: ModelTarget) => ResolvedTarget;
   /** Makes the call of one target. */
   around?: (target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>;
+  /** Whether another target may answer after this failure of one; default: a retryable one, or a timeout. */
+  goesOn?: ((error: unknown) => boolean) | undefined;
 }
 
 export interface FallbackAnswer {
@@ -21,12 +23,13 @@ export interface FallbackAnswer {
 }
 
 /**
- * Asks the primary, then each fallback in order: after a retryable failure or a timeout, and only while no text has
- * reached `onText`. A fallback that is not configured is passed over. Each target has its own `timeout_ms`.
+ * Asks the primary, then each fallback in order: after a failure that `goesOn` takes, and only while no text has been
+ * streamed. A fallback that is not configured is passed over. Each target has its own `timeout_ms`.
+ * @param request what each target is asked
  * @throws the error of `callModel`; the primary's where every target failed, and at once where it is not configured
  */
 export async function callWithFallback(
-  request: ModelRequest,
+  request: (target: ModelTarget) => ModelRequest,
   primary: ModelTarget,
   fallbacks: readonly ModelTarget[],
   options: FallbackOptions,
@@ -35,17 +38,17 @@ export async function callWithFallback(
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
     const ask = (): Promise<ModelTurn> =>
-      callModel(request, resolved, {
+      callModel(request(target), resolved, {
         ...options,
-        onText: (text) => {
+        onOutput: () => {
           spoke = true;
-          options.onText?.(text);
         },
       });
     const turn = await (options.around?.(resolved, ask) ?? ask());
     return { turn, index, target: resolved };
   };
-  const mayGoOn = (error: unknown): boolean => !spoke && !options.signal.aborted && isRetryable(error);
+  const { goesOn = isRetryable } = options;
+  const mayGoOn = (error: unknown): boolean => !spoke && !options.signal.aborted && goesOn(error);
   try {
     return await call(primary, 0);
   } catch (failure) {

@@ -1,116 +1,110 @@
 /** Folds the chunks of a streamed chat completion into the document that an unstreamed call would have given. */
-import { ProviderBadResponse } from "../errors/provider.ts";
-import { chunkShape, type DeltaCall } from "./openai-chat-shape.ts";
-import type { ServerSentEvent } from "./sse.ts";
-import type { StreamReader, WireTarget } from "./wire.ts";
-import { parseArguments, parseJson, providerWords, readShape, type Sink } from "./wire.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { StreamEvent } from "./frames.ts";
+import { createCallFold } from "./openai-chat-calls.ts";
+import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
+import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
+import { thinkSplitter } from "./think-tags.ts";
+import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
 
-interface OpenCall {
-  index: number | null;
-  id: string | null;
-  name: string;
-  /** Text so far; anything else is what the provider sent in place of text. */
-  arguments: unknown;
-  extra_content: unknown;
-}
-
+/** Each chunk is checked by hand as far as it is read: there is one for every token. */
 export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader {
-  const { provider } = target;
-  const broken = (reason: string, words = {}) => new ProviderBadResponse({ provider, reason, ...words });
-  const calls: OpenCall[] = [];
-  let model: string | null = null;
+  const odd = (what: string) => unusable(target, `${what} of its stream is not as documented`);
+  const keep = keeper(target);
+  const calls = createCallFold(keep, odd);
+  let model: Json = null;
   let content = "";
-  let refusal: string | null = null;
+  let refusal = "";
   let reasoning = "";
-  let finishReason: string | null = null;
-  let usage: Record<string, unknown> | null = null;
+  const details: JsonObject[] = [];
+  let finishReason: Json = null;
+  let usage: Json = null;
   let answered = false;
   let complete = false;
+  /** What the sink heard; reasoning is kept only as long as it may have to be told as text. */
+  let spoke = false;
+  let thoughts = "";
+  const think = (text: string): void => {
+    if (!spoke) thoughts += text;
+    sink.onReasoning?.(text);
+  };
+  const splitter = thinkSplitter({
+    onText(text) {
+      spoke = true;
+      sink.onText?.(text);
+    },
+    onReasoning: think,
+  });
+
+  const takeDelta = (delta: JsonObject): void => {
+    const pieces = Array.isArray(delta.reasoning_details) ? delta.reasoning_details : [];
+    if (pieces.length > 0) mergeDetails(details, pieces, keep);
+    const thought = textIn(delta, "reasoning_content") || textIn(delta, "reasoning") || detailsText(pieces);
+    if (thought !== "") {
+      reasoning += keep(thought);
+      think(thought);
+    }
+    const text = contentOf(delta.content, odd);
+    if (text !== "") {
+      content += keep(text);
+      splitter.push(text);
+    }
+    refusal += keep(textIn(delta, "refusal"));
+    calls.take(delta.tool_calls);
+  };
 
   return {
-    push(event: ServerSentEvent): boolean {
-      if (event.data.trim() === "[DONE]") {
+    push(event: StreamEvent): boolean {
+      if (event.data === "[DONE]" || event.data.trim() === "[DONE]") {
         complete = true;
         return true;
       }
-      const data = parseJson(event.data);
-      if (data === undefined) throw broken("an event of its stream is not JSON");
-      if (event.event === "error") throw broken("its stream holds an error event", providerWords(data));
-      const chunk = readShape(chunkShape, data, provider);
-      model ??= chunk.model ?? null;
-      usage = chunk.usage ?? usage;
-      const choice = chunk.choices?.find((item) => (item.index ?? 0) === 0);
-      if (choice === undefined) return false;
+      const chunk = eventObject(event, target);
+      if (typeof chunk.model === "string") model ??= chunk.model;
+      if (isJsonObject(chunk.usage)) usage = chunk.usage;
+      const { choices } = chunk;
+      if (choices === undefined || choices === null) return false;
+      if (!Array.isArray(choices)) throw odd("a chunk");
+      const choice = choices.find((item) => isJsonObject(item) && (item.index ?? 0) === 0);
+      if (!isJsonObject(choice)) {
+        if (choices.some((item) => !isJsonObject(item))) throw odd("a choice");
+        return false;
+      }
       answered = true;
-      if (choice.finish_reason) {
+      if (typeof choice.finish_reason === "string" && choice.finish_reason !== "") {
         finishReason = choice.finish_reason;
         complete = true;
       }
       const { delta } = choice;
-      if (delta === null || delta === undefined) return false;
-      const text =
-        typeof delta.content === "string"
-          ? delta.content
-          : (delta.content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
-      const thought = delta.reasoning_content || delta.reasoning || "";
-      content += text;
-      reasoning += thought;
-      if (delta.refusal) refusal = (refusal ?? "") + delta.refusal;
-      for (const call of delta.tool_calls ?? []) addFragment(calls, call);
-      if (thought !== "") sink.onReasoning?.(thought);
-      if (text !== "") sink.onText?.(text);
+      if (isJsonObject(delta)) takeDelta(delta);
+      else if (delta !== undefined && delta !== null) throw odd("a delta");
       return false;
     },
     answer() {
-      if (!complete || !answered) throw broken("its stream was cut off");
+      if (!complete || !answered) throw cutOff(target, "its stream was cut off");
+      splitter.end();
+      const tool_calls = calls.list();
+      if (!spoke && tool_calls.length === 0 && refusal === "" && thoughts.trim() !== "") {
+        sink.onText?.(thoughts);
+      }
       const message = {
         content,
         refusal,
         reasoning_content: reasoning,
-        tool_calls: calls.map(({ id, name, arguments: args, extra_content }) => ({
-          id,
-          function: { name, arguments: args },
-          extra_content,
-        })),
+        ...(details.length === 0 ? {} : { reasoning_details: details }),
+        tool_calls,
       };
       return { model, choices: [{ message, finish_reason: finishReason }], usage };
     },
   };
 }
 
-/** Adds one fragment to the call it belongs to, or begins a call. */
-function addFragment(calls: OpenCall[], fragment: DeltaCall): void {
-  const call = callOf(calls, fragment);
-  call.id ??= fragment.id || null;
-  if (call.name === "") call.name = fragment.function?.name ?? "";
-  if (fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
-  const piece = fragment.function?.arguments;
-  if (piece === undefined) return;
-  call.arguments =
-    typeof piece === "string" && typeof call.arguments === "string"
-      ? call.arguments + piece
-      : call.arguments === undefined || piece !== null
-        ? piece
-        : call.arguments;
+/** The text of a delta: a string, or a list of parts. */
+function contentOf(content: Json | undefined, odd: (what: string) => Error): string {
+  if (typeof content === "string") return content;
+  if (content === undefined || content === null) return "";
+  if (!Array.isArray(content)) throw odd("a delta");
+  return content
+    .map((part) => (isJsonObject(part) && part.type === "text" ? textIn(part, "text") : ""))
+    .join("");
 }
-
-/**
- * By index where the provider sends one. A name with another id begins a new call even under a known index (providers
- * that send 0 for all). Without an index (Google), a fragment continues the last call unless it names a tool and has
- * another id, or the last call is complete.
- */
-function callOf(calls: OpenCall[], fragment: DeltaCall): OpenCall {
-  const index = fragment.index ?? null;
-  const known = index === null ? calls.at(-1) : calls.findLast((call) => call.index === index);
-  const named = Boolean(fragment.function?.name);
-  const otherId = Boolean(fragment.id) && fragment.id !== known?.id;
-  const isNew = named && (otherId || (index === null && known !== undefined && isComplete(known)));
-  if (known !== undefined && !isNew) return known;
-  const begun: OpenCall = { index, id: null, name: "", arguments: undefined, extra_content: undefined };
-  calls.push(begun);
-  return begun;
-}
-
-const isComplete = (call: OpenCall): boolean =>
-  call.arguments !== undefined &&
-  (typeof call.arguments !== "string" || (call.arguments !== "" && parseArguments(call.arguments) !== null));

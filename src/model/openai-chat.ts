@@ -1,234 +1,149 @@
 /**
  * The OpenAI chat completion protocol as its many providers speak it (agent-runtime.md §3.3;
- * https://platform.openai.com/docs/api-reference/chat): canonical request to body, answer to canonical turn.
+ * https://platform.openai.com/docs/api-reference/chat): canonical request to body. The conversation:
+ * `openai-chat-messages.ts`; the way back: `openai-chat-answer.ts`.
  */
 import type {
-  ChatCompletionAssistantMessageParam,
-  ChatCompletionContentPart,
   ChatCompletionCreateParams,
   ChatCompletionCreateParamsNonStreaming,
-  ChatCompletionMessageFunctionToolCall,
-  ChatCompletionMessageParam,
+  ChatCompletionFunctionTool,
+  ChatCompletionToolChoiceOption,
 } from "openai/resources/chat/completions";
-import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason, Usage } from "../engine/messages.ts";
-import type { Json } from "../skill/manifest.ts";
-import { completionShape, type WireMessage, type WireUsage } from "./openai-chat-shape.ts";
+import type { ModelRequest, ToolChoice, ToolDefinition } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { chatTraits } from "./chat-traits.ts";
+import { mentionsJson, withJsonWord, withSchema } from "./json-instruction.ts";
+import { parseCompletion } from "./openai-chat-answer.ts";
+import { chatMessages, type WireMessage } from "./openai-chat-messages.ts";
 import { createOpenAiStream } from "./openai-chat-stream.ts";
-import {
-  type CallIdSource,
-  isJsonObject,
-  parseArguments,
-  readShape,
-  sendableIds,
-  sendableName,
-  type Wire,
-  type WireTarget,
-} from "./wire.ts";
-
-/** OpenAI refuses longer tool call ids. */
-const MAX_ID_LENGTH = 40;
+import { sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 export const openAiChat: Wire = {
+  framing: "sse",
   body: openAiBody,
   parse: parseCompletion,
   stream: createOpenAiStream,
 };
 
-/** A call with what a provider put beside it and wants back (Google: `thought_signature`). */
-type WireToolCall = ChatCompletionMessageFunctionToolCall & { extra_content?: Json };
+/** A function as declared, with the marks of tool search beside it. */
+type WireTool = ChatCompletionFunctionTool & { defer_loading?: true; namespace?: string };
+/** Hosted tool search, as proxies of the protocol take it. */
+interface SearchTool {
+  type: "tool_search";
+  mode: "hosted";
+  namespaces?: string[];
+}
 
-type WireAssistant = ChatCompletionAssistantMessageParam & { reasoning_content?: string };
+export type ChatBody = Omit<ChatCompletionCreateParams, "messages" | "tools"> & {
+  messages: WireMessage[];
+  tools?: (WireTool | SearchTool)[];
+};
 
-export function openAiBody(
-  request: ModelRequest,
-  target: WireTarget,
-  stream: boolean,
-): ChatCompletionCreateParams {
-  const sendableId = sendableIds(request.messages, MAX_ID_LENGTH);
-  const body: ChatCompletionCreateParamsNonStreaming = {
+export function openAiBody(request: ModelRequest, target: WireTarget, stream: boolean): ChatBody {
+  const { sampling = {} } = request;
+  const json = jsonMembers(request, target);
+  const tokens: ChatTokens = {
+    [target.capabilities.requires_completion_tokens === true ? "max_completion_tokens" : target.token_field]:
+      request.max_tokens,
+  };
+  return {
     model: target.model,
-    messages: [
-      ...systemMessage(request.system),
-      ...request.messages.flatMap((message) => wireMessages(message, target, sendableId)),
-    ],
-    [target.token_field]: request.max_tokens,
-    ...(request.tools.length === 0
-      ? {}
-      : { tools: request.tools.map((tool) => ({ type: "function" as const, function: tool })) }),
-    ...(request.tools.length > 0 && request.tool_choice === "none" ? { tool_choice: "none" } : {}),
-    ...(request.json && target.json_mode && mentionsJson(request)
-      ? { response_format: { type: "json_object" } }
-      : {}),
+    messages: chatMessages({ ...request, system: json.system }, target),
+    ...tokens,
+    ...toolMembers(request),
+    ...json.members,
+    ...sampling,
+    ...extensions(request, target),
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
-  return stream ? { ...body, stream: true, stream_options: { include_usage: true } } : body;
 }
 
-/** JSON mode is refused for a conversation that never asks for JSON in words. */
-function mentionsJson(request: ModelRequest): boolean {
-  const texts = request.messages.flatMap((message) => (message.role === "user" ? message.content : []));
-  return (
-    /json/i.test(request.system) || texts.some((part) => part.type === "text" && /json/i.test(part.text))
-  );
-}
+type ChatTokens = Pick<ChatCompletionCreateParamsNonStreaming, "max_tokens" | "max_completion_tokens">;
 
-function systemMessage(system: string): ChatCompletionMessageParam[] {
-  return system.trim() === "" ? [] : [{ role: "system", content: system }];
-}
-
-type SendableId = (id: string) => string;
-
-function wireMessages(
-  message: Message,
-  target: WireTarget,
-  sendableId: SendableId,
-): ChatCompletionMessageParam[] {
-  if (message.role === "user") return [{ role: "user", content: userContent(message.content) }];
-  if (message.role === "tool") {
-    return message.results.map((result) => ({
-      role: "tool",
-      tool_call_id: sendableId(result.call_id),
-      content: result.content,
-    }));
-  }
-  return assistantMessage(message.content, target, sendableId);
-}
-
-/** One string where there is only text: not every provider takes lists of parts. */
-function userContent(parts: readonly Part[]): string | ChatCompletionContentPart[] {
-  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  if (texts.length === parts.length) return texts.join("\n\n");
-  return parts.map((part) =>
-    part.type === "text"
-      ? { type: "text", text: part.text }
-      : { type: "image_url", image_url: { url: `data:${part.media_type};base64,${part.data}` } },
-  );
-}
-
-/** No message for a turn of which nothing can be sent: most providers refuse an assistant without content. */
-function assistantMessage(
-  blocks: readonly Block[],
-  target: WireTarget,
-  sendableId: SendableId,
-): ChatCompletionMessageParam[] {
-  const own = blocks.flatMap((block) =>
-    block.type === "opaque" && block.provider === target.provider ? [block.value] : [],
-  );
-  const calls = blocks.flatMap((block): WireToolCall[] => {
-    if (block.type !== "tool_call") return [];
-    const extra = own.find((value) => isJsonObject(value) && value.call_id === block.id);
-    return [
-      {
-        id: sendableId(block.id),
-        type: "function",
-        function: { name: sendableName(block.name), arguments: block.raw.trim() === "" ? "{}" : block.raw },
-        ...(isJsonObject(extra) && extra.extra_content !== undefined
-          ? { extra_content: extra.extra_content }
-          : {}),
-      },
-    ];
-  });
-  const text = blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
-  const reasoning = blocks.map((block) => (block.type === "reasoning" ? block.text : "")).join("");
-  const refusal = own.find((value) => isJsonObject(value) && typeof value.refusal === "string");
-  if (text === "" && calls.length === 0 && refusal === undefined) return [];
-  const message: WireAssistant = {
-    role: "assistant",
-    content: text === "" ? null : text,
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(isJsonObject(refusal) && typeof refusal.refusal === "string" ? { refusal: refusal.refusal } : {}),
-    ...(target.reasoning_echo && calls.length > 0 ? { reasoning_content: reasoning } : {}),
-  };
-  return [message];
-}
-
-const STOP_REASONS = new Map<string, StopReason>([
-  ["stop", "end_turn"],
-  ["length", "max_tokens"],
-  ["max_tokens", "max_tokens"],
-  ["tool_calls", "tool_use"],
-  ["function_call", "tool_use"],
-  ["content_filter", "content_filter"],
-]);
-
-function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
-  const completion = readShape(completionShape, answer, target.provider);
-  const [choice] = completion.choices;
-  const message = choice?.message ?? {};
-  const raw = choice?.finish_reason ?? null;
-  const finish = raw === null ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
-  const blocks = messageBlocks(message, finish === "max_tokens", target.provider, callId);
+function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choice"> {
+  const { tools, tool_choice, tool_search } = request;
+  if (tools.length === 0) return {};
+  const search = tool_search === undefined ? [] : [searchTool(tools)];
   return {
-    blocks,
-    stop_reason: message.refusal ? "refusal" : stopReason(finish, blocks),
-    raw_stop_reason: raw,
-    usage: readUsage(completion.usage ?? {}),
-    provider: target.provider,
-    model: completion.model ?? target.model,
+    tools: [...search, ...tools.map(wireTool)],
+    ...(tool_choice === "auto" ? {} : { tool_choice: toolChoice(tool_choice) }),
   };
 }
 
-/** Some providers say "stop" for a turn that ends in calls. */
-function stopReason(finish: StopReason, blocks: readonly Block[]): StopReason {
-  return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
+function searchTool(tools: readonly ToolDefinition[]): SearchTool {
+  const namespaces = new Set(tools.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace])));
+  const named = namespaces.size === 0 ? {} : { namespaces: Array.from(namespaces).sort() };
+  return { type: "tool_search", mode: "hosted", ...named };
 }
 
-/**
- * The canonical order: reasoning, text, calls; the protocol itself has none. `cut`: the token limit ended the turn, so
- * that a last call without arguments lost them.
- */
-function messageBlocks(
-  message: Partial<WireMessage>,
-  cut: boolean,
-  provider: string,
-  callId: CallIdSource,
-): Block[] {
-  const blocks: Block[] = [];
-  const reasoning = message.reasoning_content || message.reasoning;
-  if (reasoning) blocks.push({ type: "reasoning", text: reasoning });
-  const text =
-    typeof message.content === "string"
-      ? message.content
-      : (message.content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
-  if (text !== "") blocks.push({ type: "output_text", text });
-  if (message.refusal) {
-    blocks.push({ type: "opaque", provider, value: { refusal: message.refusal } });
+function wireTool({ name, description, parameters, defer_loading, namespace }: ToolDefinition): WireTool {
+  return {
+    type: "function",
+    function: { name, description, parameters },
+    ...(defer_loading === true ? { defer_loading } : {}),
+    ...(namespace === undefined ? {} : { namespace }),
+  };
+}
+
+export function toolChoice(choice: ToolChoice): ChatCompletionToolChoiceOption {
+  return typeof choice === "object"
+    ? { type: "function", function: { name: sendableName(choice.name) } }
+    : choice;
+}
+
+interface JsonMode {
+  system: string;
+  members: Pick<ChatBody, "response_format">;
+}
+
+/** How JSON is asked for, and the system text with what that needs. */
+function jsonMembers(request: ModelRequest, target: WireTarget): JsonMode {
+  const { system, json, json_as_text, schema } = request;
+  const object = { response_format: { type: "json_object" } } as const;
+  if (!json) return { system, members: {} };
+  if (json_as_text === true) {
+    return { system, members: target.json_mode && mentionsJson(request) ? object : {} };
   }
-  const calls = message.tool_calls ?? [];
-  for (const call of calls) {
-    const id = callId(call.id);
-    const raw = rawArguments(call.function.arguments);
-    const lost = cut && call === calls.at(-1) && raw.trim() === "";
-    blocks.push({
-      type: "tool_call",
-      id,
-      name: call.function.name ?? "",
-      arguments: lost ? null : parseArguments(raw),
-      raw,
-    });
-    if (call.extra_content !== undefined) {
-      blocks.push({ type: "opaque", provider, value: { call_id: id, extra_content: call.extra_content } });
+  if (schema === undefined) return { system: withJsonWord(request), members: object };
+  if (target.capabilities.structured_output === "json_object") {
+    return { system: withSchema(system, schema.schema), members: object };
+  }
+  const json_schema = { name: "response", ...schema };
+  return { system, members: { response_format: { type: "json_schema", json_schema } } };
+}
+
+/** What is not OpenAI's, and the one way in which each provider takes a wish for reasoning. */
+function extensions(request: ModelRequest, target: WireTarget): JsonObject {
+  const traits = chatTraits(target);
+  const { prefill, thinking } = request;
+  const begun = prefill !== undefined && prefill !== "" && traits.prefill === "template";
+  return {
+    ...(thinking === undefined ? {} : thinkingMembers(thinking, traits.thinking, target)),
+    ...(begun ? { add_generation_prompt: false, continue_final_message: true } : {}),
+  };
+}
+
+function thinkingMembers(
+  thinking: NonNullable<ModelRequest["thinking"]>,
+  member: ReturnType<typeof chatTraits>["thinking"],
+  { capabilities }: WireTarget,
+): JsonObject {
+  const level = thinking.mode === "effort" ? thinking.level : undefined;
+  switch (member) {
+    case "reasoning": {
+      const budget = thinking.mode === "enabled" ? thinking.budget_tokens : undefined;
+      if (level !== undefined) return { reasoning: { effort: level } };
+      return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
     }
+    case "think":
+      return { think: level ?? true };
+    case "chat_template_kwargs": {
+      const preserve = capabilities.preserve_thinking === true ? { preserve_thinking: true } : {};
+      return { chat_template_kwargs: { enable_thinking: true, ...preserve } };
+    }
+    case "reasoning_effort":
+      return level === undefined ? {} : { reasoning_effort: level };
+    case "none":
+      return {};
   }
-  return blocks;
-}
-
-/** Arguments are JSON text by the protocol; some providers send the object itself. */
-function rawArguments(value: unknown): string {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function readUsage(usage: WireUsage): Usage {
-  return {
-    input_tokens: usage.prompt_tokens ?? 0,
-    output_tokens: usage.completion_tokens ?? 0,
-    cache_read_tokens:
-      usage.prompt_tokens_details?.cached_tokens ??
-      usage.input_tokens_details?.cached_tokens ??
-      usage.cache_read_tokens ??
-      usage.cached_prompt_tokens ??
-      usage.prompt_cache_hit_tokens ??
-      0,
-    cache_write_tokens: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
-  };
 }

@@ -1,160 +1,35 @@
-/** Which providers there are and how a call to one is addressed (serving.md §4.1, agent-runtime.md §5.1). */
+/** How a call to a provider is addressed (serving.md §4.1, agent-runtime.md §5.1). */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
-import type { ProviderKeyVariable } from "../secrets.ts";
-import type { ModelTarget, ProviderName } from "../skill/manifest.ts";
 import { readBaseUrl } from "./base-url.ts";
-
-/** The wire protocols; `workers-ai` goes through the AI binding, `mock` needs no network. */
-export type ProtocolName = "anthropic" | "openai-chat" | "workers-ai" | "mock";
-
-/** What differs between providers of one protocol. */
-export interface Dialect {
-  token_field: "max_tokens" | "max_completion_tokens";
-  /** Takes `response_format: {type: "json_object"}`. */
-  json_mode: boolean;
-  /** Wants the `reasoning_content` of an assistant turn with tool calls back (DeepSeek's thinking mode). */
-  reasoning_echo: boolean;
-}
-
-interface ProviderEntry extends Dialect {
-  protocol: ProtocolName;
-  /** Variables that may hold the key; the first one set wins. */
-  keys: readonly ProviderKeyVariable[];
-  /** `false`: calls go without a key where none is set. */
-  key_required: boolean;
-  auth: "x-api-key" | "bearer";
-  /** Sent with every call. */
-  headers: { [name: string]: string };
-  /** Of `mode: llm`; `null`: it must be named, in the skill or in one of `model_variables`. */
-  default_model: string | null;
-  model_variables: readonly string[];
-  /** Base of the provider itself; `null`: none without configuration. */
-  base: string | null;
-  /** Variables for the base beside `<PROVIDER>_BASE_URL`, which beats them. */
-  base_variables: readonly string[];
-  /** What a configured origin without a path gets. */
-  path: string;
-  /** Appended to the base. */
-  endpoint: string;
-}
-
-const OPENAI_COMPATIBLE = {
-  protocol: "openai-chat",
-  key_required: true,
-  auth: "bearer",
-  headers: {},
-  model_variables: [],
-  base_variables: [],
-  path: "/v1",
-  endpoint: "/chat/completions",
-  token_field: "max_tokens",
-  json_mode: false,
-  reasoning_echo: false,
-} as const satisfies Partial<ProviderEntry>;
-
-const TABLE: Record<ProviderName, ProviderEntry> = {
-  anthropic: {
-    ...OPENAI_COMPATIBLE,
-    protocol: "anthropic",
-    keys: ["ANTHROPIC_API_KEY"],
-    auth: "x-api-key",
-    headers: { "anthropic-version": "2023-06-01" },
-    default_model: "claude-haiku-4-5-20251001",
-    base: "https://api.anthropic.com/v1",
-    endpoint: "/messages",
-  },
-  openai: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["OPENAI_API_KEY"],
-    default_model: "gpt-4o-mini",
-    base: "https://api.openai.com/v1",
-    token_field: "max_completion_tokens",
-    json_mode: true,
-  },
-  xai: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["XAI_API_KEY"],
-    default_model: "grok-3",
-    base: "https://api.x.ai/v1",
-    json_mode: true,
-  },
-  google: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["GOOGLE_API_KEY", "GEMINI_API_KEY"],
-    default_model: "gemini-2.0-flash",
-    base: "https://generativelanguage.googleapis.com/v1beta/openai",
-    path: "/v1beta/openai",
-    json_mode: true,
-  },
-  deepseek: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["DEEPSEEK_API_KEY"],
-    default_model: "deepseek-chat",
-    base: "https://api.deepseek.com",
-    json_mode: true,
-    reasoning_echo: true,
-  },
-  openrouter: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["OPENROUTER_API_KEY"],
-    default_model: "anthropic/claude-sonnet-4-20250514",
-    base: "https://openrouter.ai/api/v1",
-    path: "/api/v1",
-    json_mode: true,
-  },
-  huggingface: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["HF_TOKEN", "HUGGINGFACE_API_KEY"],
-    default_model: null,
-    base: "https://router.huggingface.co/v1",
-  },
-  ollama: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["OLLAMA_API_KEY"],
-    key_required: false,
-    default_model: "llama3.2",
-    base: "http://localhost:11434/v1",
-    base_variables: ["OLLAMA_HOST"],
-    json_mode: true,
-  },
-  local: {
-    ...OPENAI_COMPATIBLE,
-    keys: ["LOCAL_API_KEY"],
-    key_required: false,
-    default_model: null,
-    model_variables: ["LOCAL_LLM_MODEL", "HULL_LLM_MODEL"],
-    base: "http://localhost:8000/v1",
-    base_variables: ["LOCAL_LLM_BASE_URL"],
-  },
-  "workers-ai": {
-    ...OPENAI_COMPATIBLE,
-    protocol: "workers-ai",
-    keys: ["WORKERS_AI_API_KEY"],
-    default_model: "@cf/meta/llama-3.3-70b-instruct-fp8-fast",
-    base: null,
-  },
-  mock: {
-    ...OPENAI_COMPATIBLE,
-    protocol: "mock",
-    keys: [],
-    key_required: false,
-    default_model: "mock",
-    base: null,
-    json_mode: true,
-  },
-};
+import type { Capabilities } from "./capabilities.ts";
+import { canonicalProvider, shippedCatalogue } from "./catalogue/catalogue.ts";
+import type { Catalogue, Dialect, ProviderDefinition } from "./catalogue/definition.ts";
+import type { ProtocolName } from "./catalogue/layer.ts";
+import { capabilitiesOf } from "./catalogue/matrix.ts";
+import {
+  baseOverride,
+  baseVariable,
+  firstSet,
+  keyOf,
+  needsKey,
+  protocolOf,
+  type ReadVariable,
+} from "./catalogue/reach.ts";
 
 interface Resolved extends Dialect {
-  provider: ProviderName;
+  provider: string;
   model: string;
+  capabilities: Capabilities;
   /** Values that must never leave this process but in `headers`: for the redactor. */
   secrets: string[];
 }
 
 /** A provider reached over HTTP. */
 export interface HttpTarget extends Resolved {
-  protocol: "anthropic" | "openai-chat";
+  protocol: Exclude<ProtocolName, "workers-ai" | "mock">;
   url: string;
+  /** Where a mere continuation is asked for; `null`: the provider has no such endpoint. */
+  completion_url: string | null;
   /** Authentication and version headers. */
   headers: { [name: string]: string };
   /** The variable whose value authenticates the call, or the one that names the host where there is no key. */
@@ -170,87 +45,161 @@ export interface InternalTarget extends Resolved {
 
 export type ResolvedTarget = HttpTarget | InternalTarget;
 
-/** Reads a variable or secret of the deployment; `undefined` or blank: not set. */
-export type ReadVariable = (name: string) => string | undefined;
+export interface TargetWish {
+  provider: string;
+  /** `null`: what `mode: llm` takes by default. */
+  model: string | null;
+  /** Instead of the protocol that the provider is defined with. */
+  protocol?: HttpTarget["protocol"];
+  /** Why this provider, for the error of a missing key; the end of "It was chosen …". */
+  how?: string;
+}
+
+/** The provider's own endpoint of a protocol. */
+const ENDPOINTS: Record<HttpTarget["protocol"], string> = {
+  anthropic: "/messages",
+  "openai-chat": "/chat/completions",
+  "openai-responses": "/responses",
+  ollama: "/api/chat",
+};
 
 /**
- * Everything needed to call a model, except the request (serving.md §4.1). Reads the environment at each call, so that
- * a skill loads and lists without its key.
+ * Everything needed to call a model, except the request. Reads the environment at each call, so that a skill loads and
+ * lists without its key.
  * @throws ProviderNotConfigured when the provider's key is not set
- * @throws ProviderMisconfigured when no model is known, or a base URL or key cannot be used
+ * @throws ProviderMisconfigured when there is no such provider, no model is known, or a base URL or key cannot be used
  */
-export function resolveTarget(target: ModelTarget, env: ReadVariable): ResolvedTarget {
-  const { provider } = target;
-  const entry = TABLE[provider];
+export function resolveTarget(
+  wish: TargetWish,
+  env: ReadVariable,
+  catalogue: Catalogue = shippedCatalogue,
+): ResolvedTarget {
+  const provider = canonicalProvider(catalogue, wish.provider);
+  const definition = definitionOf(provider, catalogue);
+  const model = wish.model ?? defaultModel(provider, definition, env);
   const resolved: Resolved = {
     provider,
-    model: target.model ?? defaultModel(provider, entry, env),
-    token_field: entry.token_field,
-    json_mode: entry.json_mode,
-    reasoning_echo: entry.reasoning_echo,
+    model,
+    token_field: definition.token_field ?? "max_tokens",
+    json_mode: definition.json_mode ?? definition.features?.includes("json_mode") ?? false,
+    reasoning_echo: definition.reasoning_echo ?? false,
+    variant: definition.variant,
+    capabilities: capabilitiesOf(catalogue, provider, model),
     secrets: [],
   };
-  const override = firstSet([baseVariable(provider), ...entry.base_variables], env);
-  if (entry.protocol === "mock" || (entry.base === null && override === null)) {
-    const protocol = entry.protocol === "mock" ? "mock" : "workers-ai";
-    return { ...resolved, protocol, url: null, headers: {} };
-  }
-  const key = readKey(provider, entry, env);
-  const base =
-    override === null
-      ? entry.base
-      : readBaseUrl(override.value, {
-          provider,
-          variable: override.name,
-          path: entry.path,
-          keyed: key !== null,
-        });
+  const own = protocolOf(definition, baseOverride(provider, definition, env));
+  if (own === "mock" || own === "workers-ai") return { ...resolved, protocol: own, url: null, headers: {} };
+  const protocol = wish.protocol ?? own;
+  const { base, headers, key, variable } = addressOf(provider, definition, env, { protocol, how: wish.how });
+  const endpoint = protocol === own ? definition.chat_endpoint : undefined;
+  const { completion_endpoint } = definition;
   return {
     ...resolved,
-    protocol: entry.protocol === "anthropic" ? "anthropic" : "openai-chat",
-    url: base + entry.endpoint,
-    headers: { ...entry.headers, ...(key === null ? {} : authHeader(entry, key.value)) },
-    secrets: key === null ? [] : [key.value],
-    variable: key?.name ?? override?.name ?? baseVariable(provider),
+    protocol,
+    url: join(base, endpoint ?? ENDPOINTS[protocol]),
+    completion_url: completion_endpoint === undefined ? null : join(base, completion_endpoint),
+    headers,
+    secrets: key === null ? [] : [key],
+    variable,
   };
 }
 
-function readKey(provider: ProviderName, entry: ProviderEntry, env: ReadVariable) {
-  const key = firstSet(entry.keys, env);
-  const [first] = entry.keys;
-  if (key === null) {
-    if (!entry.key_required || first === undefined) return null;
-    throw new ProviderNotConfigured({ provider, variable: first });
+export interface ProviderAddress {
+  /** Without a slash at the end. */
+  base: string;
+  /** Authentication, version, and what the definition adds. */
+  headers: { [name: string]: string };
+  key: string | null;
+  /** The variable whose value authenticates the call, or the one that names the host where there is no key. */
+  variable: string;
+}
+
+/**
+ * Where a provider is, and how it knows who calls.
+ * @throws ProviderNotConfigured, ProviderMisconfigured
+ */
+export function addressOf(
+  provider: string,
+  definition: ProviderDefinition,
+  env: ReadVariable,
+  { protocol, how }: { protocol: ProtocolName; how?: string | undefined },
+): ProviderAddress {
+  const key = keyOf(provider, definition, env);
+  const [first] = definition.auth_env ?? [];
+  if (key === null && needsKey(definition) && first !== undefined) {
+    throw new ProviderNotConfigured({ provider, variable: first, how });
   }
-  if (!/^[\x21-\x7e]+$/.test(key.value)) {
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key.value)) {
     const reason = `${key.name} holds blanks or characters that a header cannot carry`;
     throw new ProviderMisconfigured({ provider, variable: key.name, reason });
   }
-  return key;
+  const override = baseOverride(provider, definition, env);
+  const base = override?.value ?? definition.base_url;
+  const variable = override?.name ?? baseVariable(provider);
+  if (base === undefined) {
+    const reason = `it has neither a base_url nor ${variable}`;
+    throw new ProviderMisconfigured({ provider, variable, reason });
+  }
+  return {
+    base: readBaseUrl(base, {
+      provider,
+      variable: override?.name ?? "base_url",
+      path: defaultPath(definition),
+      keyed: key !== null,
+    }),
+    headers: {
+      ...(protocol === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
+      ...lowerCased(definition.extra_headers ?? {}),
+      ...(key === null ? {} : authHeader(definition, key.value)),
+    },
+    key: key?.value ?? null,
+    variable: key?.name ?? variable,
+  };
 }
 
-function authHeader(entry: ProviderEntry, key: string): { [name: string]: string } {
-  return entry.auth === "x-api-key" ? { "x-api-key": key } : { authorization: `Bearer ${key}` };
+/** @throws ProviderMisconfigured where the deployment has no such provider */
+function definitionOf(provider: string, catalogue: Catalogue): ProviderDefinition {
+  const definition = catalogue.providers.get(provider);
+  if (definition !== undefined) return definition;
+  const names = [...catalogue.providers.keys()].join(", ");
+  const reason = `this deployment has no such provider, but ${names}`;
+  throw new ProviderMisconfigured({ provider, reason });
 }
 
-function defaultModel(provider: ProviderName, entry: ProviderEntry, env: ReadVariable): string {
-  const model = entry.default_model ?? firstSet(entry.model_variables, env)?.value;
+/** What an origin without a path gets: the path of the provider's own base, else what its protocol usually has. */
+function defaultPath({ base_url, chat_endpoint }: ProviderDefinition): string {
+  const path = /^(?:https?:\/\/)?[^/]+(\/.*?)?\/*$/i.exec(base_url ?? "")?.[1];
+  return path ?? (chat_endpoint === undefined ? "/v1" : "");
+}
+
+/** Base and endpoint as one URL. Ollama's own endpoints stand beside the path of its OpenAI-compatible ones. */
+export function join(base: string, endpoint: string): string {
+  const root = /^\/api\/(?:chat|generate|tags)$/.test(endpoint) ? base.replace(/\/v1$/, "") : base;
+  return root + endpoint;
+}
+
+function authHeader(
+  { auth_style, auth_header }: ProviderDefinition,
+  key: string,
+): { [name: string]: string } {
+  const name = auth_header?.toLowerCase();
+  return auth_style === "header"
+    ? { [name ?? "x-api-key"]: key }
+    : { [name ?? "authorization"]: `Bearer ${key}` };
+}
+
+/** So that no name stands twice: `fetch` would join the values. */
+const lowerCased = (headers: { [name: string]: string }): { [name: string]: string } =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+function defaultModel(provider: string, definition: ProviderDefinition, env: ReadVariable): string {
+  const { skill_model, default_model, model_env = [] } = definition;
+  const model = skill_model ?? default_model ?? firstSet(model_env, env)?.value;
   if (model !== undefined) return model;
-  const [variable] = entry.model_variables;
+  const [variable] = model_env;
   throw new ProviderMisconfigured({
     provider,
     reason: `it has no default model; name one in the skill${variable === undefined ? "" : ` or set ${variable}`}`,
     ...(variable === undefined ? {} : { variable }),
   });
-}
-
-const baseVariable = (provider: ProviderName): string =>
-  `${provider.toUpperCase().replaceAll("-", "_")}_BASE_URL`;
-
-function firstSet(names: readonly string[], env: ReadVariable): { name: string; value: string } | null {
-  for (const name of names) {
-    const value = env(name)?.trim();
-    if (value !== undefined && value !== "") return { name, value };
-  }
-  return null;
 }

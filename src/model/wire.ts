@@ -1,16 +1,15 @@
-/** What the wire protocols share: their interface, call ids, arguments, and reading a provider's JSON. */
-import * as z from "zod/mini";
+/** What the wire protocols share: their interface, and the ids and names of tool calls. */
 import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
-import { ProviderBadResponse } from "../errors/provider.ts";
-import { nestsTooDeep } from "../skill/json-depth.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
-import type { Dialect } from "./providers.ts";
-import type { ServerSentEvent } from "./sse.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import type { Capabilities } from "./capabilities.ts";
+import type { Dialect } from "./catalogue/definition.ts";
+import type { StreamEvent } from "./frames.ts";
 
 /** The part of a target that shapes bodies and turns. */
 export interface WireTarget extends Dialect {
   provider: string;
   model: string;
+  capabilities: Capabilities;
 }
 
 /** Who is told of a streamed answer while it comes. */
@@ -19,9 +18,16 @@ export interface Sink {
   onReasoning?: ((text: string) => void) | undefined;
 }
 
-/** One wire protocol: canonical request to body, answer to canonical turn. */
-export interface Wire {
-  body(request: ModelRequest, target: WireTarget, stream: boolean): object;
+/**
+ * One wire protocol: canonical request to body, answer to canonical turn. The request has been fitted to the target
+ * (`fit.ts`): what the provider cannot take is not in it.
+ */
+export interface Wire<Request = ModelRequest> {
+  /** How a stream is cut into events; `ndjson`: one a line. */
+  framing: "sse" | "ndjson";
+  body(request: Request, target: WireTarget, stream: boolean): object;
+  /** Headers of this request beside the target's. */
+  headers?(request: Request, target: WireTarget): { [name: string]: string };
   /**
    * An answer that came as one JSON document.
    * @throws ProviderBadResponse when it is an error object or has another shape
@@ -33,7 +39,7 @@ export interface Wire {
 /** Folds streamed events into the document that an unstreamed answer would have been. */
 export interface StreamReader {
   /** Takes the next event; `true`: it was the last one. @throws ProviderBadResponse */
-  push(event: ServerSentEvent): boolean;
+  push(event: StreamEvent): boolean;
   /** The document, for `parse`. @throws ProviderBadResponse when the stream ended before its terminal event */
   answer(): unknown;
 }
@@ -86,71 +92,4 @@ export const sendableName = (name: string): string =>
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object (serving.md §4.2). */
-export function parseArguments(raw: string): JsonObject | null {
-  if (raw.trim() === "") return {};
-  const value = parseJson(raw);
-  return isJsonObject(value) ? value : null;
-}
-
-/** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
-export function parseJson(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return nestsTooDeep(value) ? undefined : value;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Checks a provider's document against the shape that Hull reads.
- * @throws ProviderBadResponse for an error object, and naming the first place that differs
- */
-export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, provider: string): T {
-  const parsed = schema.safeParse(value);
-  if (parsed.success && !holdsError(value)) return parsed.data;
-  if (holdsError(value)) {
-    const reason = "it is an error object under a status of success";
-    throw new ProviderBadResponse({ provider, reason, ...providerWords(value) });
-  }
-  const path = parsed.error?.issues[0]?.path.join(".") ?? "";
-  const reason = path === "" ? "it is not an answer of this protocol" : `its ${path} is not as documented`;
-  throw new ProviderBadResponse({ provider, reason });
-}
-
-const holdsError = (value: unknown): boolean =>
-  isJsonObject(value) && value.error !== undefined && value.error !== null;
-
-const errorDocument = z.lazy(() => {
-  const word = z.catch(z.optional(z.string()), undefined);
-  const onlyMessage = z.pipe(
-    z.string(),
-    z.transform((message) => ({ message, type: undefined, code: undefined, status: undefined })),
-  );
-  const words = z.object({ message: word, type: word, code: word, status: word });
-  return z.object({ error: z.union([onlyMessage, words]) });
-});
-
-/** Longest text of a provider that is kept, in characters. */
-const MAX_WORDS = 500;
-
-/**
- * What a provider's error document says: its message for the operator, its short type or code for the caller. Takes a
- * parsed document, alone or (Google) in a list, or the text of one that is not JSON.
- */
-export function providerWords(value: unknown): { provider_message?: string; provider_type?: string } {
-  const document = errorDocument.safeParse(Array.isArray(value) ? value[0] : value);
-  if (!document.success) {
-    const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-    return text.trim() === "" ? {} : { provider_message: text.trim().slice(0, MAX_WORDS) };
-  }
-  const { message, type, code, status } = document.data.error;
-  const short = [type, code, status].find((word) => word !== undefined && /^[\w.:-]{1,64}$/.test(word));
-  return {
-    ...(message === undefined ? {} : { provider_message: message.slice(0, MAX_WORDS) }),
-    ...(short === undefined ? {} : { provider_type: short }),
-  };
 }

@@ -3,11 +3,14 @@ import * as z from "zod/mini";
 import type { ModelRequest } from "../engine/messages.ts";
 import { ProviderNotConfigured } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
+import type { Attempt } from "./attempts.ts";
 import { announce, type Outcome, readStream } from "./exchange.ts";
+import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
+import { type Asked, parseJson, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
-import { callIdSource, isJsonObject, parseJson, readShape, type Sink, type StreamReader } from "./wire.ts";
+import { callIdSource, isJsonObject, type StreamReader } from "./wire.ts";
 
 /** What is used of the `AI` binding. */
 export interface AiBinding {
@@ -22,9 +25,9 @@ export async function askBinding(
   request: ModelRequest,
   target: InternalTarget,
   ai: AiBinding | undefined,
-  options: { stream: boolean; signal: AbortSignal; sink: Sink },
+  attempt: Attempt,
 ): Promise<Outcome> {
-  const { stream, signal, sink } = options;
+  const { stream, signal, sink } = attempt;
   const { provider } = target;
   if (ai === undefined) {
     const variable = "the AI binding ([ai] in wrangler.toml), or WORKERS_AI_BASE_URL with WORKERS_AI_API_KEY";
@@ -36,12 +39,12 @@ export async function askBinding(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof HullError) throw error;
-    return failureOf(error);
+    return failureOf(error, target.model);
   }
   try {
     const answer = isByteStream(result)
-      ? await readStream(result, chatReader(openAiChat.stream(target, sink)), provider, signal)
-      : asCompletion(result);
+      ? await readStream(result, "sse", chatReader(openAiChat.stream(target, sink), target), target, attempt)
+      : asCompletion(result, target);
     const turn = openAiChat.parse(answer, target, callIdSource(request.messages));
     if (!isByteStream(result)) announce(turn, sink);
     return { ok: true, turn };
@@ -54,13 +57,28 @@ export async function askBinding(
 
 const isByteStream = (value: unknown): value is ReadableStream<Uint8Array> => value instanceof ReadableStream;
 
-/** The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content. */
+/**
+ * The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content; a schema
+ * stands by itself (https://developers.cloudflare.com/workers-ai/features/json-mode).
+ */
 function inputsOf(request: ModelRequest, target: InternalTarget, stream: boolean): Record<string, unknown> {
-  const { model: _, stream_options: __, ...body } = openAiBody(request, target, stream);
-  return {
+  const {
+    model: _,
+    stream_options: __,
+    response_format: format,
+    ...body
+  } = openAiBody(request, target, stream);
+  const inputs = {
     ...body,
     messages: body.messages.map((message) => ({ ...message, content: message.content ?? "" })),
+    ...(format === undefined
+      ? {}
+      : {
+          response_format:
+            format.type === "json_schema" ? { ...format, json_schema: format.json_schema.schema } : format,
+        }),
   };
+  return { ...withExtra(inputs, request.extra, target) };
 }
 
 /** Settles with the promise, or rejects as soon as the signal is aborted. */
@@ -90,11 +108,11 @@ interface LegacyParts {
 }
 
 /** `null`: not an answer of the older form. */
-function legacyParts(value: unknown): LegacyParts | null {
+function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
   if (!isJsonObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;
   }
-  const { response, tool_calls, usage } = readShape(legacyAnswer, value, "workers-ai");
+  const { response, tool_calls, usage } = readShape(legacyAnswer, value, asked);
   const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
   const calls = (tool_calls ?? []).map((call) => {
     const legacy = legacyCall.safeParse(call);
@@ -103,18 +121,18 @@ function legacyParts(value: unknown): LegacyParts | null {
   return { content, tool_calls: calls, usage };
 }
 
-function asCompletion(value: unknown): unknown {
-  const parts = legacyParts(value);
+function asCompletion(value: unknown, asked: Asked): unknown {
+  const parts = legacyParts(value, asked);
   if (parts === null) return value;
   const { usage, ...message } = parts;
   return { choices: [{ message, finish_reason: null }], usage };
 }
 
 /** Translates older chunks for the chat reader. */
-function chatReader(reader: StreamReader): StreamReader {
+function chatReader(reader: StreamReader, asked: Asked): StreamReader {
   return {
     push(event) {
-      const parts = legacyParts(parseJson(event.data));
+      const parts = legacyParts(parseJson(event.data), asked);
       if (parts === null) return reader.push(event);
       const { usage, ...delta } = parts;
       return reader.push({ data: JSON.stringify({ choices: [{ delta }], usage }) });
@@ -145,13 +163,14 @@ const STATUS_OF_CODE = new Map([
   ["4006", 429],
 ]);
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown, model: string): Failure {
   const message = error instanceof Error ? error.message : String(error);
   const code = /\b(\d{4}):/.exec(message)?.[1] ?? "";
   return failureOfStatus({
     provider: "workers-ai",
+    model,
     variable: "the AI binding",
     status: STATUS_OF_CODE.get(code) ?? 500,
-    document: { error: { message, code } },
+    text: JSON.stringify({ error: { message, code } }),
   });
 }

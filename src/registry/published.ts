@@ -19,13 +19,24 @@ const IMMUTABLE_TTL_S = 86_400;
 /** Skill records kept per isolate; a record is a few KB. */
 const MAX_CACHED_RECORDS = 2000;
 
+/** Cards by slug, or by route. */
+export interface CardLookup {
+  get(key: string): Card | undefined;
+  keys(): Iterable<string>;
+}
+
 export interface LoadedCatalog {
   id: string;
-  cards: readonly Card[];
-  bySlug: ReadonlyMap<string, Card>;
-  byRoute: ReadonlyMap<string, Card>;
+  /** Sorted by slug. */
+  readonly cards: readonly Card[];
+  bySlug: CardLookup;
+  byRoute: CardLookup;
   /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
   openapi: string | null;
+  /** Changes with what is served; validators are made of it. */
+  tag: string;
+  /** The cards among `cards` that are uploaded skills; none in the catalog that all tenants share. */
+  uploads: readonly Card[];
 }
 
 interface IsolateCache {
@@ -65,15 +76,22 @@ export async function currentCatalog(
   const cache = cacheOf(env);
   const id = await currentId(env, settings(env), cache, background);
   if (cache.catalog?.id === id) return cache.catalog;
-  const catalog: Catalog = await readObject(env, "catalog", id, catalogSchema);
+  const catalog = await readCatalog(env, id);
   cache.catalog = {
     id,
     cards: catalog.cards,
     bySlug: new Map(catalog.cards.map((card) => [card.slug, card])),
     byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
     openapi: catalog.openapi ?? null,
+    tag: id.slice(0, 32),
+    uploads: [],
   };
   return cache.catalog;
+}
+
+/** A stored catalog. */
+export function readCatalog(env: Bindings, id: string): Promise<Catalog> {
+  return readObject(env, "catalog", id, catalogSchema);
 }
 
 async function currentId(

@@ -9,7 +9,6 @@ import {
   type Manifest,
   MODES,
   PARAMETER_TYPES,
-  PROVIDERS,
   type SkillRecord,
 } from "../skill/manifest.ts";
 
@@ -24,7 +23,7 @@ export const sha256 = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
 /** Everything here is read with `JSON.parse`, which gives nothing but JSON. */
 const json = () => z.custom<Json>();
 
-const target = () => z.object({ provider: z.enum(PROVIDERS), model: z.nullable(z.string()) });
+const target = () => z.object({ provider: z.string(), model: z.nullable(z.string()) });
 
 function tool() {
   const text = z.string();
@@ -111,6 +110,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
       }),
     ),
     pack: z.nullable(sha256()),
+    uploaded_by: maybe(z.string()),
   }),
 );
 
@@ -131,8 +131,11 @@ function card(): z.ZodMiniType<Card> {
     tools: maybe(texts),
     version: sha256(),
     stale: maybe(z.literal(true)),
+    uploaded: maybe(z.literal(true)),
   });
 }
+
+export const cardSchema: z.ZodMiniType<Card> = z.lazy(() => card());
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
   z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
@@ -147,5 +150,6 @@ export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
     previous: z.nullable(sha256()),
     published_at: z.string(),
     pinned: maybe(sha256()),
+    earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
   }),
 );

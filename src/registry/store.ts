@@ -2,10 +2,14 @@
 import type * as z from "zod/mini";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
-import { webCryptoHash } from "../skill/bundle.ts";
+import type { AssembledSkill } from "../skill/assemble.ts";
+import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { POINTER_KEY, pointerMoved } from "./published.ts";
 import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
+
+/** Catalogs that the pointer remembers, so that a skill's earlier versions can be told. */
+const MAX_EARLIER = 20;
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
@@ -17,9 +21,21 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
   if (actual !== digest) throw new BundleInvalid({ reason: `the entry "${name}" has the SHA-256 ${actual}` });
   checkShape(kind, name, bytes);
   const key = `${kind}:${digest}`;
-  if (bytes.length > MAX_KV_BYTES) await env.FILES.put(key, bytes);
-  else await env.SKILLS.put(key, new Uint8Array(bytes).buffer);
+  await putObject(env, key, bytes);
   return key;
+}
+
+async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise<void> {
+  if (bytes.length > MAX_KV_BYTES) await env.FILES.put(key, bytes);
+  else await env.SKILLS.put(key, bytes);
+}
+
+/** Stores what an upload consists of, under the keys of published skills. */
+export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
+  const { digest, record, recordJson, pack, blob } = skill;
+  if (pack !== null && record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
+  if (blob !== null) await putObject(env, `blob:${blob.sha256}`, blob.bytes);
+  await putObject(env, `skill:${digest}`, utf8(recordJson));
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
@@ -54,22 +70,30 @@ export async function objectKeys(
 
 /**
  * Moves `catalog:current` to a stored catalog.
+ * @param stored where it stands
  * @param previous id of the catalog that is served until now
  * @param pinned the catalog that this deployment is pinned to
  */
 export async function movePointer(
   env: Bindings,
   id: string,
-  { previous, pinned, now }: { previous: string | null; pinned: string | null; now: Date },
+  {
+    stored,
+    previous,
+    pinned,
+    now,
+  }: { stored: CatalogPointer | null; previous: string | null; pinned: string | null; now: Date },
 ): Promise<CatalogPointer> {
   if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
     throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
   }
+  const last = stored === null ? [] : [{ id: stored.id, published_at: stored.published_at }];
   const pointer: CatalogPointer = {
     id,
     previous,
     published_at: now.toISOString(),
     ...(pinned === null ? {} : { pinned }),
+    earlier: [...last, ...(stored?.earlier ?? [])].slice(0, MAX_EARLIER),
   };
   await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
   pointerMoved(env, id);

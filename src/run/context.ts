@@ -17,6 +17,8 @@ export interface RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly requestId: string;
+  /** Whose run it is, and who pays: nothing of another tenant may come into it, what it makes is this tenant's. */
+  readonly tenant: string;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
@@ -37,7 +39,7 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   env: Bindings,
-  { requestId, startedAt }: { requestId: string; startedAt: number },
+  { requestId, tenant, startedAt }: { requestId: string; tenant: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const own = settings(env);
@@ -46,6 +48,7 @@ export function detachedContext(
     env,
     settings: own,
     requestId,
+    tenant,
     startedAt,
     background,
     log: {},

@@ -2,7 +2,29 @@
 
 /** One event of the shared vocabulary (contract.md "Events"). */
 export interface RunEvent {
-  event: "start" | "delta" | "stderr" | "tool_call" | "tool_result" | "round" | "error" | "done";
+  event:
+    | "start"
+    | "delta"
+    | "thought"
+    | "stderr"
+    | "tool_call"
+    | "tool_output"
+    | "tool_result"
+    | "round"
+    | "artifact"
+    | "approval_request"
+    | "skill_matched"
+    | "skill_activated"
+    | "skill_deactivated"
+    | "skill_scope_tools"
+    | "tool_search_query"
+    | "tool_search_result"
+    | "feedback_injected"
+    | "transcript_compacted"
+    | "daemon_wake"
+    | "task_update"
+    | "error"
+    | "done";
   data: Record<string, unknown>;
 }
 

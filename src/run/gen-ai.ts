@@ -92,10 +92,9 @@ function messageOf(message: Message): unknown {
     case "user":
       return {
         role: "user",
+        // Of pictures, documents and sound only that they were there.
         parts: message.content.map((part) =>
-          part.type === "text"
-            ? { type: "text", content: part.text }
-            : { type: "blob", modality: "image", mime_type: part.media_type },
+          part.type === "text" ? { type: "text", content: part.text } : { type: "blob", modality: part.type },
         ),
       };
     case "assistant":
@@ -117,10 +116,11 @@ function partOf(block: Block): unknown {
     case "output_text":
       return { type: "text", content: block.text };
     case "reasoning":
+    case "reasoning_summary":
       return { type: "reasoning", content: block.text };
     case "tool_call":
       return { type: "tool_call", id: block.id, name: block.name, arguments: block.arguments ?? block.raw };
-    case "opaque":
-      return { type: "opaque" };
+    default:
+      return { type: block.type };
   }
 }

@@ -1,45 +1,183 @@
 /** Bodies of any length: in memory while they are short, in R2 beyond that (serving.md, platform facts). */
+import { Internal } from "../errors.ts";
 
 /** Bytes that stay in memory, and bytes of one part of an upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
 
-/**
- * Reads a body to its end. What passes `HELD_BYTES` goes to R2 under `key`, in parts, so that no more than one part is
- * ever in memory; a body that breaks off leaves nothing there.
- */
-export async function holdOrStore(
-  bucket: R2Bucket,
-  key: string,
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<Uint8Array | { key: string; size: number }> {
-  const gathered = new Gathered();
-  const parts: R2UploadedPart[] = [];
-  let upload: R2MultipartUpload | null = null;
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      size += chunk.length;
-      let rest = chunk;
-      while (gathered.bytes + rest.length > HELD_BYTES) {
-        const room = HELD_BYTES - gathered.bytes;
-        gathered.push(rest.subarray(0, room));
-        rest = rest.subarray(room);
-        upload ??= await bucket.createMultipartUpload(key);
-        parts.push(await upload.uploadPart(parts.length + 1, gathered.take()));
+export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/** Bytes in memory, or in R2 where they are many. */
+export type Content = Uint8Array | { key: string; size: number };
+
+/** Where in R2 a body goes that does not stay in memory. */
+export interface Shelf {
+  bucket: R2Bucket;
+  key(): string;
+  /** Of the object that is made. */
+  options?: R2MultipartOptions & Pick<R2PutOptions, "sha256">;
+  /** Told before anything is stored under a key; `uploadId`: of an upload in parts. */
+  note?(key: string, uploadId: string | null): Promise<void>;
+}
+
+/** Bodies of which up to `HELD_BYTES` together stay in memory. */
+export class HeldBodies {
+  readonly #shelf: Shelf;
+  readonly #contents: Content[] = [];
+  #held = 0;
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf;
+  }
+
+  /** What was added, in order; where it is may change with the next body. */
+  get contents(): readonly Content[] {
+    return this.#contents;
+  }
+
+  /** Reads a body to its end. One that breaks off leaves nothing in R2. */
+  async add(body: Body): Promise<void> {
+    const gathered = new Gathered();
+    let upload: PartedUpload | null = null;
+    try {
+      for await (const chunk of body) {
+        let rest = chunk;
+        while (this.#held + gathered.bytes + rest.length > HELD_BYTES) {
+          if (this.#held > 0) {
+            await this.#storeHeld();
+            continue;
+          }
+          const room = HELD_BYTES - gathered.bytes;
+          gathered.push(rest.subarray(0, room));
+          rest = rest.subarray(room);
+          upload ??= await PartedUpload.begin(this.#shelf);
+          await upload.part(gathered.take());
+        }
+        gathered.push(rest);
       }
-      gathered.push(rest);
+      const last = gathered.take();
+      if (upload === null) this.#held += last.length;
+      this.#contents.push(upload === null ? last : await upload.complete(last));
+    } catch (error) {
+      await upload?.abort().catch(() => {});
+      throw error;
     }
-    if (upload === null) return gathered.take();
-    parts.push(await upload.uploadPart(parts.length + 1, gathered.take()));
-    await upload.complete(parts);
-    return { key, size };
-  } catch (error) {
-    await upload?.abort();
-    throw error;
+  }
+
+  async #storeHeld(): Promise<void> {
+    for (const [index, content] of this.#contents.entries()) {
+      if (content instanceof Uint8Array) this.#contents[index] = await storeWhole(this.#shelf, content);
+    }
+    this.#held = 0;
   }
 }
 
-class Gathered {
+/** Reads one body to its end. */
+export async function holdOrStore(shelf: Shelf, body: Body): Promise<Content> {
+  const bodies = new HeldBodies(shelf);
+  await bodies.add(body);
+  return bodies.contents[0] ?? new Uint8Array(0);
+}
+
+/** Stores bytes that are in memory. */
+export async function storeWhole(
+  { bucket, key: newKey, options, note }: Shelf,
+  bytes: Uint8Array,
+): Promise<{ key: string; size: number }> {
+  const key = newKey();
+  await note?.(key, null);
+  await bucket.put(key, bytes, options);
+  return { key, size: bytes.length };
+}
+
+/** Stores a body of known length as it comes. */
+export async function storeSized(
+  { bucket, key: newKey, options, note }: Shelf,
+  body: Body,
+  size: number,
+): Promise<{ key: string; size: number }> {
+  const key = newKey();
+  await note?.(key, null);
+  const { readable, writable } = new FixedLengthStream(size);
+  const stored = bucket.put(key, readable, options);
+  // Where the body breaks off, its own error says why.
+  stored.catch(() => {});
+  const writer = writable.getWriter();
+  try {
+    for await (const chunk of body) await writer.write(chunk);
+    await writer.close();
+  } catch (error) {
+    await writer.abort(error).catch(() => {});
+    throw error;
+  }
+  await stored;
+  return { key, size };
+}
+
+/** What `contents` hold, to be read once; R2 is asked when reading begins. */
+export function openContent(bucket: R2Bucket, content: Content): Uint8Array | ReadableStream<Uint8Array> {
+  if (content instanceof Uint8Array) return content;
+  const { key } = content;
+  return lazily(async () => {
+    const object = await bucket.get(key);
+    if (object === null) throw new Internal({ cause: `R2 lacks ${key}` });
+    return object.body;
+  });
+}
+
+/** A stream that is opened when its first byte is asked for. */
+export function lazily(open: () => Promise<ReadableStream<Uint8Array>>): ReadableStream<Uint8Array> {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        reader ??= (await open()).getReader();
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel(reason) {
+        await reader?.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** An upload in parts, for a body whose length is not known. */
+class PartedUpload {
+  readonly #upload: R2MultipartUpload;
+  readonly #parts: R2UploadedPart[] = [];
+  #size = 0;
+
+  private constructor(upload: R2MultipartUpload) {
+    this.#upload = upload;
+  }
+
+  static async begin({ bucket, key: newKey, options, note }: Shelf): Promise<PartedUpload> {
+    const key = newKey();
+    const upload = await bucket.createMultipartUpload(key, options);
+    await note?.(key, upload.uploadId);
+    return new PartedUpload(upload);
+  }
+
+  async part(bytes: Uint8Array): Promise<void> {
+    this.#parts.push(await this.#upload.uploadPart(this.#parts.length + 1, bytes));
+    this.#size += bytes.length;
+  }
+
+  async complete(last: Uint8Array): Promise<{ key: string; size: number }> {
+    await this.part(last);
+    await this.#upload.complete(this.#parts);
+    return { key: this.#upload.key, size: this.#size };
+  }
+
+  async abort(): Promise<void> {
+    await this.#upload.abort();
+  }
+}
+
+/** Chunks of one body. */
+export class Gathered {
   #chunks: Uint8Array[] = [];
   bytes = 0;
 
@@ -48,6 +186,7 @@ class Gathered {
     this.bytes += chunk.length;
   }
 
+  /** All of them as one; none are left. */
   take(): Uint8Array {
     const whole = new Uint8Array(this.bytes);
     let at = 0;

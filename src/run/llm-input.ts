@@ -5,7 +5,7 @@ import type { Manifest } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import { toBase64 } from "./delta.ts";
 import type { InputFile, RunInput } from "./input.ts";
-import { SPOOL_BYTES } from "./spool.ts";
+import { Gathered, HELD_BYTES } from "./large-body.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -20,6 +20,15 @@ export interface HeldFile {
   body: Uint8Array;
 }
 
+async function readWithin(body: InputFile["body"], room: number): Promise<Uint8Array> {
+  const gathered = new Gathered();
+  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+    gathered.push(chunk);
+    if (gathered.bytes > room) throw new BodyTooLarge({ limit: HELD_BYTES });
+  }
+  return gathered.take();
+}
+
 /** The files of a request, read whole. Nothing of another type than a model can take passes. */
 export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
   for (const { mime } of files) {
@@ -28,11 +37,10 @@ export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]
     }
   }
   const held: HeldFile[] = [];
-  let total = 0;
+  let room = HELD_BYTES;
   for (const { filename, mime, body } of files) {
-    const bytes = body instanceof Uint8Array ? body : new Uint8Array(await new Response(body).arrayBuffer());
-    total += bytes.length;
-    if (total > SPOOL_BYTES) throw new BodyTooLarge({ limit: SPOOL_BYTES });
+    const bytes = await readWithin(body, room);
+    room -= bytes.length;
     held.push({ filename: filename ?? "", mime, body: bytes });
   }
   return held;

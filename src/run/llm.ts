@@ -9,11 +9,14 @@ import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/record
 import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
+import type { Admit } from "../model/admission.ts";
+import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
+import { accountant, type Tariff, tariffOf } from "./accounting.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 import {
@@ -31,42 +34,45 @@ import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { inSpan, type OpenSpan, openSpan } from "./spans.ts";
+import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
-/** Variables do not change while an isolate lives, so neither does what a target resolves to. */
+/** Variables and catalogue do not change while an isolate lives, so neither does what a target resolves to. */
 const resolvedTargets = new WeakMap<Settings, Map<string, ResolvedTarget>>();
 
-function resolve(settings: Settings, target: ModelTarget): ResolvedTarget {
+function resolve(settings: Settings, catalogue: Catalogue, target: ModelTarget): ResolvedTarget {
   let known = resolvedTargets.get(settings);
   if (known === undefined) {
     known = new Map();
     resolvedTargets.set(settings, known);
   }
   const name = `${target.provider}/${target.model ?? ""}`;
-  const resolved = known.get(name) ?? resolveTarget(target, settings.read);
+  const resolved = known.get(name) ?? resolveTarget(target, settings.read, catalogue);
   known.set(name, resolved);
   return resolved;
 }
 
-export function runLlm(run: RunHandle): Promise<RunOutput> {
+/** @param catalogue the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
+export function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunOutput> {
   const { slug } = run.record.manifest;
   return inSpan(
     run.context,
     `invoke_agent ${slug}`,
     () => agentAttributes(slug, run.id),
-    (span) => runAgent(run, span),
+    (span) => runAgent(run, catalogue, span),
   );
 }
 
-async function runAgent(run: RunHandle, span: OpenSpan): Promise<RunOutput> {
+async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
   const { llm } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  resolve(context.settings, llm.target);
+  const resolveIn = (target: ModelTarget) => resolve(context.settings, catalogue, target);
+  resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
     system: record.body,
@@ -77,10 +83,13 @@ async function runAgent(run: RunHandle, span: OpenSpan): Promise<RunOutput> {
     deadline_ms: manifest.deadline_ms,
     deadline_at: deadlineAt,
   };
-  run.started();
   const operator: Record<string, unknown> = {};
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, operator),
+    effects: effects(run, llm, files, deadlineAt, {
+      resolve: resolveIn,
+      tariff: tariffOf(catalogue),
+      operator,
+    }),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
@@ -122,11 +131,21 @@ function effects(
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  operator: Record<string, unknown>,
+  {
+    resolve,
+    tariff,
+    operator,
+  }: {
+    resolve: (target: ModelTarget) => ResolvedTarget;
+    tariff: Tariff;
+    operator: Record<string, unknown>;
+  },
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
-  const { timeout_ms } = record.manifest;
+  const { slug, timeout_ms } = record.manifest;
+  const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
+  let begun = false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
@@ -156,13 +175,22 @@ function effects(
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
-      if (again) await run.emit({ event: "round", data: { round, restarted: true } });
       const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
+      let told = !again;
+      /** The run begins with its first leave to call: a budget that is used up fails it as a fault of its input does. */
+      const admit: Admit = async (...asked) => {
+        const admission = await accounts.admit(...asked);
+        if (!begun) run.started();
+        begun = true;
+        if (!told) await run.emit({ event: "round", data: { round, restarted: true } });
+        told = true;
+        return admission;
+      };
       const counted = (provider: string, outcome: string): void =>
         countModelCall(provider, outcome, Date.now() - started);
       try {
-        const { turn, index } = await callWithFallback(request, primary, fallbacks, {
+        const { turn, index } = await callWithFallback(() => request, primary, fallbacks, {
           stream: run.streaming,
           timeout_ms,
           deadline_at: deadlineAt,
@@ -170,9 +198,10 @@ function effects(
           onText: (text) => void deltas.pushText(text),
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
-          resolve: (target) => resolve(settings, target),
+          resolve,
           ai: settings.local ? undefined : env.AI,
           around: (target, call) => chatSpan(request, target, call),
+          admit,
           log: (entry) =>
             console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
         });
@@ -209,6 +238,8 @@ function effects(
             maxOutputBytes: settings.max_output_bytes,
             files,
             read: settings.read,
+            granted: grantsOf(settings, record),
+            providerKeys: settings.providerKeys,
             started: (ms) => queued({ "hull.queue_ms": ms }),
           }).finally(queued);
         });

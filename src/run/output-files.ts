@@ -1,9 +1,9 @@
 /** Files that a script made, as a response (serving.md §3.1). */
-import { OutputMissing } from "../errors/run.ts";
-import { storeFile } from "../registry/files.ts";
+import { OutputMissing, RunnerProtocolError } from "../errors/run.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { toBase64 } from "./delta.ts";
+import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { Spool } from "./spool.ts";
 
 export interface OutputFile {
@@ -49,11 +49,17 @@ export async function filesAnswer(
   for (const [index, { filename, size, sha256 }] of files.entries()) {
     const mime = mediaTypeOf(filename);
     const bytes = await bytesOf(index);
-    const where =
-      inline && bytes instanceof Uint8Array
-        ? { dataBase64: toBase64(bytes) }
-        : { url: `/files/${await storeFile(context.env, bytes, { filename, mime, size, sha256 })}` };
-    rows.push({ filename, mime, size, sha256, ...where });
+    const common = { filename, mime, size, sha256 };
+    if (inline && bytes instanceof Uint8Array) {
+      rows.push({ ...common, dataBase64: toBase64(bytes) });
+      continue;
+    }
+    const { env, tenant } = context;
+    const stored = await storeFile(env, tenant, { filename, mime, size, ttl_ms: PRODUCED_TTL_MS }, bytes);
+    // What the runner sent and what it said of it must be the same.
+    if (stored.sha256 !== sha256)
+      throw new RunnerProtocolError({ reason: "a file is not what it was said to be" });
+    rows.push({ ...common, url: `/files/${stored.id}` });
   }
   return { body: JSON.stringify({ note, files: rows }), headers: { "content-type": "application/json" } };
 }

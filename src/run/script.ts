@@ -11,6 +11,7 @@ import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { inSpan, openSpan } from "./spans.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
+import { grantsOf } from "./variables.ts";
 
 /** What one process left behind. */
 interface Collected {
@@ -79,6 +80,8 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     output: manifest.output,
     detach: run.durable !== null,
     read: settings.read,
+    granted: grantsOf(settings, record),
+    providerKeys: settings.providerKeys,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;
@@ -105,7 +108,8 @@ async function collect(
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
-    ...(input.text === null ? {} : { stdin: input.text }),
+    // A skill that takes a file has no use for the text beside it.
+    ...(spec.input.mode !== "stdin" || input.text === null ? {} : { stdin: input.text }),
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
   const runner = await runnerEndpoint(context, run.id);

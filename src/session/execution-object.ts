@@ -8,6 +8,7 @@ import type {
   ExecutionEvents,
   ExecutionRpc,
   ExecutionStatus,
+  KnownCall,
 } from "./execution/rpc.ts";
 
 /** One idempotent or asynchronous call with its events and result (design.md §1), addressed by its execution id. */
@@ -25,6 +26,10 @@ export class ExecutionObject extends DurableObject<Bindings> implements Executio
 
   async begin(call: ExecutionCall): Promise<Begun> {
     return this.#execution.begin(call);
+  }
+
+  async attach(call: KnownCall): Promise<Begun | null> {
+    return this.#execution.attach(call);
   }
 
   answer(caller: string): Promise<ExecutionAnswer | null> {

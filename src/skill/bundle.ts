@@ -33,12 +33,14 @@ export interface Bundle {
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
+ * @param uploadedBy the tenant, where the skill is an uploaded one
  */
 export async function makeRecord(
   manifest: Manifest,
   body: string,
   files: readonly SourceFile[],
   hash: Hash = webCryptoHash,
+  uploadedBy?: string,
 ): Promise<Bundle> {
   const started = new Set(executables(manifest));
   const packed: TarFile[] = [];
@@ -55,13 +57,14 @@ export async function makeRecord(
     body,
     files: index,
     pack: pack === null ? null : await hash(pack),
+    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
   };
   const json = canonicalJson(record);
   return { record, json, digest: await hash(utf8(json)), pack };
 }
 
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
-function utf8(text: string): Uint8Array<ArrayBuffer> {
+export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
 }
 
@@ -70,7 +73,8 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card({ manifest }: Pick<SkillRecord, "manifest">, digest: string): Card {
+export function card(record: Pick<SkillRecord, "manifest" | "uploaded_by">, digest: string): Card {
+  const { manifest } = record;
   const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
   return {
     name: manifest.name,
@@ -85,6 +89,7 @@ export function card({ manifest }: Pick<SkillRecord, "manifest">, digest: string
     ...(manifest.output_mime === undefined ? {} : { outputMime: manifest.output_mime }),
     ...(tools.length === 0 ? {} : { tools }),
     version: digest,
+    ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
   };
 }
 

@@ -1,21 +1,20 @@
 /** The model settings of an llm skill (serving.md §2 and §4.1). */
 import { readChoice, readInteger, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { type Manifest, type ModelTarget, PROVIDERS, type ProviderName } from "./manifest.ts";
+import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
+import type { Manifest, ModelTarget } from "./manifest.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-/** Providers without a default model: the skill has to name one. */
-const MODEL_REQUIRED: readonly ProviderName[] = ["huggingface"];
 const COUNT = { min: 1, max: 2147483647 };
 
 export type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
 
-export function readLlm(findings: Findings, root: MapNode): LlmSettings {
+export function readLlm(findings: Findings, root: MapNode, known: KnownProviders): LlmSettings {
   const providerSlot = child(root, "provider");
-  const provider = readChoice(findings, providerSlot, PROVIDERS) ?? "anthropic";
+  const provider = canonical(readChoice(findings, providerSlot, accepted(known)) ?? "anthropic", known);
   const modelSlot = child(root, "model");
   const model = readModel(findings, modelSlot);
-  if (MODEL_REQUIRED.includes(provider) && modelSlot === undefined) {
+  if (known.model_required.includes(provider) && modelSlot === undefined) {
     findings.error(
       "model_missing",
       providerSlot ?? {},
@@ -26,7 +25,7 @@ export function readLlm(findings: Findings, root: MapNode): LlmSettings {
   const output = readInteger(findings, child(root, "max_tool_output_bytes"), { min: 1024, max: 1048576 });
   return {
     target: { provider, model },
-    fallback: readFallback(findings, child(root, "fallback")),
+    fallback: readFallback(findings, child(root, "fallback"), known),
     max_tokens: readInteger(findings, child(root, "max_tokens"), COUNT) ?? 4096,
     max_tool_rounds: readInteger(findings, child(root, "max_tool_rounds"), COUNT) ?? 10,
     max_tool_output_bytes: output ?? 65536,
@@ -49,21 +48,30 @@ function readModel(findings: Findings, slot: Slot | undefined): string | null {
   return null;
 }
 
-function readFallback(findings: Findings, slot: Slot | undefined): ModelTarget[] {
+function readFallback(findings: Findings, slot: Slot | undefined, known: KnownProviders): ModelTarget[] {
+  const names = accepted(known);
   const entries = readTexts(findings, slot, "provider/model", (text) => {
     const { provider, model } = splitTarget(text);
-    if (provider === undefined) return `it does not begin with one of ${PROVIDERS.join(", ")}, and a slash`;
+    if (!names.includes(provider)) return `it does not begin with one of ${names.join(", ")}, and a slash`;
     return model === "" ? "the model is missing" : null;
   });
-  return (entries ?? []).flatMap(({ text }) => {
+  return (entries ?? []).map(({ text }) => {
     const { provider, model } = splitTarget(text);
-    return provider === undefined ? [] : [{ provider, model }];
+    return { provider: canonical(provider, known), model };
   });
 }
 
+const canonical = (name: string, { names }: KnownProviders): string =>
+  names.includes(name) ? name : (PROVIDER_ALIASES.get(name) ?? name);
+
+/** The names and their other forms. */
+const accepted = ({ names }: KnownProviders): string[] => [
+  ...names,
+  ...Array.from(PROVIDER_ALIASES.keys()).filter((alias) => !names.includes(alias)),
+];
+
 /** `provider/model`, where the model may hold slashes itself. */
-function splitTarget(text: string): { provider: ProviderName | undefined; model: string } {
+function splitTarget(text: string): { provider: string; model: string } {
   const slash = text.indexOf("/");
-  const name = text.slice(0, Math.max(slash, 0));
-  return { provider: PROVIDERS.find((p) => p === name), model: text.slice(slash + 1).trim() };
+  return { provider: text.slice(0, Math.max(slash, 0)), model: text.slice(slash + 1).trim() };
 }

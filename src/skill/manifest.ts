@@ -6,22 +6,6 @@
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** Model providers a skill may name; `src/model/providers.ts` says how each is reached. */
-export const PROVIDERS = [
-  "anthropic",
-  "openai",
-  "xai",
-  "google",
-  "deepseek",
-  "openrouter",
-  "huggingface",
-  "ollama",
-  "local",
-  "workers-ai",
-  "mock",
-] as const;
-export type ProviderName = (typeof PROVIDERS)[number];
-
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array", "object"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 export type ScalarType = "string" | "number" | "integer" | "boolean";
@@ -49,7 +33,8 @@ export interface CommandTool {
 }
 
 export interface ModelTarget {
-  provider: ProviderName;
+  /** Of the deployment that serves the skill, which may not be the one it was built for. */
+  provider: string;
   /** `null`: the provider's default model. */
   model: string | null;
 }
@@ -122,6 +107,8 @@ export interface SkillRecord {
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
   pack: string | null;
+  /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
+  uploaded_by?: string;
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1); `version` is the skill digest. */
@@ -139,6 +126,8 @@ export interface Card {
   tools?: string[];
   version: string;
   stale?: true;
+  /** It was uploaded, and is served to one tenant. */
+  uploaded?: true;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */
@@ -157,6 +146,8 @@ export interface CatalogPointer {
   published_at: string;
   /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
   pinned?: string;
+  /** Catalogs that were served before, the last one first. */
+  earlier?: { id: string; published_at: string }[];
 }
 
 /** One finding about a skill folder; the same shape everywhere (serving.md §1). */

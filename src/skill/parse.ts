@@ -7,6 +7,7 @@ import { readExchange, readRoute } from "./exchange.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter } from "./frontmatter.ts";
+import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
 import { checkModeFields, readMode } from "./mode.ts";
@@ -62,6 +63,8 @@ export interface ParseSource {
   file: string;
   /** The bundled files; without them, checks that look at files are left out. */
   files?: SkillFiles;
+  /** The model providers of the deployment; without them, those that Hull ships. */
+  providers?: KnownProviders;
 }
 
 export interface ParsedSkill {
@@ -107,9 +110,10 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const serve = readServe(findings, child(root, "serve"), source.files);
   const proxy = readProxy(findings, root);
   const tools = readTools(findings, child(root, "tools"), source.files);
-  const llm = readLlm(findings, root);
+  const { providers = SHIPPED } = source;
+  const llm = readLlm(findings, root, providers);
   const toolEnvSlot = child(root, "tool_env");
-  const toolEnv = readToolEnv(findings, toolEnvSlot);
+  const toolEnv = readToolEnv(findings, toolEnvSlot, providers.key_variables);
   if (toolEnvSlot !== undefined && (mode === "proxy" || mode === "static-file")) {
     const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
     findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");

@@ -76,6 +76,8 @@ export interface Conflict {
   code: "duplicate_slug" | "duplicate_route" | "reserved_route";
   field: "name" | "route";
   message: string;
+  /** Who came first. */
+  holder: Claim;
 }
 
 /** Who owns which slug and path. The first to claim wins. */
@@ -87,7 +89,7 @@ export class RouteTable {
 
   /** Enters a skill, or says why it cannot be served beside the earlier ones. */
   claim(claim: Claim): Conflict | null {
-    const conflict = this.#conflict(claim);
+    const conflict = this.conflict(claim);
     if (conflict !== null) return conflict;
     this.#slugs.set(claim.slug, claim);
     this.#routes.set(claim.route, claim);
@@ -96,13 +98,15 @@ export class RouteTable {
     return null;
   }
 
-  #conflict({ slug, route }: Claim): Conflict | null {
+  /** Why a skill cannot be served beside those that are entered, or `null`. */
+  conflict({ slug, route }: Claim): Conflict | null {
     const twin = this.#slugs.get(slug);
     if (twin !== undefined) {
       return {
         code: "duplicate_slug",
         field: "name",
         message: `The slug "${slug}" is already taken by the skill in ${twin.folder}.`,
+        holder: twin,
       };
     }
     const same = this.#routes.get(route);
@@ -111,6 +115,7 @@ export class RouteTable {
         code: "duplicate_route",
         field: "route",
         message: `The route ${route} is already taken by the skill in ${same.folder}.`,
+        holder: same,
       };
     }
     const below = slugOfPath(route);
@@ -120,6 +125,7 @@ export class RouteTable {
         code: "reserved_route",
         field: "route",
         message: `The route ${route} lies under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
+        holder: owner,
       };
     }
     const intruder = this.#entered.get(slug);
@@ -128,6 +134,7 @@ export class RouteTable {
       code: "reserved_route",
       field: "name",
       message: `The slug "${slug}" owns /skills/${slug}, but the skill in ${intruder.folder} has the route ${intruder.route}.`,
+      holder: intruder,
     };
   }
 }

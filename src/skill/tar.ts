@@ -2,13 +2,19 @@
  * Packs: a deterministic POSIX tar (USTAR, with a pax path record where a path does not fit), and a strict reader that
  * accepts what the writer makes and nothing that could leave the folder it is unpacked into.
  */
-import { byteOrder, insidePath } from "./path.ts";
+import { ArchivePaths } from "./archive-paths.ts";
+import { byteOrder } from "./path.ts";
 
 export interface TarFile {
   /** Relative, `/` as separator. */
   path: string;
   mode: 0o644 | 0o755;
   bytes: Uint8Array;
+}
+
+/** A file as it was read; its bytes are part of the tar's. */
+export interface UnpackedFile extends TarFile {
+  bytes: Uint8Array<ArrayBuffer>;
 }
 
 export interface TarLimits {
@@ -53,7 +59,10 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
 }
 
 /** Reads a whole pack. Throws `TarError`. */
-export function readTar(bytes: Uint8Array, limits: TarLimits = DEFAULT_TAR_LIMITS): TarFile[] {
+export function readTar(
+  bytes: Uint8Array<ArrayBuffer>,
+  limits: TarLimits = DEFAULT_TAR_LIMITS,
+): UnpackedFile[] {
   const reader = new TarReader(limits);
   const files = reader.push(bytes);
   reader.end();
@@ -69,9 +78,8 @@ interface Entry {
 /** Reads a pack chunk by chunk; holds at most one file. Both methods throw `TarError`. */
 export class TarReader {
   readonly #limits: TarLimits;
-  readonly #seen = new Set<string>();
-  readonly #folders = new Set<string>();
-  #chunks: Uint8Array[] = [];
+  readonly #paths = new ArchivePaths();
+  #chunks: Uint8Array<ArrayBuffer>[] = [];
   #held = 0;
   #entry: Entry | null = null;
   /** Size of a pax record that comes next. */
@@ -86,10 +94,10 @@ export class TarReader {
   }
 
   /** The files completed by this chunk. */
-  push(chunk: Uint8Array): TarFile[] {
+  push(chunk: Uint8Array<ArrayBuffer>): UnpackedFile[] {
     this.#chunks.push(chunk);
     this.#held += chunk.length;
-    const files: TarFile[] = [];
+    const files: UnpackedFile[] = [];
     for (;;) {
       if (this.#zeroBlocks === 2) {
         if (this.#take(this.#held).some((byte) => byte !== 0)) throw new TarError("data after the end");
@@ -140,25 +148,16 @@ export class TarReader {
   }
 
   #admit(path: string, size: number): void {
-    if (insidePath(path) !== path || path.includes("\\")) {
-      throw new TarError(`the path ${JSON.stringify(path)} is not plainly inside the folder`);
-    }
-    if (this.#seen.has(path) || this.#folders.has(path)) throw new TarError(`the path ${path} appears twice`);
-    const segments = path.split("/");
-    for (let i = 1; i < segments.length; i++) {
-      const folder = segments.slice(0, i).join("/");
-      if (this.#seen.has(folder)) throw new TarError(`${folder} is both a file and a folder`);
-      this.#folders.add(folder);
-    }
-    this.#seen.add(path);
+    const refused = this.#paths.enter(path);
+    if (refused !== null) throw new TarError(refused);
     this.#bytes += size;
     if (this.#bytes > this.#limits.max_bytes) throw new TarError(`more than ${this.#limits.max_bytes} bytes`);
-    if (this.#seen.size > this.#limits.max_files)
+    if (this.#paths.size > this.#limits.max_files)
       throw new TarError(`more than ${this.#limits.max_files} files`);
   }
 
   /** Removes exactly `length` held bytes. */
-  #take(length: number): Uint8Array {
+  #take(length: number): Uint8Array<ArrayBuffer> {
     const all = this.#chunks.length === 1 ? (this.#chunks[0] ?? new Uint8Array(0)) : concat(this.#chunks);
     const rest = all.subarray(length);
     this.#chunks = rest.length > 0 ? [rest] : [];

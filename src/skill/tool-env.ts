@@ -1,11 +1,14 @@
 /** Environment variables that a skill opts in for its processes: `tool_env` (serving.md §2 and §6.2). */
-import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Slot } from "./tree.ts";
 
 /** The opted-in names, without provider keys and without repetitions. */
-export function readToolEnv(findings: Findings, slot: Slot | undefined): string[] {
+export function readToolEnv(
+  findings: Findings,
+  slot: Slot | undefined,
+  keyVariables: readonly string[],
+): string[] {
   const names = new Set<string>();
   const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
@@ -13,7 +16,7 @@ export function readToolEnv(findings: Findings, slot: Slot | undefined): string[
     return null;
   });
   for (const { text, slot: at } of entries ?? []) {
-    if (!PROVIDER_KEY_VARIABLES.includes(text)) {
+    if (!keyVariables.includes(text)) {
       names.add(text);
       continue;
     }

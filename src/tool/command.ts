@@ -29,6 +29,8 @@ export interface CommandToolContext {
   /** Files of the request, which tools see as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
   read: (name: string) => string | undefined;
+  granted: ReadonlySet<string> | null;
+  providerKeys: ReadonlySet<string>;
   /** Told when the process starts: how long the call waited for a place, in ms. */
   started?: (queueMs: number) => void;
 }
@@ -65,6 +67,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     output: "text",
     detach: context.options.known !== undefined,
     read: context.read,
+    granted: context.granted,
+    providerKeys: context.providerKeys,
   });
   if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;

@@ -32,6 +32,10 @@ export interface ExecutionRequest {
   detach: boolean;
   /** Reads one of the Worker's variables. */
   read: (name: string) => string | undefined;
+  /** The variables that the skill may have; `null`: any. */
+  granted: ReadonlySet<string> | null;
+  /** Variables that hold provider keys. */
+  providerKeys: ReadonlySet<string>;
 }
 
 /** The spec of one execution; `null` when the skill has no files to run. */
@@ -45,7 +49,8 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: toolEnvironment(manifest, request.read),
+    env: toolEnvironment(manifest, request),
+    ...withheldKeys(manifest, request.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
     limits: {
@@ -57,28 +62,38 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
+    ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }
 
 /**
- * The variables that a skill opted in with `tool_env`, as far as they are set. Provider keys never are, neither by
- * name nor under another name (serving.md §6.2).
+ * The variables that a skill opted in with `tool_env`, as far as they are set and the skill may have them. Provider keys
+ * never are, neither by name nor under another name (serving.md §6.2).
  */
 export function toolEnvironment(
   manifest: Manifest,
-  read: (name: string) => string | undefined,
+  { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
 ): Record<string, string> {
-  const keys = new Set(PROVIDER_KEY_VARIABLES.flatMap((name) => read(name) ?? []));
+  if (manifest.tool_env.length === 0) return {};
+  const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));
   const entries = manifest.tool_env.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||
-      PROVIDER_KEY_VARIABLES.includes(name) ||
+      granted?.has(name) === false ||
+      providerKeys.has(name) ||
       /^(HULL|HUSK)_/.test(name) ||
       keys.has(value);
     return refused ? [] : [[name, value]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Tells the runner the keys that it cannot know, where there is anything to check. */
+function withheldKeys({ tool_env }: Manifest, providerKeys: ReadonlySet<string>): { withheld?: string[] } {
+  if (tool_env.length === 0) return {};
+  const own = [...providerKeys].filter((name) => !PROVIDER_KEY_VARIABLES.includes(name)).sort();
+  return own.length === 0 ? {} : { withheld: own };
 }
 
 /** What a script skill's process end means for the caller; `null` is success (serving.md §3.1, §5.5). */

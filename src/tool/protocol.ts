@@ -25,6 +25,8 @@ export const executionSpec = z.lazy(() =>
     argv: z.array(z.string()).check(z.minLength(1), z.maxLength(4096)),
     /** Values of opted-in `tool_env` names. Never written to journal or log. */
     env: z.record(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/)), z.string()),
+    /** Names that `env` may not hold beside those that both sides know: keys of the deployment's own providers. */
+    withheld: z.optional(z.array(z.string())),
     timeout_ms: z.int().check(z.minimum(1), z.maximum(2147483647)),
     grace_ms: z.int().check(z.minimum(0), z.maximum(600000)),
     limits: z.strictObject({
@@ -47,6 +49,8 @@ export const executionSpec = z.lazy(() =>
     output: z.enum(["text", "json", "file"]),
     /** Keep running when the connection is lost (idempotent and asynchronous calls). */
     detach: z.boolean(),
+    /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
+    untrusted: z.optional(z.literal(true)),
   }),
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;

@@ -151,7 +151,7 @@ async function catalogRows({ hull }: ServingSubjects, rounds: number): Promise<R
       openapiText(manifests, hullPackage.version),
       nodeHash,
     );
-    await registry.publish({ skills: [], catalog, diagnostics: [] });
+    await registry.publish({ skills: [], catalog, diagnostics: [], packages: {} });
   };
   const get =
     (path: string, more: Ask = {}) =>

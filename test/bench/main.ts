@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
 import { republishRows } from "./republish.ts";
@@ -15,6 +16,7 @@ import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { servingRows } from "./serving.ts";
 import { startSubjects } from "./subjects.ts";
+import { toolVaultRows } from "./tool-vault.ts";
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
@@ -29,11 +31,16 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   async calls() {
     const subjects = await startSubjects();
     try {
-      return [...(await llmRows(subjects, rounds)), ...(await scriptRows(subjects, rounds))];
+      return [
+        ...(await llmRows(subjects, rounds)),
+        ...(await ledgerRows(subjects, rounds)),
+        ...(await scriptRows(subjects, rounds)),
+      ];
     } finally {
       await subjects.stop();
     }
   },
+  tools: () => toolVaultRows(rounds),
   bundle: bundleRows,
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),

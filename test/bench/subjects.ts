@@ -9,6 +9,7 @@ import * as z from "zod";
 import { BuildCache } from "../../scripts/build/cache.ts";
 import { type LocalServer, startServer } from "../../scripts/dev/server.ts";
 import { openProject } from "../../scripts/project.ts";
+import { withAdminKey } from "./ledger.ts";
 
 /** The script of the script skill, the tool and the bare spawn alike. */
 export const GREET = '#!/usr/bin/env bash\nread -r name\necho "Hello, ${name:-$1}!"\n';
@@ -21,6 +22,7 @@ const SKILLS: Record<string, string> = {
   "skills/tool/SKILL.md":
     "---\nname: tool\ndescription: Uses a tool\nmode: llm\nmodel: bench\ntools:\n  - name: greet\n    description: Greets\n" +
     "    command: [bash, greet.sh]\n    parameters: [{name: name, description: who}]\n---\nUse the tool.\n",
+  "skills/mocked/SKILL.md": "---\nname: mocked\ndescription: M\nmode: llm\nprovider: mock\n---\nAnswer.\n",
   "skills/tool/greet.sh": '#!/usr/bin/env bash\necho "Hello, $1!"\n',
 };
 
@@ -106,6 +108,8 @@ export interface Subjects {
   hull: string;
   /** A Hull that writes log lines of failures only. */
   quiet: string;
+  /** One that wants keys. */
+  keyed: string;
   bare: string;
   stop: () => Promise<void>;
 }
@@ -117,15 +121,18 @@ export async function startSubjects(): Promise<Subjects> {
   process.env.HULL_LOG = "failures";
   const quiet = await startHull(dir, "quiet");
   delete process.env.HULL_LOG;
+  const keyed = await withAdminKey(() => startHull(dir, "keyed"));
   const bare = await startBare(
     `${bareModelCall(provider.provider)}\nexport default { fetch: (request) => callModel(request) };`,
   );
   const stop = async (): Promise<void> => {
     await hull.stop();
     await quiet.stop();
+    await keyed.stop();
     await bare.stop();
     provider.stop();
     await remove();
   };
-  return { provider: provider.provider, hull: hull.url, quiet: quiet.url, bare: bare.url, stop };
+  const urls = { hull: hull.url, quiet: quiet.url, keyed: keyed.url, bare: bare.url };
+  return { provider: provider.provider, ...urls, stop };
 }

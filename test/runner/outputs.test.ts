@@ -90,7 +90,7 @@ test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", as
   expect(stdout.toString().split("\n").filter(Boolean).sort()).toEqual(
     [
       "content 0",
-      "résumé %221%22.txt=content 0",
+      'résumé "1".txt=content 0',
       ".._.._evil.txt=content 1",
       "same.csv=content 2",
       "same-2.csv=content 3",
@@ -103,7 +103,9 @@ test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", as
 test("S41: no scratch folder keeps anything, whatever a process did to it", async () => {
   await produce("mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; chmod 000 $TMPDIR/a/b; chmod 555 $TMPDIR/a");
   const scratch = join(runner.stateDir, "scratch");
+  // A folder that goes while it is read counts as one that is there.
+  const all = (): Promise<string[]> => readdir(scratch, { recursive: true }).catch(() => ["a/b"]);
   const left = async (): Promise<string[]> =>
-    (await readdir(scratch, { recursive: true })).filter((name) => !/^\w+(\/(in|out))?$/.test(name));
+    (await all()).filter((name) => !/^\w+(\/(in|out))?$/.test(name));
   await until(left, (names) => names.length === 0);
 });

@@ -109,6 +109,16 @@ describe("environment and arguments", () => {
     expect(status).toMatchObject({ cause, exit_code: null });
     expect(stdout.length).toBe(0);
   });
+
+  test.each([
+    ["/bin/echo", "command_not_found"],
+    ["../../../bin/echo", "command_not_found"],
+    ["./tool.sh", "exit"],
+    ["echo", "exit"],
+  ])("for a skill that was uploaded %s ends as %s", async (program, cause) => {
+    const { status } = await run(runner, files, { argv: [program], untrusted: true });
+    expect(status.cause).toBe(cause);
+  });
 });
 
 describe("streams", () => {

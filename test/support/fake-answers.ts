@@ -8,19 +8,21 @@ export interface FakeAnswer {
   events: { text: string; delta: boolean }[];
   /** Index of the last event that carries text; -1 without. */
   lastDelta: number;
+  /** The events are lines of JSON. */
+  lines?: true;
   error(status: number): object;
 }
 
 let serial = 0;
 
 /** Pieces of the text, and the text itself; an echo where the turn holds nothing else. */
-function texts(turn: FakeTurn, request: FakeRequest): string[] {
-  const silent = turn.tool_calls !== undefined || turn.refusal !== undefined;
+export function texts(turn: FakeTurn, request: FakeRequest): string[] {
+  const silent = turn.tool_calls !== undefined || turn.refusal !== undefined || turn.searches !== undefined;
   const text = turn.text ?? (silent ? [] : request.text);
   return typeof text === "string" ? [text] : text;
 }
 
-const usageOf = (turn: FakeTurn) => ({
+export const usageOf = (turn: FakeTurn) => ({
   input: 10,
   output: 5,
   cache_read: 0,
@@ -28,7 +30,7 @@ const usageOf = (turn: FakeTurn) => ({
   ...turn.usage,
 });
 
-function answer(whole: object, events: FakeAnswer["events"], error: FakeAnswer["error"]): FakeAnswer {
+export function answer(whole: object, events: FakeAnswer["events"], error: FakeAnswer["error"]): FakeAnswer {
   return { whole, events, lastDelta: events.findLastIndex((event) => event.delta), error };
 }
 
@@ -70,6 +72,26 @@ export function anthropicAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
       { type: "signature_delta", signature: `sig:${reasoning}` },
     ]);
   }
+  const searches = (turn.searches ?? []).flatMap(({ id: given, query, found }, n) => {
+    const tool_use_id = given ?? `srvtoolu_fake_${serial}_${n}`;
+    const tool_references = found.map((tool_name) => ({ type: "tool_reference", tool_name }));
+    const input = { query };
+    return [
+      { type: "server_tool_use", id: tool_use_id, name: "tool_search_tool_bm25", input },
+      {
+        type: "tool_search_tool_result",
+        tool_use_id,
+        content: { type: "tool_search_tool_search_result", tool_references },
+      },
+    ];
+  });
+  for (const search of searches) {
+    if (search.input === undefined) block(search, []);
+    else {
+      const partial_json = JSON.stringify(search.input);
+      block({ ...search, input: {} }, [{ type: "input_json_delta", partial_json }]);
+    }
+  }
   if (pieces.length > 0) {
     const deltas = pieces.map((text) => ({ type: "text_delta", text }));
     block({ type: "text", text: "" }, deltas, true);
@@ -89,6 +111,7 @@ export function anthropicAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
     ...(reasoning === undefined
       ? []
       : [{ type: "thinking", thinking: reasoning, signature: `sig:${reasoning}` }]),
+    ...searches,
     ...(pieces.length > 0 ? [{ type: "text", text: pieces.join("") }] : []),
     ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })),
   ];
@@ -143,7 +166,17 @@ export function openAiAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswer {
   if (reasoning !== undefined) emit({ reasoning_content: reasoning });
   for (const content of pieces) emit({ content }, true);
   if (refusal !== undefined) emit({ refusal });
-  for (const [index, call] of tool_calls.entries()) {
+  const searches = (turn.searches ?? []).flatMap(({ id: given, query, found }, n) => {
+    const id = given ?? `call_search_${serial}_${n}`;
+    const tools = found.map((name) => ({ type: "function", function: { name } }));
+    return [
+      { id, type: "tool_search_call", arguments: { query } },
+      { type: "tool_search_output", call_id: id, tools },
+    ];
+  });
+  for (const [n, search] of searches.entries()) emit({ tool_calls: [{ index: n, ...search }] });
+  for (const [n, call] of tool_calls.entries()) {
+    const index = searches.length + n;
     const { name, arguments: json } = call.function;
     const half = Math.ceil(json.length / 2);
     emit({ tool_calls: [{ index, id: call.id, type: "function", function: { name, arguments: "" } }] });
@@ -159,7 +192,7 @@ export function openAiAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswer {
     content: pieces.length > 0 ? pieces.join("") : null,
     refusal: refusal ?? null,
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
-    ...(tool_calls.length > 0 ? { tool_calls } : {}),
+    ...(tool_calls.length + searches.length > 0 ? { tool_calls: [...searches, ...tool_calls] } : {}),
   };
   const whole = {
     id,

@@ -1,18 +1,23 @@
 /**
- * A model provider for tests and benchmarks: a real HTTP server that speaks Anthropic Messages and OpenAI chat
- * completions, streamed and whole. Run by itself it echoes: `node test/support/fake-provider.ts --port 9000`.
+ * A model provider for tests and benchmarks: a real HTTP server that speaks Anthropic Messages, OpenAI chat completions,
+ * Responses and completions, and Ollama's native protocol, streamed and whole. Run by itself it echoes:
+ * `node test/support/fake-provider.ts --port 9000`.
  */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { parseArgs } from "node:util";
 import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.ts";
+import { completionAnswer, ollamaAnswer, ollamaGenerateAnswer } from "./fake-completions.ts";
+import { responsesAnswer } from "./fake-responses.ts";
 
 /** What to answer one request with. Without any field: an echo of the last user text. */
 export interface FakeTurn {
   /** A list is streamed as one delta each. */
   text?: string | string[];
-  /** Thinking (Anthropic, signed) or `reasoning_content` (OpenAI). */
+  /** Thinking (Anthropic, signed; Ollama), `reasoning_content` (OpenAI) or a summary (Responses). */
   reasoning?: string;
+  /** Searches of the provider's own tool search, and the names of the tools that they found. */
+  searches?: { id?: string; query: string; found: string[] }[];
   /** `arguments` as a string go out raw (Anthropic: in a stream only). */
   tool_calls?: { id?: string; name: string; arguments: object | string }[];
   /** Refusal field of OpenAI. */
@@ -77,7 +82,8 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
   let always: FakeStep = {};
 
   const server = createServer(async (incoming, response) => {
-    const answerer = PATHS.get(incoming.url ?? "");
+    const path = incoming.url ?? "";
+    const answerer = PATHS.get(path);
     const body = parseBody(await readAll(incoming));
     if (incoming.method !== "POST" || answerer === undefined || body === null) {
       response
@@ -86,7 +92,7 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
       return;
     }
     const request: FakeRequest = {
-      path: incoming.url ?? "",
+      path,
       headers: incoming.headers,
       body,
       text: lastUserText(body),
@@ -96,7 +102,9 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
     requests.push(request);
     const step = queue.shift() ?? always;
     const turn = typeof step === "function" ? await step(request) : step;
-    await respond(response, turn, answerer(turn, request), body.stream === true);
+    // Ollama streams unless it is told not to.
+    const streams = path.startsWith("/api/chat") || path.startsWith("/api/generate");
+    await respond(response, turn, answerer(turn, request), body.stream ?? streams);
   });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
@@ -124,6 +132,10 @@ const PATHS = new Map<string, (turn: FakeTurn, request: FakeRequest) => FakeAnsw
   ["/chat/completions", openAiAnswer],
   ["/v1beta/openai/chat/completions", openAiAnswer],
   ["/api/v1/chat/completions", openAiAnswer],
+  ["/v1/responses", responsesAnswer],
+  ["/v1/completions", completionAnswer],
+  ["/api/chat", ollamaAnswer],
+  ["/api/generate", ollamaGenerateAnswer],
 ]);
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -148,7 +160,7 @@ async function respond(
     return;
   }
   response.writeHead(status, {
-    "content-type": "text/event-stream; charset=utf-8",
+    "content-type": answer.lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
     ...turn.headers,
   });
@@ -176,19 +188,23 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
 function parseBody(text: string): FakeRequestBody | null {
   try {
     const body = JSON.parse(text);
-    return Array.isArray(body?.messages) ? body : null;
+    const known = body?.messages ?? body?.input ?? body?.prompt;
+    return known === undefined ? null : { messages: [], ...body };
   } catch {
     return null;
   }
 }
 
+/** Of a conversation; the prompt of a completion. */
 function lastUserText(body: FakeRequestBody): string {
-  const texts = body.messages
+  if (typeof body.prompt === "string") return body.prompt;
+  const items: FakeRequestBody["messages"] = Array.isArray(body.input) ? body.input : body.messages;
+  const texts = items
     .filter((message) => message.role === "user")
     .map(({ content }) => {
       if (typeof content === "string") return content;
       const parts = Array.isArray(content) ? content : [];
-      return parts.flatMap((part) => (part?.type === "text" ? [part.text] : [])).join("");
+      return parts.flatMap((part) => (/^(input_)?text$/.test(part?.type) ? [part.text] : [])).join("");
     });
   return texts.findLast((text) => text !== "") ?? "";
 }
@@ -198,5 +214,5 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 if (import.meta.main) {
   const { values } = parseArgs({ options: { port: { type: "string", default: "9000" } } });
   const fake = await startFakeProvider(Number(values.port));
-  console.log(`fake provider at ${fake.url} (Anthropic /v1/messages, OpenAI /v1/chat/completions)`);
+  console.log(`fake provider at ${fake.url} (${Array.from(PATHS.keys()).join(", ")})`);
 }

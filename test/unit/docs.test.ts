@@ -5,12 +5,13 @@ import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
+import * as budget from "../../src/errors/budget.ts";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
-import { PROVIDERS } from "../../src/skill/manifest.ts";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 
 import { blocks, shellLines } from "../support/documents.ts";
@@ -61,7 +62,7 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const classes = [Internal, ...[request, run, provider].flatMap((module) => Object.values(module))];
+  const classes = [Internal, ...[budget, request, run, provider].flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );
@@ -76,7 +77,7 @@ test("manifest.md lists every field, provider and key, and no other", () => {
   const parameter = words("src/skill/tools.ts", "PARAMETER_KEYS").map((key) => `tools[].parameters[].${key}`);
   expect(tool.length * parameter.length).toBeGreaterThan(0);
   expect(fields("Tools")).toEqual(sorted([...tool, ...parameter]));
-  expect(fields("Providers")).toEqual(sorted(PROVIDERS));
+  expect(fields("Providers")).toEqual(sorted(SHIPPED.names));
   const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
   expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
 });

@@ -158,6 +158,28 @@ describe("a run whose process dies after any of its writes", () => {
     },
   );
 
+  it("a later life has the input, in the object or in R2", async () => {
+    const call = newCall("script");
+    await client.env.FILES.put("executions/large", "two");
+    const files: ExecutionCall["files"] = [
+      { filename: "a.bin", mime: "a/b", content: new TextEncoder().encode("one") },
+      { filename: "b.bin", mime: "a/b", content: { key: "executions/large", size: 3 } },
+    ];
+    runner.begun.length = 0;
+    await withStorage(call.id, async (storage) => {
+      const first = life(client.env, storage, mortal(storage, 1).store);
+      first.execution.begin({ ...call, files });
+      await first.over();
+      expect(runner.begun).toEqual([]);
+      expect(await textOf(life(client.env, storage))).toBe("out");
+    });
+    expect(runner.executions.get(call.id)?.input).toEqual([
+      ["a.bin", "one"],
+      ["b.bin", "two"],
+      ["stdin", "what is it"],
+    ]);
+  });
+
   it("a run that gets nothing done in three further lives is given up", async () => {
     const call = newCall("asks");
     await withStorage(call.id, async (storage) => {

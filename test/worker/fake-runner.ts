@@ -1,4 +1,5 @@
 /** A runner inside the test's isolate: speaks the protocol, runs nothing, remembers what it was told to run. */
+import { boundaryOf, MultipartReader } from "../../src/tool/multipart-reader.ts";
 import {
   type ExecutionSpec,
   encodeFrame,
@@ -12,6 +13,8 @@ export const RUNNER_URL = "http://runner.test";
 export interface FakeExecution {
   spec: ExecutionSpec;
   specText: string;
+  /** What came as input: `[file name or "stdin", content]`. */
+  input: [string, string][];
   stdout: string[];
   /** Frames end with a status. */
   ended: boolean;
@@ -23,7 +26,7 @@ export class FakeRunner {
   /** Ids in the order in which their processes were begun. */
   readonly begun: string[] = [];
   readonly cancelled: string[] = [];
-  /** What a process does. */
+  /** What a process does when its input is there. */
   behave: (execution: FakeExecution) => void = (execution) => {
     execution.stdout.push("out");
     execution.ended = true;
@@ -40,39 +43,60 @@ export class FakeRunner {
     }
     if (request.method === "GET")
       return this.#frames(id, Number(new URL(request.url).searchParams.get("from")));
-    const body = new TextDecoder().decode(await request.arrayBuffer());
-    const specText = /name="spec"\r\n\r\n([^\r]*)\r\n/.exec(body)?.[1] ?? "";
+    const boundary = boundaryOf(request.headers.get("content-type") ?? "") ?? "";
+    const parts = new MultipartReader(piecesOf(request), boundary, (reason) => new TypeError(reason));
+    const specText = await textOf((await parts.next())?.body);
     const spec = executionSpec.parse(JSON.parse(specText));
     const known = this.executions.get(spec.id);
     if (known !== undefined && known.specText !== specText) return refusal(409, "execution_conflict");
-    if (known === undefined) {
-      const execution = { spec, specText, stdout: [], ended: false };
-      this.executions.set(spec.id, execution);
-      this.begun.push(spec.id);
+    if (known !== undefined) return this.#frames(spec.id, 0);
+    const execution: FakeExecution = { spec, specText, input: [], stdout: [], ended: false };
+    this.executions.set(spec.id, execution);
+    this.begun.push(spec.id);
+    const run = async (): Promise<void> => {
+      for (let part = await parts.next(); part !== null; part = await parts.next()) {
+        execution.input.push([part.filename ?? "", await textOf(part.body)]);
+      }
       this.behave(execution);
-    }
-    return this.#frames(spec.id, 0);
+    };
+    // As the real one: yes at once, so that a streamed input is sent at all.
+    return this.#frames(spec.id, 0, run());
   };
 
-  #frames(id: string, from: number): Response {
+  #frames(id: string, from: number, ready: Promise<void> = Promise.resolve()): Response {
     const execution = this.executions.get(id);
     if (execution === undefined) return refusal(404, "execution_not_found");
-    const end = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
-    const frames = [
-      encodeJsonFrame(FRAME.status, { kind: "started", queue_ms: 0 }),
-      ...execution.stdout.map((text) => encodeFrame(FRAME.stdout, new TextEncoder().encode(text))),
-      ...(execution.ended
-        ? [encodeJsonFrame(FRAME.status, { kind: "ended", ...end, stderr_bytes: 0, stderr_truncated: false })]
-        : []),
-    ].slice(from);
     const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const frame of frames) controller.enqueue(frame);
+      start: async (controller) => {
+        await ready;
+        for (const frame of framesOf(execution).slice(from)) controller.enqueue(frame);
         if (execution.ended) controller.close();
       },
     });
     return new Response(body);
   }
+}
+
+function framesOf(execution: FakeExecution): Uint8Array[] {
+  const end = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
+  return [
+    encodeJsonFrame(FRAME.status, { kind: "started", queue_ms: 0 }),
+    ...execution.stdout.map((text) => encodeFrame(FRAME.stdout, new TextEncoder().encode(text))),
+    ...(execution.ended
+      ? [encodeJsonFrame(FRAME.status, { kind: "ended", ...end, stderr_bytes: 0, stderr_truncated: false })]
+      : []),
+  ];
+}
+
+async function* piecesOf({ body }: Request): AsyncGenerator<Uint8Array> {
+  if (body !== null) yield* body;
+}
+
+async function textOf(pieces: AsyncIterable<Uint8Array> | undefined): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of pieces ?? []) text += decoder.decode(piece, { stream: true });
+  return text + decoder.decode();
 }
 
 function refusal(status: number, code: string): Response {

@@ -63,7 +63,17 @@ const skills = [
   "unset",
 ];
 /** Without /readyz: not being ready is its answer, not a failure. */
-const fixed = ["/", "/skills", "/healthz", "/metrics", "/openapi.json", "/docs", "/docs/x", "/files/x"];
+const fixed = [
+  "/",
+  "/skills",
+  "/healthz",
+  "/metrics",
+  "/openapi.json",
+  "/docs",
+  "/docs/x",
+  "/files/x",
+  "/files",
+];
 const publishing = ["/_hull/bundles", `/_hull/bundles/${"0".repeat(64)}`, "/_hull/catalog", "/admin/keys"];
 const path = fc
   .tuple(
@@ -91,6 +101,7 @@ const path = fc
       ),
       fc.constantFrom(
         "?cursor=bm9uZQ",
+        "?filename=a%00b",
         "?q=%00",
         "?mode=x",
         "?limit=1e9",
@@ -175,6 +186,7 @@ const json = fc.oneof(
   ),
   fc.constantFrom(...["[", '{"a":'].map((open) => `{"input":${open.repeat(50_000)}`)),
   fc.constantFrom(`{"input":${"[".repeat(50_000)}${"]".repeat(50_000)}}`),
+  fc.constantFrom(`{"input":1,"files":["file_${"0".repeat(32)}"]}`, '{"files":["file_"]}', '{"files":[[]]}'),
   fc.constantFrom(`{"id":"${"0".repeat(64)}"}`, '{"tenant":"t","scopes":["admin"],"name":"\\u0000"}'),
 );
 const bytes = fc.uint8Array({ maxLength: 300 });
@@ -210,6 +222,12 @@ const headers = fc.record(
       `Bearer hull_${"A".repeat(43)}`,
       "Basic eDp5",
       "bearer  ",
+    ),
+    "content-disposition": fc.constantFrom(
+      'a; filename="x',
+      "a; filename*=UTF-8''%ff",
+      ";;",
+      "inline; filename=x",
     ),
     "idempotency-key": fc.constantFrom("", "k", "x".repeat(300)),
     prefer: fc.constantFrom("respond-async", "wait=1e9", ";;"),

@@ -84,7 +84,7 @@ describe("an API key", () => {
     [["admin"], 200, 200, 200],
     [["publish", "invoke"], 200, 200, 403],
   ])("S72: with the scopes %j: run %i, publish %i, keys %i", async (scopes, ...expected) => {
-    const { key } = await make("acme", ...scopes);
+    const { key } = await make("default", ...scopes);
     const get = (path: string) => keyed.fetch(path, { headers: bearer(key) });
     const answers = [await run(key), await get("/_hull/bundles"), await get("/admin/keys")];
     expect(answers.map(({ status }) => status)).toEqual(expected);
@@ -120,6 +120,18 @@ describe("an API key", () => {
 });
 
 describe("tenants", () => {
+  it("publish for everybody only as the operator's", async () => {
+    const { key } = await make("acme", "admin");
+    const init = { method: "POST", headers: bearer(key), body: '{"rollback": true}' };
+    for (const answer of [
+      await keyed.fetch("/_hull/bundles", { headers: bearer(key) }),
+      await keyed.fetch(`/_hull/bundles/${"0".repeat(64)}`, { ...init, method: "PUT" }),
+      await keyed.fetch("/_hull/catalog", init),
+    ]) {
+      expect(await code(answer)).toEqual([403, "forbidden"]);
+    }
+  });
+
   it("neither see nor revoke each other's keys, nor make some for each other", async () => {
     const red = await make("red", "admin");
     const blue = await make("blue", "admin");

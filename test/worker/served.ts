@@ -3,10 +3,11 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { env as boundEnv } from "cloudflare:workers";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
-import { card, makeCatalog, makeRecord, webCryptoHash } from "../../src/skill/bundle.ts";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
-import { parseManifest } from "../../src/skill/parse.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 
 const app = createApp();
@@ -23,33 +24,52 @@ export class Client {
 
   /** One request through the whole app, background work included. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const { response, settled } = await this.open(path, init);
+    await settled();
+    return response;
+  }
+
+  /** One request up to its whole answer, and a way to wait for the work behind it. */
+  async open(
+    path: string,
+    init: RequestInit = {},
+  ): Promise<{ response: Response; settled(): Promise<void> }> {
     const context = createExecutionContext();
     const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
     const response = await app.fetch(request, this.env, context);
     const body = response.body === null ? null : await response.arrayBuffer();
-    await waitOnExecutionContext(context);
-    return new Response(body, response);
+    return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
 
   /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
-  async publish(skills: Record<string, string>, further: Record<string, Uint8Array> = {}): Promise<string> {
+  async publish(
+    skills: Record<string, string>,
+    further: Record<string, Uint8Array> = {},
+    providers: KnownProviders = SHIPPED,
+  ): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
     const manifests: Manifest[] = [];
     for (const [folder, text] of Object.entries(skills)) {
       const bytes = new TextEncoder().encode(text);
       const contents = { "SKILL.md": bytes, ...further };
-      const source = new Map(Object.entries(contents).map(([path, data]) => [path, new Uint8Array(data)]));
-      const parsed = parseManifest(text, { folder, file: `${folder}/SKILL.md`, files: source });
-      if (parsed.manifest === null) throw new TypeError(JSON.stringify(parsed.diagnostics));
-      const sources = [...source].map(([path, data]) => ({ path, mode: 0o644 as const, bytes: data }));
-      const bundle = await makeRecord(parsed.manifest, parsed.body, sources);
-      files.push(entry(`skill/${bundle.digest}`, new TextEncoder().encode(bundle.json)));
-      if (bundle.pack !== null) files.push(entry(`pack/${bundle.record.pack}`, bundle.pack));
-      const served = source.get(parsed.manifest.serve ?? "");
-      if (served !== undefined) files.push(entry(`blob/${await webCryptoHash(served)}`, served));
-      cards.push(card(bundle.record, bundle.digest));
-      manifests.push(parsed.manifest);
+      const sources = Object.entries(contents).map(([path, data]) => ({
+        path,
+        mode: 0o644 as const,
+        bytes: new Uint8Array(data),
+      }));
+      const { skill, diagnostics } = await assembleSkill(sources, {
+        folder,
+        file: `${folder}/SKILL.md`,
+        providers,
+      });
+      if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
+      const { digest, record, recordJson, pack, blob } = skill;
+      files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
+      if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
+      if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
+      cards.push(skill.card);
+      manifests.push(record.manifest);
     }
     const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));

@@ -28,11 +28,38 @@ describe("settings", () => {
     [{ HULL_CONFIG: '{"grace_ms":"2s"}' }, "expected number, received string\n  → at grace_ms"],
     [{ HULL_CONFIG: '{"grace":1}' }, 'Unrecognized key: "grace"'],
     [{ HULL_CONFIG: "{" }, "HULL_CONFIG is not JSON"],
+    [{ HULL_LLM: "{" }, "HULL_LLM is not JSON"],
+    [{ HULL_LLM: '{"llm":{"provider":{}}}' }, 'Unrecognized key: "provider"'],
+    [{ HULL_LLM: "parts:2", HULL_LLM_1: '{"llm":' }, "HULL_LLM is not JSON"],
   ])("say in words what is wrong with %j", (variables, words) => {
     const cause = expect.stringContaining(words);
     expect(() => settingsOf(variables)).toThrow(
       expect.objectContaining({ code: "internal", operator: { cause } }),
     );
+  });
+
+  it("read the models of hull.toml from one variable or several, and their keys", () => {
+    const text = JSON.stringify({ llm: { providers: { own: { rpm: 5 } } } });
+    const whole = settingsOf({ HULL_LLM: text, OWN_API_KEY: "own-key-canary" });
+    const parts = settingsOf({
+      ...{ HULL_LLM: "parts:2", HULL_LLM_1: text.slice(0, 9), HULL_LLM_2: text.slice(9) },
+      HULL_LLM_3: "left from an earlier deployment",
+    });
+    expect(whole.models).toEqual({ llm: { providers: { own: { rpm: 5 } } } });
+    expect(parts.models).toEqual(whole.models);
+    expect(whole.providerKeys.has("OWN_API_KEY") && whole.providerKeys.has("OPENAI_API_KEY")).toBe(true);
+    expect(whole.redactor.text("it is own-key-canary")).toBe("it is [redacted]");
+    expect(settingsOf({ HULL_LLM: "" }).models).toEqual({});
+  });
+
+  it("fall back to HARN_ names, but not for secrets", () => {
+    const { read, adminKey } = settingsOf({
+      ...{ HARN_LLM_MODEL: "a", HARN_LLM_PROVIDER: "b", HULL_LLM_PROVIDER: "c" },
+      HARN_ADMIN_KEY: "hull-admin-canary-0123456789",
+    });
+    const names = ["HULL_LLM_MODEL", "HULL_LLM_PROVIDER", "HULL_ADMIN_KEY", "LLM_MODEL"];
+    expect(names.map(read)).toEqual(["a", "c", undefined, undefined]);
+    expect(adminKey).toBeNull();
   });
 
   it("that cannot be read are 500 for a caller, and say why to the operator only", async () => {

@@ -1,39 +1,43 @@
 /** From a request to a skill's input (serving.md §5.2). */
-
 import {
+  BodyTooLarge,
   FileRequired,
   InputInvalid,
   InputRequired,
-  MalformedMultipart,
   UnsupportedMediaType,
 } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
-import type { InputFile, RunInput } from "../../run/input.ts";
+import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
-import type { Json, Manifest } from "../../skill/manifest.ts";
-import { bodyChunks, discardBody, parseJson, readBody } from "../body.ts";
+import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
+import { bodyChunks, discardBody, parseJson, readBody, withFirst } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { formInput } from "./form-input.ts";
 import { checkInputSchema } from "./input-schema.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
+import { areFileIds, type SentInput, sentFileIds } from "./stored-input.ts";
 
 /** Why a streamed body broke off after the run had begun. */
 export interface InputState {
   fault: HullError | null;
 }
 
-const NO_INPUT: RunInput = { text: null, files: [] };
-const TEXT_FIELDS = ["text", "input", "prompt"];
+const NO_INPUT: SentInput = { text: null, files: [], ids: [] };
 const TEXT_ACCEPTED = ["text/*", "application/json", "multipart/form-data"];
+/** A JSON body up to this many bytes may name the files of a file skill; a longer one is a file. */
+const NAMING_BYTES = 64 * 1024;
 
 /**
  * Reads a run's input. A raw file goes on as a stream; what then ends it is noted in `state`.
  * @param limit bytes of the body
  */
 export async function readInput(
-  request: Request,
+  context: RequestContext,
   manifest: Manifest,
   limit: number,
   state: InputState,
-): Promise<RunInput> {
+): Promise<SentInput> {
+  const { request } = context;
   if (manifest.input === "none") {
     await discardBody(request);
     return NO_INPUT;
@@ -43,82 +47,144 @@ export async function readInput(
   if (manifest.input_schema !== undefined && !isJson(type)) {
     throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   }
-  if (type === "multipart/form-data") return multipartInput(request, manifest, limit);
+  if (type === "multipart/form-data") return formInput(context, manifest, limit);
   if (manifest.input === "file") return fileInput(request, manifest, limit, type, state);
   if (isJson(type)) return jsonInput(request, manifest, limit);
   if (type !== "" && !isText(type)) throw new UnsupportedMediaType({ type, accepted: TEXT_ACCEPTED });
   const bytes = await readBody(request, limit);
   decodeUtf8(bytes, "The body");
-  return { text: bytes, files: [] };
+  return { text: bytes, files: [], ids: [] };
 }
 
-function queryInput(request: Request, manifest: Manifest): RunInput {
+function queryInput(request: Request, manifest: Manifest): SentInput {
   if (manifest.input === "file") throw new FileRequired({ hint: "Files cannot be sent with GET." });
   const params = new URL(request.url).searchParams;
   const text = params.get("input") ?? params.get("q") ?? params.get("text");
-  return text === null ? NO_INPUT : { text: new TextEncoder().encode(text), files: [] };
+  return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
 }
 
-async function jsonInput(request: Request, manifest: Manifest, limit: number): Promise<RunInput> {
+async function jsonInput(request: Request, manifest: Manifest, limit: number): Promise<SentInput> {
   const value = parseJson(decodeUtf8(await readBody(request, limit), "The body"));
-  const input = envelopeInput(value);
+  const { input, ids } = envelope(value);
   if (manifest.input_schema !== undefined) checkInputSchema(manifest.input_schema, input);
   const text = typeof input === "string" ? input : JSON.stringify(input);
-  return { text: new TextEncoder().encode(text), files: [] };
+  return { text: new TextEncoder().encode(text), files: [], ids };
 }
 
-/** A string, or the `input` of `{"input": …}`. */
-function envelopeInput(value: Json): Json {
-  if (typeof value === "string") return value;
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+/** A string, or the members of `{"input": …, "files"?: [ids]}`. */
+function envelope(value: Json): { input: Json; ids: string[] } {
+  if (typeof value === "string") return { input: value, ids: [] };
+  if (!isObject(value)) {
     throw new InputInvalid({ reason: 'A JSON body is a string, or an object such as {"input": "…"}.' });
   }
-  const unknown = Object.keys(value).find((key) => key !== "input");
-  if (unknown !== undefined) {
-    const errors = [{ path: unknown, message: "unknown field" }];
-    throw new InputInvalid({ reason: `The field "${unknown}" is not known; accepted is "input".`, errors });
-  }
+  checkFields(value, ["input", "files"]);
+  const ids = sentFileIds(value);
   const input = Object.hasOwn(value, "input") ? value.input : null;
   if (input === null || input === undefined) {
     throw new InputRequired({ hint: 'Send {"input": …} with a value.' });
   }
-  return input;
+  return { input, ids };
 }
 
-/** A raw body is the file; it goes on as a stream. */
+function isObject(value: Json): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+function checkFields(value: JsonObject, known: readonly string[]): void {
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const errors = [{ path: unknown, message: "unknown field" }];
+  const accepted = known.map((name) => `"${name}"`).join(" and ");
+  throw new InputInvalid({ reason: `The field "${unknown}" is not known; accepted is ${accepted}.`, errors });
+}
+
+/** A raw body is the file, and goes on as a stream; a short JSON body may name stored files instead. */
 async function fileInput(
   request: Request,
   manifest: Manifest,
   limit: number,
   type: string,
   state: InputState,
-): Promise<RunInput> {
-  if (!accepts(manifest.input_mime, type)) {
-    if (isJson(type))
-      throw new FileRequired({ hint: `Send a file of type ${manifest.input_mime.join(", ")}.` });
+): Promise<SentInput> {
+  const accepted = accepts(manifest.input_mime, type);
+  if (!accepted && !isJson(type)) {
     throw new UnsupportedMediaType({ type, accepted: manifest.input_mime });
+  }
+  const mime = type === "" ? "application/octet-stream" : type;
+  const asFile = (body: Uint8Array | ReadableStream<Uint8Array>): SentInput => {
+    return { text: null, files: [{ filename: null, mime, body }], ids: [] };
+  };
+  if (isJson(type)) {
+    const { head, rest } = await readHead(request, limit);
+    const ids = rest === null ? namedFiles(head, accepted) : null;
+    if (ids !== null) return { ...NO_INPUT, ids };
+    if (!accepted) throw needsFile(manifest);
+    if (head.length > limit) throw new BodyTooLarge({ limit });
+    return asFile(rest === null ? head : streamOf(withFirst(head, rest), state));
   }
   const chunks = bodyChunks(request, limit);
   const first = await chunks.next();
   if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  const mime = type === "" ? "application/octet-stream" : type;
-  return { text: null, files: [{ filename: null, mime, body: streamOf(first.value, chunks, state) }] };
+  return asFile(streamOf(withFirst(first.value, chunks), state));
 }
 
-function streamOf(
-  first: Uint8Array,
-  rest: AsyncGenerator<Uint8Array>,
-  state: InputState,
-): ReadableStream<Uint8Array> {
-  let head: Uint8Array | null = first;
+function needsFile({ input_mime }: Manifest): HullError {
+  const types = input_mime.length === 0 ? "any type" : input_mime.join(", ");
+  return new FileRequired({ hint: `Send one of type ${types}, or {"files": ["file_…"]}.` });
+}
+
+/**
+ * The ids in `{"files": [ids]}`; `null` for a body that is a file itself. Where JSON is accepted as a file, a body
+ * names files only if it cannot be meant otherwise.
+ */
+function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
+  if (accepted) {
+    const value = jsonOrNull(body);
+    const naming = value !== null && isObject(value) && Object.keys(value).join() === "files";
+    return naming && areFileIds(value.files) ? sentFileIds(value) : null;
+  }
+  const value = parseJson(decodeUtf8(body, "The body"));
+  if (!isObject(value) || !Object.hasOwn(value, "files")) return null;
+  checkFields(value, ["files"]);
+  const ids = sentFileIds(value);
+  return ids.length === 0 ? null : ids;
+}
+
+function jsonOrNull(body: Uint8Array): Json {
+  try {
+    return parseJson(decodeUtf8(body, "The body"));
+  } catch {
+    return null;
+  }
+}
+
+/** The beginning of a body that may name files, and the rest where that is not all. @throws FileRequired for none */
+async function readHead(
+  request: Request,
+  limit: number,
+): Promise<{ head: Uint8Array; rest: AsyncGenerator<Uint8Array> | null }> {
+  // Names of files may be longer than the files may be.
+  const chunks = bodyChunks(request, Math.max(limit, NAMING_BYTES));
+  const gathered = new Gathered();
+  try {
+    while (gathered.bytes <= NAMING_BYTES) {
+      const next = await chunks.next();
+      if (next.done) {
+        if (gathered.bytes === 0) throw new FileRequired({ hint: "The body is empty." });
+        return { head: gathered.take(), rest: null };
+      }
+      gathered.push(next.value);
+    }
+  } catch (error) {
+    throw error instanceof BodyTooLarge ? new BodyTooLarge({ limit }) : error;
+  }
+  return { head: gathered.take(), rest: chunks };
+}
+
+function streamOf(chunks: AsyncGenerator<Uint8Array, void>, state: InputState): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      if (head !== null) {
-        controller.enqueue(head);
-        head = null;
-        return;
-      }
-      const next = await rest.next().catch((error: unknown) => {
+      const next = await chunks.next().catch((error: unknown) => {
         state.fault = toHullError(error);
         throw error;
       });
@@ -126,42 +192,7 @@ function streamOf(
       else controller.enqueue(next.value);
     },
     async cancel() {
-      await rest.return(undefined);
+      await chunks.return();
     },
   });
-}
-
-async function multipartInput(request: Request, manifest: Manifest, limit: number): Promise<RunInput> {
-  const form = await parseForm(request, limit);
-  const files: InputFile[] = [];
-  let text: Uint8Array | null = null;
-  for (const [name, value] of form.entries()) {
-    if (typeof value === "string") {
-      if (TEXT_FIELDS.includes(name)) text ??= new TextEncoder().encode(value);
-      continue;
-    }
-    const mime = mediaType(value.type) || "application/octet-stream";
-    if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {
-      throw new UnsupportedMediaType({ type: mime, accepted: manifest.input_mime });
-    }
-    files.push({ filename: value.name, mime, body: new Uint8Array(await value.arrayBuffer()) });
-  }
-  if (manifest.input === "file" && files.length === 0) {
-    throw new FileRequired({ hint: "The form holds no file part." });
-  }
-  if (manifest.input === "text" && text === null && files.length === 0) {
-    throw new InputRequired({ hint: `The form holds none of the fields ${TEXT_FIELDS.join(", ")}.` });
-  }
-  return { text, files };
-}
-
-async function parseForm(request: Request, limit: number): Promise<FormData> {
-  const type = request.headers.get("content-type") ?? "";
-  if (!/boundary=/i.test(type)) throw new MalformedMultipart({ reason: "its boundary is not given" });
-  const bytes = await readBody(request, limit);
-  try {
-    return await new Response(bytes, { headers: { "content-type": type } }).formData();
-  } catch (error) {
-    throw new MalformedMultipart({ reason: error instanceof Error ? error.message : "unreadable" });
-  }
 }

@@ -6,11 +6,14 @@ import { parseTemplate } from "../../skill/placeholder.ts";
 /** Reads a variable of the Worker; the secrets that were read are noted for redaction. */
 export class ProxyVariables {
   readonly #read: (name: string) => string | undefined;
+  readonly #granted: ReadonlySet<string> | null;
   /** Values that were put into the request. */
   readonly used: string[] = [];
 
-  constructor(read: (name: string) => string | undefined) {
+  /** @param granted the variables that the skill may have; `null`: any */
+  constructor(read: (name: string) => string | undefined, granted: ReadonlySet<string> | null) {
     this.#read = read;
+    this.#granted = granted;
   }
 
   /** Fills a template; `encode` is applied to substituted values only. @throws ProxyNotConfigured */
@@ -21,7 +24,8 @@ export class ProxyVariables {
   }
 
   #value(name: string): string {
-    const value = /^(HULL|HUSK)_/.test(name) ? undefined : this.#read(name);
+    const refused = /^(HULL|HUSK)_/.test(name) || this.#granted?.has(name) === false;
+    const value = refused ? undefined : this.#read(name);
     if (value === undefined) throw new ProxyNotConfigured({ variable: name });
     this.used.push(value);
     return value;

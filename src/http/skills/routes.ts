@@ -9,13 +9,17 @@ import { guard } from "../guard.ts";
 import { NO_PATH } from "../path.ts";
 import { checkRate } from "../rate.ts";
 import { optionsResponse } from "../routes.ts";
-import { cardOf, skillCard } from "./cards.ts";
+import { findServed, findSlug, unknownSkill } from "../served.ts";
+import { skillCard } from "./cards.ts";
 import { runSkill } from "./run.ts";
+
+/** What OPTIONS says of a path that no published skill has: only its tenant may learn whether an uploaded one does. */
+const ANY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** `GET /skills/:slug/card`. */
 export async function cardRoute(context: RequestContext, params: Record<string, string>): Promise<Response> {
-  const catalog = await currentCatalog(context.env, context.background);
-  return skillCard(context, cardOf(catalog, params.slug ?? ""));
+  const { card } = await findSlug(context, params.slug ?? "");
+  return skillCard(context, card);
 }
 
 /** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of one that is served elsewhere. */
@@ -24,11 +28,11 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   const catalog = await currentCatalog(context.env, context.background).catch(toHullError);
   const known = catalog instanceof HullError ? undefined : find(catalog, path);
   if (known !== undefined) context.route = "skill";
-  if (method === "OPTIONS") return optionsResponse(known === undefined ? ["OPTIONS"] : allowed(known, path));
+  if (method === "OPTIONS") return optionsResponse(known === undefined ? ANY_METHOD : allowed(known, path));
   const anyOrigin = known?.mode === "static-file" && known.route === path;
   await guard(context, "invoke", { anyOrigin });
   if (catalog instanceof HullError) throw catalog;
-  const card = known ?? missing(catalog, path);
+  const card = known ?? (await findUploaded(context, path));
   if (!allowed(card, path).includes(method)) {
     throw new MethodNotAllowed({ method, allowed: allowed(card, path) });
   }
@@ -38,15 +42,29 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   return skillCard(context, card);
 }
 
+/** The slug in `/skills/<slug>`. */
+function slugIn(path: string): string | undefined {
+  return /^\/skills\/([^/]+)$/.exec(path)?.[1];
+}
+
 function find(catalog: LoadedCatalog, path: string): Card | undefined {
-  const slug = /^\/skills\/([^/]+)$/.exec(path)?.[1];
+  const slug = slugIn(path);
   return catalog.byRoute.get(path) ?? (slug === undefined ? undefined : catalog.bySlug.get(slug));
 }
 
-function missing(catalog: LoadedCatalog, path: string): Card {
-  const slug = /^\/skills\/([^/]+)$/.exec(path)?.[1];
-  if (slug !== undefined) return cardOf(catalog, slug);
-  throw new NotFound({ path: path === NO_PATH ? "a path with //" : path });
+async function findUploaded(context: RequestContext, path: string): Promise<Card> {
+  if (path === NO_PATH) throw new NotFound({ path: "a path with //" });
+  const found = findServed(
+    context,
+    (catalog) => find(catalog, path),
+    (catalog) => {
+      const slug = slugIn(path);
+      return slug === undefined ? new NotFound({ path }) : unknownSkill(catalog, slug);
+    },
+  );
+  const { card } = await found;
+  context.route = "skill";
+  return card;
 }
 
 /** Methods that run the skill. HEAD runs no script and no model, so those that answer GET themselves have no HEAD. */

@@ -1,15 +1,17 @@
 /** Runs of a skill that outlive their connection: idempotent and asynchronous calls (serving.md §5.2). */
 import { IdempotencyKeyReused } from "../../errors/request.ts";
+import { sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { logError } from "../../run/problem.ts";
-import type { ExecutionAnswer } from "../../session/execution/rpc.ts";
+import type { Begun, ExecutionAnswer } from "../../session/execution/rpc.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { executionOf } from "../execution-object.ts";
+import { type ExecutionClient, executionOf } from "../execution-object.ts";
 import { afterOf, eventsResponse, storedError } from "../executions.ts";
 import { problemResponse } from "../problem.ts";
-import { type DurableCall, takeInput } from "./idempotency.ts";
+import { type DurableCall, requestHash, takeInput } from "./idempotency.ts";
+import { type SentInput, withStoredFiles } from "./stored-input.ts";
 
 /**
  * Begins the run, or comes back to it, and answers: 202 at once, the events, or the result when it is there.
@@ -19,17 +21,16 @@ export async function runDurable(
   context: RequestContext,
   call: DurableCall,
   skill: { card: Card; record: SkillRecord },
-  input: RunInput,
+  sent: SentInput,
+  limit: number,
   streaming: boolean,
   headers: Record<string, string>,
 ): Promise<Response> {
   const { id, respondAsync } = call;
-  const { manifest } = skill.record;
-  const checked = manifest.mode === "llm" ? await checkedInput(skill.record, input) : input;
-  const { hash, ...taken } = await takeInput(context, id, checked);
   const execution = executionOf(context, id);
-  const digest = skill.card.version;
-  const begun = await execution.begin({ skill: manifest.slug, digest, request_hash: hash, ...taken });
+  const begun =
+    (await attached(context, call, execution, sent)) ??
+    (await started(context, call, execution, skill, sent, limit));
   if (begun === "other_request") {
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
   }
@@ -48,6 +49,42 @@ export async function runDurable(
   if (!answer.ok) return failed(context, answer, all);
   if (begun === "started") Object.assign(context.log, answer.timings);
   return new Response(answer.body, { headers: { ...all, ...answer.headers } });
+}
+
+/** Comes back to a run whose files may be gone by now: it has its own copies. */
+async function attached(
+  context: RequestContext,
+  { keyed }: DurableCall,
+  execution: ExecutionClient,
+  sent: SentInput,
+): Promise<Begun | null> {
+  if (!keyed || sent.ids.length === 0) return null;
+  return execution.attach(await namingHash(context, sent));
+}
+
+/** An input that names stored files is the same when it names the same ones; what is under an id never changes. */
+async function namingHash(context: RequestContext, { text, ids }: SentInput): Promise<string> {
+  return requestHash(context, [text === null ? null : await sha256(text), ids]);
+}
+
+async function started(
+  context: RequestContext,
+  { id }: DurableCall,
+  execution: ExecutionClient,
+  { card, record }: { card: Card; record: SkillRecord },
+  sent: SentInput,
+  limit: number,
+): Promise<Begun> {
+  const { manifest } = record;
+  const whole = await withStoredFiles(context, manifest, sent, limit);
+  const checked = manifest.mode === "llm" ? await checkedInput(record, whole) : whole;
+  const { hashes, text, files } = await takeInput(context, id, checked);
+  const names = files.map(({ filename, mime }) => [filename, mime]);
+  const request_hash =
+    sent.ids.length > 0
+      ? await namingHash(context, sent)
+      : await requestHash(context, [text === null, names, hashes]);
+  return execution.begin({ skill: manifest.slug, digest: card.version, request_hash, text, files });
 }
 
 /** The problem document of a run that failed, with what every answer of the run carries. */

@@ -11,7 +11,8 @@ import { Redactor } from "../../redact.ts";
 import { isActive } from "../../run/output-files.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { inSpan } from "../../run/spans.ts";
-import type { Manifest } from "../../skill/manifest.ts";
+import { grantsOf } from "../../run/variables.ts";
+import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
@@ -28,15 +29,16 @@ const BODILESS = ["GET", "HEAD"];
  */
 export async function runProxy(
   context: RequestContext,
-  manifest: Manifest,
+  record: SkillRecord,
   limit: number,
   signal: AbortSignal,
   onEnd: () => void,
 ): Promise<Response> {
+  const { manifest } = record;
   const { proxy, slug } = manifest;
   if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
   const { request } = context;
-  const variables = new ProxyVariables(context.settings.read);
+  const variables = new ProxyVariables(context.settings.read, grantsOf(context.settings, record));
   const url = upstreamUrl(proxy, variables, request.url);
   const headers = upstreamHeaders(proxy, variables, request.headers);
   context.redactAlso(new Redactor(variables.used));

@@ -1,6 +1,4 @@
 /** mode: static-file — one file from the registry (serving.md §3.2). */
-
-import { RangeNotSatisfiable } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
 import { readBlob, readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
@@ -8,8 +6,9 @@ import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
-import { noneMatch, requestedRange, sliceStream } from "../conditional.ts";
+import { sliceStream } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
+import { answerBytes } from "../representation.ts";
 
 interface ServedFile {
   path: string;
@@ -19,30 +18,25 @@ interface ServedFile {
 }
 
 /** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. */
-export async function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
+export function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
   const file = servedFile(record);
-  const etag = `"${file.sha256}"`;
   const headers = new Headers({
     "content-type": file.type,
     "content-disposition": contentDisposition("inline", file.path.split("/").at(-1) ?? file.path),
-    "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",
-    etag,
     ...(isActive(file.type) ? { "content-security-policy": "sandbox allow-scripts" } : {}),
   });
-  if (noneMatch(context.request, etag)) return new Response(null, { status: 304, headers });
-  const range = requestedRange(context.request, file.size, etag);
-  if (range === "unsatisfiable") throw new RangeNotSatisfiable({ size: file.size });
-  const { start, end } = range ?? { start: 0, end: file.size };
-  headers.set("content-length", String(end - start));
-  if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${file.size}`);
-  if (context.request.method === "HEAD")
-    return new Response(null, { status: range === null ? 200 : 206, headers });
-  const blob = await readBlob(context.env, file);
-  const status = range === null ? 200 : 206;
-  if (blob instanceof Uint8Array) return new Response(blob.subarray(start, end), { status, headers });
-  const part = range === null ? blob : blob.pipeThrough(sliceStream(range));
-  return new Response(part.pipeThrough(new FixedLengthStream(end - start)), { status, headers });
+  return answerBytes(context.request, {
+    size: file.size,
+    etag: `"${file.sha256}"`,
+    headers,
+    open: async (range) => {
+      const blob = await readBlob(context.env, file);
+      if (range === null) return blob;
+      if (blob instanceof Uint8Array) return blob.subarray(range.start, range.end);
+      return blob.pipeThrough(sliceStream(range));
+    },
+  });
 }
 
 /** The file as events. */

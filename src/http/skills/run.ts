@@ -21,6 +21,7 @@ import { type InputState, readInput } from "./input.ts";
 import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
+import { withStoredFiles } from "./stored-input.ts";
 
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
@@ -29,6 +30,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const { manifest } = record;
   context.log.skill = manifest.slug;
   context.log.digest = card.version.slice(0, 12);
+  if (card.uploaded) context.log.uploaded = true;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
   const id = durable?.id ?? runId(context);
@@ -41,7 +43,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   if (manifest.mode === "proxy") {
     const release = await takeSlot(context, manifest, id);
     try {
-      return withHeaders(await runProxy(context, manifest, limit, request.signal, release), headers);
+      return withHeaders(await runProxy(context, record, limit, request.signal, release), headers);
     } catch (error) {
       release();
       throw error;
@@ -53,14 +55,15 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
     return withHeaders(await serveStatic(context, record), headers);
   }
   const state: InputState = { fault: null };
-  const input = await readInput(request, manifest, limit, state);
+  const sent = await readInput(context, manifest, limit, state);
   if (durable !== null) {
     const skill = { card, record };
-    const answer = runDurable(context, durable, skill, input, streaming, headers);
+    const answer = runDurable(context, durable, skill, sent, limit, streaming, headers);
     return answer.catch((error: unknown) => {
       throw state.fault ?? error;
     });
   }
+  const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
   const run: OpenRun = { id, context, record, input, state };
   return streaming ? streamed(run, headers) : whole(run, headers);
 }

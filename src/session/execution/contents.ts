@@ -3,7 +3,7 @@ import type { Bindings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
-import { HELD_BYTES, holdOrStore } from "../../run/large-body.ts";
+import { HELD_BYTES, holdOrStore, openContent } from "../../run/large-body.ts";
 import type { ExecutionCall } from "./rpc.ts";
 import type { ExecutionStore, Place, StoredInput } from "./store.ts";
 
@@ -17,7 +17,8 @@ export async function inputOf(env: Bindings, store: ExecutionStore, stored: Stor
   const text = stored.text === null ? null : await openBody(env, store, stored.text);
   const files = [];
   for (const { filename, mime, place } of stored.files) {
-    files.push({ filename, mime, body: await openBody(env, store, place) });
+    const body = "name" in place ? store.readContent(place.name) : openContent(env.FILES, place);
+    files.push({ filename, mime, body });
   }
   return {
     text: text instanceof ReadableStream ? new Uint8Array(await new Response(text).arrayBuffer()) : text,
@@ -37,7 +38,10 @@ export async function keepBody(
   const kept =
     bytes instanceof Uint8Array && bytes.length <= HELD_BYTES
       ? bytes
-      : await holdOrStore(env.FILES, key, bytes instanceof Uint8Array ? [bytes] : bytes);
+      : await holdOrStore(
+          { bucket: env.FILES, key: () => key },
+          bytes instanceof Uint8Array ? [bytes] : bytes,
+        );
   if (!(kept instanceof Uint8Array)) return { body: kept, size: kept.size };
   store.writeContent("body", kept);
   return { body: { name: "body" }, size: kept.length };

@@ -15,10 +15,17 @@ import { runMode } from "../../run/mode.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { runnerEndpoint } from "../../run/runner.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
+import { EventLog } from "../event-log.ts";
 import { clearBucket, dropInput, inputOf, keepBody, openBody } from "./contents.ts";
-import { EventLog } from "./event-log.ts";
 import { ReplayedOutput } from "./replayed-output.ts";
-import type { Begun, ExecutionAnswer, ExecutionCall, ExecutionEvents, ExecutionStatus } from "./rpc.ts";
+import type {
+  Begun,
+  ExecutionAnswer,
+  ExecutionCall,
+  ExecutionEvents,
+  ExecutionStatus,
+  KnownCall,
+} from "./rpc.ts";
 import { type ExecutionRow, ExecutionStore, type Outcome } from "./store.ts";
 
 /** How long a result can be asked for after the end, in ms. */
@@ -62,18 +69,26 @@ export class Execution {
 
   /** Begins the run, unless the same one was begun before. What failed before it took effect is begun anew. */
   begin(call: ExecutionCall): Begun {
-    const row = this.#row(call.caller);
-    if (row !== null && (row.begun || row.state === "running" || row.state === "cancelled")) {
+    const known = this.attach(call);
+    const row = this.#store.row();
+    if (known !== null && row !== null) {
       this.#background(dropInput(this.#env, call, row.input));
-      if (row.request_hash !== call.request_hash) return "other_request";
-      this.#resume(row);
-      return row.state === "running" ? "attached" : "finished";
+      return known;
     }
     const now = Date.now();
     this.#store.create(call, now, now + WATCH_MS);
     const created = this.#store.row();
     if (created !== null) this.#live(created);
     return "started";
+  }
+
+  /** Comes back to a run that was begun; `null` where there is none, or it failed before it took effect. */
+  attach({ caller, request_hash }: KnownCall): Begun | null {
+    const row = this.#row(caller);
+    if (row === null || !(row.begun || row.state === "running" || row.state === "cancelled")) return null;
+    if (row.request_hash !== request_hash) return "other_request";
+    this.#resume(row);
+    return row.state === "running" ? "attached" : "finished";
   }
 
   /** Waits for the end and answers it. */
@@ -153,8 +168,9 @@ export class Execution {
   }
 
   #context(row: ExecutionRow): RunContext {
-    const times = { requestId: row.request_id, startedAt: row.created_at };
-    return detachedContext(this.#env, times, this.#background);
+    const [tenant = ""] = row.caller.split("/");
+    const request = { requestId: row.request_id, tenant, startedAt: row.created_at };
+    return detachedContext(this.#env, request, this.#background);
   }
 
   /** Takes a run up that an earlier life left behind. */

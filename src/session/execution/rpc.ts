@@ -1,12 +1,10 @@
 /** What the Worker and an ExecutionObject tell each other. Types only. */
-
-/** Bytes of an input: in memory, or in R2 where they are many. */
-export type Content = Uint8Array | { key: string; size: number };
+import type { Content } from "../../run/large-body.ts";
 
 /** A run to be carried out, its input read and checked. */
 export interface ExecutionCall {
   id: string;
-  /** Who may see it. */
+  /** Who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
   skill: string;
   /** Digest of the skill's record. */
@@ -55,9 +53,17 @@ export interface ExecutionStatus {
   error: string | null;
 }
 
+/** What makes two calls the same, when the input of the second need not be read. */
+export interface KnownCall {
+  caller: string;
+  request_hash: string;
+}
+
 /** Every method but `begin` answers `null` to those who did not begin the run, and where there is none. */
 export interface ExecutionRpc extends Rpc.DurableObjectBranded {
   begin(call: ExecutionCall): Promise<Begun>;
+  /** Comes back to a run that was begun; `null` where `begin` would start one. */
+  attach(call: KnownCall): Promise<Begun | null>;
   /** Waits for the end. */
   answer(caller: string): Promise<ExecutionAnswer | null>;
   /**

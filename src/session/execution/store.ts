@@ -3,9 +3,11 @@ import type { RunRecord } from "../../engine/records.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
-import { cut, join } from "./parts.ts";
+import type { EventSource } from "../event-log.ts";
+import { hasSchema, migrate } from "../migrate.ts";
+import { cut, join } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
-import { hasSchema, migrate } from "./schema.ts";
+import { MIGRATIONS } from "./schema.ts";
 
 /** Events read at a time. */
 const EVENT_BATCH = 100;
@@ -60,7 +62,7 @@ export interface NumberedEvent extends RunEvent {
   seq: number;
 }
 
-export class ExecutionStore implements KnownExecutions {
+export class ExecutionStore implements KnownExecutions, EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   #ready: boolean;
@@ -69,7 +71,7 @@ export class ExecutionStore implements KnownExecutions {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#ready = hasSchema(this.#sql);
-    if (this.#ready) migrate(storage);
+    if (this.#ready) migrate(storage, MIGRATIONS);
   }
 
   row(): ExecutionRow | null {
@@ -82,7 +84,7 @@ export class ExecutionStore implements KnownExecutions {
 
   /** Begins a run in place of whatever is here. */
   create(call: ExecutionCall, now: number, armAt: number): void {
-    if (!this.#ready) migrate(this.#storage);
+    if (!this.#ready) migrate(this.#storage, MIGRATIONS);
     this.#ready = true;
     const generation = (this.row()?.generation ?? -1) + 1;
     this.#storage.transactionSync(() => {
@@ -164,6 +166,10 @@ export class ExecutionStore implements KnownExecutions {
     return this.#read<RunEvent>("event", after, after + EVENT_BATCH).map(({ seq, value }) => {
       return { seq, ...value };
     });
+  }
+
+  ended(): boolean {
+    return this.row()?.state !== "running";
   }
 
   /** Every event of a name. */

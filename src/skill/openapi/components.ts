@@ -1,12 +1,22 @@
 /** Components that several skills share: the same value is entered once, whoever asks for it. */
-import type { JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../manifest.ts";
 import { ref } from "./parts.ts";
 
-type Kind = "schemas" | "responses" | "requestBodies";
+const KINDS = ["schemas", "responses", "requestBodies"] as const;
+type Kind = (typeof KINDS)[number];
 
 export class Components {
   readonly #made = new Map<string, JsonObject>();
   readonly #entries = new Map<Kind, Map<string, { text: string; value: JsonObject }>>();
+
+  /** @param existing the `components` of a document that is to be added to */
+  constructor(existing: JsonObject = {}) {
+    for (const kind of KINDS) {
+      for (const [name, value] of Object.entries(members(existing[kind]))) {
+        this.#enter(kind, name, members(value));
+      }
+    }
+  }
 
   /** What `make` gives, made once for all that name the same `of`; it must depend on nothing else. */
   once(of: string, make: () => JsonObject): JsonObject {
@@ -48,4 +58,9 @@ export class Components {
       if (known === undefined || known.text === text) return candidate;
     }
   }
+}
+
+/** The members of a value that is an object. */
+export function members(value: Json | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }

@@ -34,7 +34,9 @@ export function openapiDocument(manifests: readonly Manifest[], version: string)
     security: [{ bearer: ["invoke"] }, { apiKey: ["invoke"] }],
     tags: [
       { name: "skills", description: "What is served, and running it" },
-      { name: "files", description: "Files of runs" },
+      { name: "files", description: "Files that clients upload and runs produce" },
+      { name: "models", description: "Which models there are, and what they can do" },
+      { name: "spending", description: "What model calls take, and limits to it" },
       { name: "operation", description: "State of the deployment" },
       { name: "publishing", description: "Bringing skills here" },
     ],

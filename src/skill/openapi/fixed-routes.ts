@@ -1,37 +1,22 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
-import type { Json, JsonObject } from "../manifest.ts";
-import { MODES } from "../manifest.ts";
+import { type JsonObject, MODES } from "../manifest.ts";
+import { CALL_OPERATIONS } from "./call-routes.ts";
+import { MODEL_OPERATIONS } from "./model-routes.ts";
+import {
+  cursor,
+  json,
+  NO_MATCH,
+  type Operation,
+  type Operations,
+  render,
+  schema,
+  slug,
+  tagged,
+  UNCHANGED,
+} from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
-import { problems } from "./problems.ts";
-
-type Scope = "open" | "invoke" | "publish" | "admin";
-
-/** What can go wrong on every route that wants a key, before its own work begins. */
-const GUARDED = [401, 403, 405, 429, 500, 503];
-
-interface Operation {
-  id: string;
-  tag: "skills" | "files" | "operation" | "publishing";
-  summary: string;
-  scope: Scope;
-  parameters?: JsonObject[];
-  body?: JsonObject;
-  answers: { [status: string]: JsonObject };
-  /** Statuses beside those of `GUARDED`. */
-  faults?: number[];
-}
-
-const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
-const schema = (name: string): JsonObject => ref("schemas", name);
-const tagged = (...names: string[]): JsonObject => ({
-  ...answerHeaders(),
-  etag: ref("headers", "etag"),
-  ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])),
-});
-const UNCHANGED = answer("Unchanged", null, tagged());
-const NO_MATCH = ref("parameters", "if-none-match");
-const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
-const cursor = query("cursor", "Where the page before ended.", TEXT);
+import { SPENDING } from "./spending-routes.ts";
+import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
   id: "getSkill",
@@ -43,7 +28,7 @@ const CARD: Operation = {
   faults: [404],
 };
 
-const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+const OPERATIONS: Operations = {
   "/": {
     get: {
       id: "index",
@@ -146,17 +131,53 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
   },
   "/skills/{slug}": { get: CARD },
   "/skills/{slug}/card": { get: { ...CARD, id: "getCard", summary: "One skill's card" } },
+  "/files": {
+    post: {
+      id: "uploadFile",
+      tag: "files",
+      summary: "Stores a file for 24 hours: the body, or the one file of a form",
+      scope: "invoke",
+      parameters: [
+        query("filename", "The file's name, before any other.", { type: "string", maxLength: 255 }),
+        ref("parameters", "idempotency-key"),
+      ],
+      body: {
+        required: true,
+        content: {
+          "*/*": { schema: BINARY },
+          "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
+        },
+      },
+      answers: {
+        201: answer("The file", json(schema("File")), {
+          ...answerHeaders(),
+          Location: { schema: { type: "string", format: "uri-reference" } },
+        }),
+      },
+      faults: [400, 408, 413, 422],
+    },
+  },
   "/files/{id}": {
     get: {
       id: "getFile",
       tag: "files",
-      summary: "A file that a run produced",
+      summary: "A file that was uploaded, or that a run produced",
       scope: "invoke",
-      parameters: [inPath("id"), NO_MATCH],
+      parameters: [inPath("id"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
       answers: {
         200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
+        206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
         304: UNCHANGED,
       },
+      faults: [404, 416],
+    },
+    delete: {
+      id: "deleteFile",
+      tag: "files",
+      summary: "Removes a file",
+      scope: "invoke",
+      parameters: [inPath("id")],
+      answers: { 204: answer("It is removed", null) },
       faults: [404],
     },
   },
@@ -276,27 +297,17 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...CALL_OPERATIONS,
+  ...MODEL_OPERATIONS,
+  ...SPENDING,
 };
 
 /** Path Items of all fixed routes. */
 export function fixedPaths(): JsonObject {
   return Object.fromEntries(
-    Object.entries(OPERATIONS).map(([path, methods]) => [
+    Object.entries({ ...OPERATIONS, ...UPLOAD_OPERATIONS }).map(([path, methods]) => [
       path,
       Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, render(operation)])),
     ]),
   );
-}
-
-function render({ id, tag, summary, scope, parameters, body, answers, faults = [] }: Operation): JsonObject {
-  const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...problems(statuses), ...answers },
-    security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
-  };
 }

@@ -8,7 +8,15 @@ export function ref(kind: ComponentKind, name: string): { $ref: string } {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
+/** The schema of an object with these properties; all are required but those of `optional`. */
+export function object(properties: JsonObject, optional: string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", required, properties };
+}
+
 export const TEXT: JsonObject = { type: "string" };
+export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
+export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
 
 /** The headers of every answer (serving.md §5.3). */

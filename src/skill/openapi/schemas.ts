@@ -1,12 +1,13 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
-import { ref, TEXT } from "./parts.ts";
+import { callSchemas } from "./call-routes.ts";
+import { modelSchemas } from "./model-routes.ts";
+import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { spendingSchemas } from "./spending-schemas.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
-const COUNT: JsonObject = { type: "integer", minimum: 0 };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
-const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 
 const EXECUTION_ID: JsonObject = { type: "string", pattern: "^ex_[0-9a-f]{32}$" };
 const EXECUTION_STATE: JsonObject = { enum: ["running", "done", "error", "cancelled"] };
@@ -24,14 +25,53 @@ const API_KEY: JsonObject = {
   created_at: { type: "string", format: "date-time" },
 };
 
-function object(properties: JsonObject, optional: string[] = []): JsonObject {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", required, properties };
+/** Files that were stored before, named by their ids. */
+export const FILE_IDS: JsonObject = {
+  type: "array",
+  maxItems: 100,
+  items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
+};
+function uploadSchemas(): JsonObject {
+  const time: JsonObject = { type: "string", format: "date-time" };
+  const upload: JsonObject = {
+    slug: TEXT,
+    tenant: TEXT,
+    digest: DIGEST,
+    created_at: time,
+    updated_at: time,
+    shadowed_by: {
+      description:
+        "The published skill that has its slug or route; as long as there is one it is not served.",
+      oneOf: [object({ slug: TEXT, route: TEXT }), { type: "null" }],
+    },
+    card: ref("schemas", "Card"),
+  };
+  const text = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, TEXT]));
+  const place: JsonObject = { line: COUNT, column: COUNT, ...text("field", "value", "hint") };
+  const found: JsonObject = { level: { enum: ["error", "warning", "info"] }, ...text("code", "message") };
+  return {
+    Diagnostic: object({ ...found, ...text("skill", "file"), ...place }, Object.keys(place)),
+    Upload: object(upload),
+    UploadResult: object({ ...upload, warnings: { type: "array", items: ref("schemas", "Diagnostic") } }),
+    Uploads: object({ data: { type: "array", items: ref("schemas", "Upload") }, next_cursor: MAYBE_TEXT }),
+    Versions: object({
+      data: {
+        type: "array",
+        items: object({
+          digest: DIGEST,
+          published_at: { type: ["string", "null"], format: "date-time" },
+          current: { type: "boolean" },
+        }),
+      },
+      next_cursor: MAYBE_TEXT,
+    }),
+  };
 }
 
 /** All of `components/schemas` that does not depend on the skills. */
 export function schemaComponents(): JsonObject {
   return {
+    ...uploadSchemas(),
     Problem: problemSchema(),
     Digest: DIGEST,
     Card: object(
@@ -50,8 +90,9 @@ export function schemaComponents(): JsonObject {
         doc: { type: "string", description: "The skill's body; never that of an llm skill." },
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
+        uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
       },
-      ["inputMime", "outputMime", "tools", "doc", "stale"],
+      ["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"],
     ),
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
     Readiness: object({
@@ -66,9 +107,23 @@ export function schemaComponents(): JsonObject {
       required: ["input"],
       properties: {
         input: { not: { type: "null" }, description: "Text as it stands; another value as compact JSON." },
+        files: FILE_IDS,
       },
       additionalProperties: false,
     },
+    FileNames: {
+      ...object({ files: { ...FILE_IDS, minItems: 1 } }),
+      additionalProperties: false,
+    },
+    File: object({
+      id: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
+      filename: MAYBE_TEXT,
+      mime: TEXT,
+      size: COUNT,
+      sha256: DIGEST,
+      created_at: { type: "string", format: "date-time" },
+      expires_at: { type: "string", format: "date-time" },
+    }),
     Files: object({
       note: TEXT,
       files: {
@@ -140,5 +195,8 @@ export function schemaComponents(): JsonObject {
     ApiKey: object(API_KEY),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ...callSchemas(),
+    ...modelSchemas(),
+    ...spendingSchemas(),
   };
 }

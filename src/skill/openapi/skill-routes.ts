@@ -5,6 +5,7 @@ import { isTextType, mediaTypeOf } from "../media.ts";
 import type { Components } from "./components.ts";
 import { answer, BINARY, ref, runHeaders, TEXT } from "./parts.ts";
 import { problems } from "./problems.ts";
+import { FILE_IDS } from "./schemas.ts";
 
 /** Statuses that any skill's route can answer with. */
 const ALWAYS = [401, 403, 404, 405, 429, 500, 503];
@@ -13,7 +14,7 @@ const BODY = [400, 408, 413, 415, 422];
 /** What each mode adds. */
 const BY_MODE: { [mode in Mode]: number[] } = {
   script: [406, 409, 502, 504],
-  llm: [406, 409, 502, 504],
+  llm: [402, 406, 409, 502, 504],
   proxy: [502, 504],
   "static-file": [406, 416],
 };
@@ -111,7 +112,7 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   const envelope: JsonObject = {
     type: "object",
     required: ["input"],
-    properties: { input: schema },
+    properties: { input: schema, files: FILE_IDS },
     additionalProperties: false,
   };
   return { required: true, content: { "application/json": { schema: envelope } } };
@@ -131,6 +132,10 @@ function fileBody({ input_mime }: Manifest, components: Components): JsonObject 
   const types = input_mime.length === 0 ? ["*/*"] : input_mime;
   const content: JsonObject = Object.fromEntries(types.map((type) => [type, { schema: BINARY }]));
   content["multipart/form-data"] = { schema: form("Every file part is kept; the first is the main one.") };
+  // Where JSON is accepted as a file, any other JSON is one.
+  const names = ref("schemas", "FileNames");
+  const isFile = types.some((type) => ["*/*", "application/*", "application/json"].includes(type));
+  content["application/json"] = { schema: isFile ? { anyOf: [names, {}] } : names };
   const name = ["file", ...input_mime.map(componentName)].join(".");
   return components.body(name, { required: true, description: "A file", content });
 }

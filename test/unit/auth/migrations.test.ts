@@ -1,15 +1,26 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
+import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/catalogue/rules-schema.ts";
+import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 
-const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+const ROOT = new URL("../../../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
+const SCHEMAS = {
+  "0001_api_keys.sql": API_KEYS_SCHEMA,
+  "0002_uploaded_skills.sql": UPLOADS_SCHEMA,
+  "0003_capability_rules.sql": CAPABILITY_RULES_SCHEMA,
+};
 
-test("the migration and what the Worker applies by itself are the same", () => {
-  const statements = read("migrations/0001_api_keys.sql")
-    .replace(/^--.*\n/gm, "")
-    .split(";\n")
-    .filter((statement) => statement !== "");
-  expect(statements).toEqual(API_KEYS_SCHEMA);
+test("the migrations and what the Worker applies by itself are the same", () => {
+  expect(readdirSync(new URL("migrations", ROOT)).sort()).toEqual(Object.keys(SCHEMAS));
+  for (const [file, schema] of Object.entries(SCHEMAS)) {
+    const statements = read(`migrations/${file}`)
+      .replace(/^--.*\n/gm, "")
+      .split(";\n")
+      .filter((statement) => statement !== "");
+    expect(statements).toEqual(schema);
+  }
   expect(parse(read("wrangler.toml"))).toMatchObject({ d1_databases: [{ migrations_dir: "migrations" }] });
 });

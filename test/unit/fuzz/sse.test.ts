@@ -1,15 +1,21 @@
 /** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response (serving.md §4.1). */
+
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { HullError } from "../../../src/errors.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
+import { readFrames, type StreamEvent } from "../../../src/model/frames.ts";
+import { ollama } from "../../../src/model/ollama.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
-import { type ServerSentEvent, sseEvents } from "../../../src/model/sse.ts";
+import { openAiResponses } from "../../../src/model/openai-responses.ts";
 import { callIdSource } from "../../../src/model/wire.ts";
 import { cutAt, join } from "../../support/chunks.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
+import { ollamaAnswer } from "../../support/fake-completions.ts";
+import { responsesAnswer } from "../../support/fake-responses.ts";
 
 const TARGET = {
   provider: "google",
@@ -17,6 +23,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const cuts = fc.array(fc.nat(), { maxLength: 15 });
@@ -59,17 +66,28 @@ test("events do not depend on where the bytes are cut", async () => {
     fc.array(piece, { maxLength: 30 }).map((pieces) => bytes(pieces.join(""))),
     fc.uint8Array({ maxLength: 80 }),
   );
-  const broken = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
-  const read = async (body: ReadableStream<Uint8Array>): Promise<ServerSentEvent[]> => {
-    const events: ServerSentEvent[] = [];
-    const options = { max_event: 1000, max_bytes: 10_000, signal, broken };
-    for await (const { event, data } of sseEvents(body, options)) events.push({ event, data });
+  const unusable = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
+  type Framing = "sse" | "ndjson";
+  const read = async (framing: Framing, body: ReadableStream<Uint8Array>): Promise<StreamEvent[]> => {
+    const events: StreamEvent[] = [];
+    const limits = { max_event: 1000, max_bytes: 10_000 };
+    await readFrames(body, { framing, ...limits, signal, unusable, cutOff: unusable }, ({ event, data }) => {
+      events.push({ event, data });
+      return false;
+    });
     return events;
   };
   await fc.assert(
-    fc.asyncProperty(bodies, cuts, async (body, points) => {
-      expect(await read(inPieces(cutAt(body, points)))).toEqual(await read(stream([body])));
-    }),
+    fc.asyncProperty(
+      fc.constantFrom<Framing>("sse", "ndjson"),
+      bodies,
+      cuts,
+      async (framing, body, points) => {
+        expect(await read(framing, inPieces(cutAt(body, points)))).toEqual(
+          await read(framing, stream([body])),
+        );
+      },
+    ),
     { numRuns: 500 },
   );
 });
@@ -87,6 +105,8 @@ const TURN = { text: ["one", "two"], tool_calls: [{ name: "a", arguments: { x: [
 for (const [name, wire, said] of [
   ["anthropic", anthropic, anthropicAnswer(TURN, REQUEST)],
   ["openai-chat", openAiChat, openAiAnswer(TURN, REQUEST)],
+  ["openai-responses", openAiResponses, responsesAnswer(TURN, REQUEST)],
+  ["ollama", ollama, ollamaAnswer(TURN, REQUEST)],
 ] as const) {
   const events = said.events.map((event) => event.text);
   const damage = fc.array(
@@ -120,7 +140,8 @@ for (const [name, wire, said] of [
   test(`${name}: a damaged stream is a turn or a bad response, the same in pieces`, async () => {
     const outcome = async (chunks: Uint8Array[]): Promise<unknown> => {
       try {
-        const document = await readStream(inPieces(chunks), wire.stream(TARGET, {}), "p", signal);
+        const reader = wire.stream(TARGET, {});
+        const document = await readStream(inPieces(chunks), wire.framing, reader, TARGET, { signal });
         return wire.parse(document, TARGET, callIdSource([]));
       } catch (error) {
         if (!(error instanceof HullError)) throw error;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { callIdSource } from "../../../src/model/wire.ts";
 
 const TARGET = {
@@ -9,6 +10,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: false,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const TOOL = {
   name: "look_up",
@@ -35,7 +37,7 @@ const body = (r: ModelRequest, stream = false) => anthropic.body(r, TARGET, stre
 const parse = (answer: unknown) => anthropic.parse(answer, TARGET, callIdSource([]));
 
 test("system and tools are top-level; tools off keeps the definitions", () => {
-  const r = request([user("hi")], { system: "Be brief.", tools: [TOOL], tool_choice: "none", json: true });
+  const r = request([user("hi")], { system: "Be brief.", tools: [TOOL], tool_choice: "none" });
   expect(body(r, true)).toEqual({
     model: "claude-x",
     max_tokens: 100,
@@ -112,6 +114,58 @@ test("a whole tool round goes back: thinking and own blocks unchanged, results i
       { role: "user", content: [{ type: "text", text: "(empty message)" }] },
     ],
   });
+});
+
+const JSON_TOOL = { name: "json_response", input_schema: { type: "object", additionalProperties: true } };
+const list = { schema: { type: "array", items: {} }, strict: true };
+test.each<[string, Partial<ModelRequest>, object]>([
+  [
+    "alone it is forced",
+    { json: true },
+    { tools: [JSON_TOOL], tool_choice: { type: "tool", name: "json_response" } },
+  ],
+  [
+    "beside tools it is offered",
+    { json: true, tools: [TOOL] },
+    { tools: [{ name: "look_up" }, JSON_TOOL], tool_choice: { type: "auto" } },
+  ],
+  [
+    "with thinking it is offered",
+    { json: true, thinking: { mode: "adaptive" } },
+    { tools: [JSON_TOOL], tool_choice: { type: "auto" } },
+  ],
+  [
+    "a tool of that name stands",
+    { json: true, tools: [{ ...TOOL, name: "json_response" }] },
+    { tools: [{ name: "json_response", input_schema: TOOL.parameters }], tool_choice: { type: "auto" } },
+  ],
+  [
+    "a schema that is no object is asked for in words",
+    { json: true, schema: list },
+    { system: expect.stringContaining('JSON Schema:\n{"type":"array","items":{}}'), tools: undefined },
+  ],
+  ["text is asked for", { json: true, json_as_text: true }, { tools: undefined, system: undefined }],
+])("the JSON tool: %s", (_, more, expected) => {
+  const sent: { [key: string]: unknown } = { ...body(request([user("hi")], more)) };
+  expect({ ...sent, tools: sent.tools, system: sent.system }).toMatchObject(expected);
+});
+
+test("interleaved thinking can be turned off, and on where nobody knows", () => {
+  const header = (asked: boolean | undefined, supported: boolean | null, thinks = true) => {
+    const capabilities = { ...ALL_OFF, interleaved_thinking_supported: supported };
+    const r = request([user("hi")], {
+      ...(thinks ? { thinking: { mode: "adaptive" } } : {}),
+      ...(asked === undefined ? {} : { interleaved_thinking: asked }),
+    });
+    return anthropic.headers?.(r, { ...TARGET, capabilities })["anthropic-beta"];
+  };
+  const beta = "interleaved-thinking-2025-05-14";
+  expect([header(undefined, true), header(true, null)]).toEqual([beta, beta]);
+  expect([header(undefined, null), header(false, true), header(undefined, true, false)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 test("an image of a type that Anthropic does not take is refused before the call", () => {

@@ -3,10 +3,10 @@ import { createServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { DeadlineExceeded } from "../../../src/errors/run.ts";
-import { type AttemptEntry, type CallOptions, callModel } from "../../../src/model/call.ts";
+import type { AttemptEntry } from "../../../src/model/attempts.ts";
+import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
-import type { ProviderName } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
@@ -31,14 +31,14 @@ beforeEach(() => {
   fake.requests.length = 0;
 });
 
-function targetAt(url: string, provider: ProviderName = "openai") {
+function targetAt(url: string, provider: string = "openai") {
   const base = `${provider.toUpperCase()}_BASE_URL`;
   const env = (name: string) =>
     name === base ? url : name === `${provider.toUpperCase()}_API_KEY` ? "key" : undefined;
   return resolveTarget({ provider, model: "m" }, env);
 }
 
-const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
+const call = (options: Partial<CallOptions> = {}, provider?: string) =>
   callModel(REQUEST, targetAt(fake.url, provider), {
     stream: false,
     timeout_ms: TIMEOUT,
@@ -51,7 +51,7 @@ const call = (options: Partial<CallOptions> = {}, provider?: ProviderName) =>
 const answerText = (turn: Awaited<ReturnType<typeof call>>) =>
   turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
 
-test.each<[ProviderName, string, string]>([
+test.each<[string, string, string]>([
   ["anthropic", "/v1/messages", "max_tokens"],
   ["openai", "/v1/chat/completions", "max_completion_tokens"],
   ["xai", "/v1/chat/completions", "max_tokens"],
@@ -86,6 +86,16 @@ describe("attempts", () => {
     fake.script([{ status }, { status }, { status }, { text: "too late" }]);
     expect((await failureOf(call())).status).toBe(status === 429 ? 429 : 502);
     expect(fake.requests).toHaveLength(6);
+  });
+
+  test.each([429, 503])("%i that speaks of the context is final, and no rate limit", async (status) => {
+    fake.script(() => ({ status, body: { error: { message: "prompt is too long" } } }));
+    const error = await failureOf(call());
+    expect(error.data).toMatchObject({
+      code: "provider_rejected_request",
+      members: { provider_status: status },
+    });
+    expect(fake.requests).toHaveLength(1);
   });
 
   test("waits carry a jitter of half their length either way", async () => {
@@ -159,7 +169,7 @@ describe("attempts", () => {
 });
 
 describe("failures (S92, S94)", () => {
-  const secret = { error: { message: `inner ${"x".repeat(600)}`, type: "bad_thing", code: 7 } };
+  const secret = { error: { message: `inner ${"x".repeat(3000)}`, type: "bad_thing", code: 7 } };
   test.each<[number, string, number, object]>([
     [400, "provider_rejected_request", 502, { provider_status: 400, provider_type: "bad_thing" }],
     [404, "provider_rejected_request", 502, { provider_status: 404 }],
@@ -179,7 +189,7 @@ describe("failures (S92, S94)", () => {
     expect(error.data).toMatchObject({ code, status: own, members: { provider: "openai", ...members } });
     expect(JSON.stringify(error.data)).not.toContain("inner");
     if (status === 302) return;
-    expect(error.operator.provider_message).toMatch(/^inner x{494}$/);
+    expect(error.operator.provider_message).toMatch(/^inner x{1994}$/);
     expect(entries[0]?.provider_message).toBe(error.operator.provider_message);
     if (status === 429) expect(error.data.retry_after_s).toBe(5);
   });

@@ -42,7 +42,7 @@ const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<Fallb
     max_tokens: 9,
     json: false,
   };
-  return callWithFallback(request, primary, fallbacks, {
+  return callWithFallback(() => request, primary, fallbacks, {
     resolve: (target) => resolveTarget(target, (name) => variables[name]),
     stream: true,
     timeout_ms: TIMEOUT,
@@ -95,7 +95,7 @@ test("where every target fails, the error is the primary's", async () => {
   for (const status of [500, 400]) {
     answers({ first: { status: 529 }, second: { status } });
     const error = await failureOf(ask(PRIMARY, [SECOND]));
-    expect(error.data.members).toEqual({ provider: "anthropic", provider_status: 529 });
+    expect(error.data.members).toMatchObject({ provider: "anthropic", provider_status: 529 });
   }
 });
 

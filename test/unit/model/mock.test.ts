@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message, ModelRequest, ToolDefinition } from "../../../src/engine/messages.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { answerAsMock } from "../../../src/model/mock.ts";
 
 const TARGET = {
@@ -8,6 +9,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const TOOL: ToolDefinition = {
   name: "greet",

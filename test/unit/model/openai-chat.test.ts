@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { openAiBody, openAiChat } from "../../../src/model/openai-chat.ts";
 import { callIdSource, type WireTarget } from "../../../src/model/wire.ts";
 
@@ -9,6 +10,7 @@ const TARGET: WireTarget = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 };
 const TOOL = { name: "look_up", description: "Looks up.", parameters: { type: "object", properties: {} } };
 
@@ -50,7 +52,7 @@ test("system first, token field by provider, JSON mode only where the prompt spe
     stream: true,
     stream_options: { include_usage: true },
   });
-  const off = request([user("hi")], { tools: [TOOL], tool_choice: "none", json: true });
+  const off = request([user("hi")], { tools: [TOOL], tool_choice: "none", json: true, json_as_text: true });
   expect(openAiBody(off, TARGET, false)).toEqual({
     model: "m",
     messages: [{ role: "user", content: "hi" }],
@@ -58,7 +60,7 @@ test("system first, token field by provider, JSON mode only where the prompt spe
     tools: [{ type: "function", function: TOOL }],
     tool_choice: "none",
   });
-  const json = request([user("give me Json")], { json: true });
+  const json = request([user("give me Json")], { json: true, json_as_text: true });
   expect(openAiBody(json, TARGET, false)).toMatchObject({ response_format: { type: "json_object" } });
   expect(openAiBody(json, { ...TARGET, json_mode: false }, false)).not.toHaveProperty("response_format");
 });
@@ -284,7 +286,7 @@ test("a signature that comes in a piece of its own stays with its call", () => {
 
 test.each([
   ["length", "max_tokens"],
-  ["content_filter", "content_filter"],
+  ["content_filter", "refusal"],
   ["STOP", "end_turn"],
   ["insufficient_system_resource", "other"],
 ])("finish reason %s is %s", (raw, normal) => {
@@ -303,4 +305,12 @@ test("made-up ids never repeat one of the conversation", () => {
   ];
   const answer = completion({ content: null, tool_calls: [{ id: "call_1", function: { name: "a" } }] });
   expect(openAiChat.parse(answer, TARGET, callIdSource(history)).blocks).toMatchObject([{ id: "call_2" }]);
+});
+
+test("reasoning that is in its details only is heard as well", () => {
+  const details = [{ type: "reasoning.summary", summary: "Plan.", index: 0 }];
+  const expected = { type: "reasoning", text: "Plan.", native: { provider: "google", value: details } };
+  expect(parse(completion({ content: "x", reasoning_details: details })).blocks[0]).toEqual(expected);
+  const pieces = ["Pl", "an."].map((summary) => ({ reasoning_details: [{ ...details[0], summary }] }));
+  expect(streamed([...pieces, { content: "x" }]).blocks[0]).toEqual(expected);
 });

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
+import { shippedCatalogue } from "../../../src/model/catalogue/catalogue.ts";
+import { keyVariables } from "../../../src/model/catalogue/layer.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import * as secrets from "../../../src/secrets.ts";
-import { PROVIDERS, type ProviderName } from "../../../src/skill/manifest.ts";
+import { SHIPPED } from "../../../src/skill/known-providers.ts";
+import { layered } from "./catalogue/support.ts";
 
 const env =
   (variables: Record<string, string>) =>
@@ -11,12 +14,12 @@ const env =
 /** A key in every variable that may hold one. */
 const KEYS = Object.fromEntries(secrets.PROVIDER_KEY_VARIABLES.map((name) => [name, `key-of-${name}`]));
 
-const resolve = (provider: ProviderName, variables: Record<string, string>, model: string | null = null) =>
+const resolve = (provider: string, variables: Record<string, string>, model: string | null = null) =>
   resolveTarget({ provider, model }, env(variables));
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-test.each<[ProviderName, string, string, object, string]>([
+test.each<[string, string, string, object, string]>([
   [
     "anthropic",
     "claude-haiku-4-5-20251001",
@@ -42,7 +45,7 @@ test.each<[ProviderName, string, string, object, string]>([
   [
     "deepseek",
     "deepseek-chat",
-    "https://api.deepseek.com/chat/completions",
+    "https://api.deepseek.com/v1/chat/completions",
     bearer("key-of-DEEPSEEK_API_KEY"),
     "max_tokens",
   ],
@@ -82,7 +85,7 @@ test("providers without a key: ollama, local, workers-ai, mock", () => {
   expect(resolve("mock", {})).toMatchObject({ ...none, protocol: "mock", model: "mock", url: null });
 });
 
-test.each<[ProviderName, string]>([
+test.each<[string, string]>([
   ["anthropic", "ANTHROPIC_API_KEY"],
   ["openai", "OPENAI_API_KEY"],
   ["xai", "XAI_API_KEY"],
@@ -112,7 +115,7 @@ test("a provider without a default model asks for one", () => {
   expect(resolve("huggingface", KEYS, "org/m").model).toBe("org/m");
 });
 
-test.each<[ProviderName, string, string, string]>([
+test.each<[string, string, string, string]>([
   ["anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"],
   ["anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1/messages"],
   ["anthropic", "ANTHROPIC_BASE_URL", "https://gw.example/a/b/", "https://gw.example/a/b/messages"],
@@ -154,7 +157,121 @@ test("plain http over the network is allowed only while no key goes with it", ()
   expect(() => resolve("ollama", { ...host, OLLAMA_API_KEY: "k" })).toThrow(/must begin with https/);
 });
 
-test("every provider resolves", () => {
-  for (const provider of PROVIDERS)
-    expect(resolve(provider, KEYS, "m")).toMatchObject({ provider, model: "m" });
+test("what skills may name, and the keys that are withheld, are the catalogue's", () => {
+  const { providers } = shippedCatalogue;
+  expect([...providers.keys()]).toEqual(SHIPPED.names);
+  const keys = [...providers].flatMap(([name, definition]) => keyVariables(name, definition));
+  expect(keys.toSorted()).toEqual(secrets.PROVIDER_KEY_VARIABLES.toSorted());
+  const nameless = SHIPPED.names.filter((name) => {
+    const { skill_model, default_model, model_env } = providers.get(name) ?? {};
+    return (skill_model ?? default_model ?? model_env) === undefined;
+  });
+  expect(nameless).toEqual(SHIPPED.model_required);
+});
+
+/** Where a bare origin leads, for all that do not speak at `/v1/chat/completions`. */
+const PATHS: Record<string, string> = {
+  anthropic: "/v1/messages",
+  google: "/v1beta/openai/chat/completions",
+  openrouter: "/api/v1/chat/completions",
+  groq: "/openai/v1/chat/completions",
+  fireworks: "/inference/v1/chat/completions",
+  dashscope: "/compatible-mode/v1/chat/completions",
+};
+
+test.each(SHIPPED.names.filter((name) => name !== "mock"))("%s at its <PROVIDER>_BASE_URL", (name) => {
+  const variable = `${name.toUpperCase().replace("-", "_")}_BASE_URL`;
+  const at = (base: string) => resolve(name, { ...KEYS, [variable]: base }, "m");
+  expect(at("http://127.0.0.1:9").url).toBe(`http://127.0.0.1:9${PATHS[name] ?? "/v1/chat/completions"}`);
+  expect(at("http://127.0.0.1:9/gw/").url).toMatch(/^http:..127.0.0.1:9.gw.(messages|chat.completions)$/);
+});
+
+const custom = (fields: object, variables: Record<string, string> = {}, more: object = {}) =>
+  resolveTarget(
+    { provider: "my-proxy", model: "m", ...more },
+    env(variables),
+    layered({ llm: { providers: { "my-proxy": fields } } }),
+  );
+
+test.each<[fields: object, url: string, protocol: string]>([
+  [{ base_url: "https://p.example" }, "https://p.example/v1/chat/completions", "openai-chat"],
+  [{ base_url: "https://p.example/x/" }, "https://p.example/x/chat/completions", "openai-chat"],
+  [{ base_url: "https://p.example", chat_endpoint: "/chat" }, "https://p.example/chat", "openai-chat"],
+  [
+    { base_url: "https://p.example/a", chat_endpoint: "/v1/messages" },
+    "https://p.example/a/v1/messages",
+    "anthropic",
+  ],
+  [{ base_url: "https://p.example/v1", api: "anthropic" }, "https://p.example/v1/messages", "anthropic"],
+  [{ base_url: "https://p.example", api: "responses" }, "https://p.example/v1/responses", "openai-responses"],
+  [
+    { base_url: "https://p.example", api: "openai-responses" },
+    "https://p.example/v1/responses",
+    "openai-responses",
+  ],
+  [{ base_url: "localhost:11434", api: "ollama" }, "http://localhost:11434/api/chat", "ollama"],
+  [{ base_url: "http://localhost:1/v1", api: "ollama" }, "http://localhost:1/api/chat", "ollama"],
+  [
+    { base_url: "https://p.example", api: "workers-ai" },
+    "https://p.example/v1/chat/completions",
+    "openai-chat",
+  ],
+])("a provider defined as %j", (fields, url, protocol) => {
+  expect(custom(fields)).toMatchObject({
+    provider: "my-proxy",
+    url,
+    protocol,
+    secrets: [],
+    completion_url: null,
+  });
+});
+
+test("a configured provider's key, headers and endpoints", () => {
+  const base = { base_url: "https://p.example/v1" };
+  const secret = { MY_PROXY_API_KEY: "k1", OTHER: "k2" };
+  expect(custom(base, secret).headers).toEqual(bearer("k1"));
+  expect(custom({ ...base, auth_style: "none" }, secret).headers).toEqual({});
+  expect(custom({ ...base, auth_env: ["UNSET", "OTHER"] }, secret)).toMatchObject({
+    headers: bearer("k2"),
+    secrets: ["k2"],
+    variable: "OTHER",
+  });
+  expect(() => custom({ ...base, auth_env: "UNSET" }, secret)).toThrow(/my-proxy needs UNSET/);
+  const own = { ...base, auth_style: "header", auth_header: "X-Token", extra_headers: { "X-Team": "a" } };
+  expect(custom(own, secret).headers).toEqual({ "x-token": "k1", "x-team": "a" });
+  expect(custom({ ...own, auth_style: "bearer" }, secret).headers["x-token"]).toBe("Bearer k1");
+  const versioned = { ...base, api: "anthropic", extra_headers: { "Anthropic-Version": "2099-01-01" } };
+  expect(custom(versioned).headers).toEqual({ "anthropic-version": "2099-01-01" });
+  expect(custom({ ...base, completion_endpoint: "/completions" })).toMatchObject({
+    completion_url: "https://p.example/v1/completions",
+  });
+  expect(custom(base, {}, { protocol: "openai-responses" })).toMatchObject({
+    protocol: "openai-responses",
+    url: "https://p.example/v1/responses",
+  });
+  expect(custom(base, { MY_PROXY_BASE_URL: "http://127.0.0.1:9" }).url).toBe(
+    "http://127.0.0.1:9/v1/chat/completions",
+  );
+  expect(custom({ base_url_env: "PROXY_HOST" }, { PROXY_HOST: "h.example" }).url).toBe(
+    "https://h.example/v1/chat/completions",
+  );
+  expect(() => custom({})).toThrow(/neither a base_url nor MY_PROXY_BASE_URL/);
+  expect(() => custom({ base_url: "http://p.example" }, secret)).toThrow(/base_url must begin with https/);
+  expect(custom({ ...base, features: ["json_mode"] }).json_mode).toBe(true);
+});
+
+test("the shipped ones: capabilities, completion endpoints, Ollama's own protocol", () => {
+  expect(resolve("anthropic", KEYS, "claude-opus-4-7").capabilities.max_tools).toBe(10_000);
+  expect(resolve("ollama", {})).toMatchObject({ completion_url: "http://localhost:11434/api/generate" });
+  expect(resolve("openrouter", KEYS)).toMatchObject({
+    completion_url: "https://openrouter.ai/api/v1/completions",
+  });
+  expect(resolve("openai", KEYS)).toMatchObject({ completion_url: null });
+  expect(resolve("gemini", KEYS)).toMatchObject({ provider: "google", model: "gemini-2.0-flash" });
+  const native = layered({ llm: { providers: { ollama: { api: "ollama" } } } });
+  const at = (variables: Record<string, string>) =>
+    resolveTarget({ provider: "ollama", model: null }, env(variables), native).url;
+  expect(at({})).toBe("http://localhost:11434/api/chat");
+  expect(at({ OLLAMA_HOST: "gpu:1" })).toBe("https://gpu:1/api/chat");
+  expect(() => resolve("my-proxy", KEYS, "m")).toThrow(/this deployment has no such provider/);
 });

@@ -1,15 +1,21 @@
 /** A streamed answer gives the same turn as an unstreamed one, however its bytes are cut (agent-runtime.md Checks §3). */
+
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
+import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
+import { readFrames } from "../../../src/model/frames.ts";
+import { ollama } from "../../../src/model/ollama.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
-import { sseEvents } from "../../../src/model/sse.ts";
+import { openAiResponses } from "../../../src/model/openai-responses.ts";
 import { callIdSource, type Sink } from "../../../src/model/wire.ts";
 import { failureOf } from "../../support/failure.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
+import { ollamaAnswer } from "../../support/fake-completions.ts";
 import type { FakeTurn } from "../../support/fake-provider.ts";
+import { responsesAnswer } from "../../support/fake-responses.ts";
 
 const TARGET = {
   provider: "google",
@@ -17,6 +23,7 @@ const TARGET = {
   token_field: "max_tokens",
   json_mode: true,
   reasoning_echo: false,
+  capabilities: ALL_OFF,
 } as const;
 const REQUEST = {
   path: "/",
@@ -29,7 +36,10 @@ const REQUEST = {
 const PROTOCOLS = [
   { name: "anthropic", wire: anthropic, answer: anthropicAnswer },
   { name: "openai-chat", wire: openAiChat, answer: openAiAnswer },
+  { name: "openai-responses", wire: openAiResponses, answer: responsesAnswer },
+  { name: "ollama", wire: ollama, answer: ollamaAnswer },
 ];
+const { signal } = new AbortController();
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -76,7 +86,10 @@ function dress(
       .split("\n")
       .map((part) => `data: ${part}`);
   });
-  return (style.comments ? [": hb", ...lines] : lines).join(style.newline);
+  return (style.comments && !text.startsWith("{") ? [": hb", ...lines] : lines).join(
+    // Lines of JSON end in no other way.
+    text.startsWith("{") && style.newline === "\r" ? "\n" : style.newline,
+  );
 }
 
 for (const { name, wire, answer } of PROTOCOLS) {
@@ -87,8 +100,8 @@ for (const { name, wire, answer } of PROTOCOLS) {
         styles,
         fc.array(fc.nat(100_000), { maxLength: 30 }),
         async (turn, style, points) => {
-          const said = answer(turn, REQUEST);
-          const text = said.events.map((event) => dress(event.text, style)).join("");
+          const sent = answer(turn, REQUEST);
+          const text = sent.events.map((event) => dress(event.text, style)).join("");
           const heard = { text: "", thought: "" };
           const sink: Sink = {
             onText: (piece) => {
@@ -99,51 +112,52 @@ for (const { name, wire, answer } of PROTOCOLS) {
             },
           };
           const chunks = cutAt(bytes(text), points);
-          const signal = new AbortController().signal;
-          const document = await readStream(body(chunks), wire.stream(TARGET, sink), "p", signal);
+          const reader = wire.stream(TARGET, sink);
+          const document = await readStream(body(chunks), wire.framing, reader, TARGET, { signal });
           const streamed = wire.parse(document, TARGET, callIdSource([]));
-          expect(streamed).toEqual(wire.parse(said.whole, TARGET, callIdSource([])));
-          expect(heard).toEqual({ text: [turn.text].flat().join(""), thought: turn.reasoning });
+          expect(streamed).toEqual(wire.parse(sent.whole, TARGET, callIdSource([])));
+          const said = [turn.text].flat().join("");
+          // Reasoning with nothing beside it is the answer as well.
+          const alone = name === "openai-chat" && said === "" && turn.tool_calls?.length === 0;
+          expect(heard).toEqual({ text: alone ? turn.reasoning : said, thought: turn.reasoning });
         },
       ),
       { numRuns: 150 },
     );
   });
 
-  test(`${name}: a stream cut before its end is a bad response, wherever it is cut`, async () => {
+  test(`${name}: a stream cut before its end is a network error, wherever it is cut`, async () => {
     const turn: FakeTurn = { text: ["one", "two"], tool_calls: [{ name: "a", arguments: { x: 1 } }] };
     const texts = answer(turn, REQUEST).events.map((event) => event.text);
-    const last = texts.findIndex((text) => /message_stop|"finish_reason":"/.test(text));
+    const last = texts.findIndex((text) =>
+      /message_stop|"finish_reason":"|se.completed|"done":true/.test(text),
+    );
     const whole = bytes(texts.slice(0, last).join(""));
     for (let end = 0; end <= whole.length; end += 37) {
-      const reading = readStream(
-        body([whole.slice(0, end)]),
-        wire.stream(TARGET, {}),
-        "p",
-        new AbortController().signal,
-      );
-      await expect(reading, `cut at ${end}`).rejects.toBeInstanceOf(ProviderBadResponse);
+      const reader = wire.stream(TARGET, {});
+      const cut = body([whole.slice(0, end)]);
+      const error = await failureOf(readStream(cut, wire.framing, reader, TARGET, { signal }));
+      expect(error, `cut at ${end}`).toBeInstanceOf(ProviderBadResponse);
+      expect(error.data.members).toMatchObject({ kind: "transient", reason: "network_error" });
     }
   });
 }
 
 test("an event without its closing blank line counts; caps end a stream", async () => {
+  let framing: "sse" | "ndjson" = "sse";
   const read = async (text: string, limits = { max_event: 100, max_bytes: 1000 }) => {
     const data: string[] = [];
-    const broken = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
-    const signal = new AbortController().signal;
-    for await (const event of sseEvents(body(cutAt(bytes(text), [7, 50, 90])), {
-      ...limits,
-      signal,
-      broken,
-    })) {
-      data.push(event.data);
-    }
+    const unusable = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
+    const options = { ...limits, framing, signal, unusable, cutOff: unusable };
+    await readFrames(body(cutAt(bytes(text), [7, 50, 90])), options, (event) => data.push(event.data) > 2000);
     return data;
   };
   expect(await read("data: a\n\ndata: b")).toEqual(["a", "b"]);
   await expect(read(`data: ${"x".repeat(150)}`)).rejects.toThrow(/longer than 100 characters/);
   await expect(read("data: a\n\n".repeat(200))).rejects.toThrow(/longer than 1000 bytes/);
+  framing = "ndjson";
+  expect(await read('{"a":1}\r\n\n{"b":2}')).toEqual(['{"a":1}', '{"b":2}']);
+  await expect(read("x".repeat(150))).rejects.toThrow(/longer than 100 characters/);
 });
 
 test("error events end the stream; their words go to the operator only", async () => {
@@ -154,11 +168,12 @@ test("error events end the stream; their words go to the operator only", async (
     },
     { wire: openAiChat, text: 'data: {"error":{"message":"SECRET","code":500}}\n\n' },
     { wire: openAiChat, text: 'event: error\ndata: {"message":"SECRET"}\n\n' },
+    { wire: openAiResponses, text: 'data: {"type":"error","code":"server_error","message":"SECRET"}\n\n' },
+    { wire: ollama, text: '{"error":"SECRET"}\n' },
   ];
   for (const { wire, text } of streams) {
-    const signal = new AbortController().signal;
-    const reading = readStream(body([bytes(text)]), wire.stream(TARGET, {}), "p", signal);
-    const error = await failureOf(reading);
+    const reader = wire.stream(TARGET, {});
+    const error = await failureOf(readStream(body([bytes(text)]), wire.framing, reader, TARGET, { signal }));
     expect(error).toBeInstanceOf(ProviderBadResponse);
     expect(JSON.stringify(error.data)).not.toContain("SECRET");
     expect(JSON.stringify(error.operator)).toContain("SECRET");

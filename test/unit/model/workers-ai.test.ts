@@ -90,6 +90,41 @@ test("the chat shape goes in; both shapes of answer come out, whole and streamed
   }
 });
 
+test("options go in as the binding's schemas have them", async () => {
+  const inputs: unknown[] = [];
+  const schema = { schema: { type: "object" }, strict: true };
+  const asked: ModelRequest = {
+    ...REQUEST,
+    json: true,
+    schema,
+    sampling: { temperature: 0.5, top_k: 3, stop: ["x"] },
+    extra: { lora: "l" },
+  };
+  const turn = await callModel(asked, TARGET, {
+    stream: false,
+    timeout_ms: 2000,
+    signal: new AbortController().signal,
+    clock: systemClock,
+    fetch,
+    ai: {
+      run: async (_, given) => {
+        inputs.push(given);
+        return { response: "{}" };
+      },
+    },
+  });
+  expect(inputs).toMatchObject([
+    {
+      temperature: 0.5,
+      top_k: 3,
+      lora: "l",
+      response_format: { type: "json_schema", json_schema: { type: "object" } },
+    },
+  ]);
+  expect(inputs[0]).not.toHaveProperty("stop");
+  expect(turn.warnings).toMatchObject([{ code: "option_ignored", option: "stop" }]);
+});
+
 test.each([
   ["3040: Capacity temporarily exceeded, please try again.", "provider_rate_limited", 3],
   ["AiError: 5007: No such model @cf/x or task", "provider_rejected_request", 1],

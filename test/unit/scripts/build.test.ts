@@ -32,7 +32,7 @@ async function build(
 }
 
 /** The bytes of a skill's only object of a kind. */
-async function objectOf(skill: BuiltSkill | undefined, kind: string): Promise<Uint8Array> {
+async function objectOf(skill: BuiltSkill | undefined, kind: string): Promise<Uint8Array<ArrayBuffer>> {
   const contents = await skill?.contents();
   const [, bytes] = [...(contents ?? [])].find(([name]) => name.startsWith(`${kind}/`)) ?? [];
   return bytes ?? new Uint8Array();

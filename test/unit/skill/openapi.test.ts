@@ -3,10 +3,12 @@ import { validate } from "@hyperjump/json-schema/openapi-3-1";
 import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import * as budget from "../../../src/errors/budget.ts";
 import * as provider from "../../../src/errors/provider.ts";
 import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
+import { addSkills } from "../../../src/skill/openapi/add-skills.ts";
 import { openapiDocument } from "../../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 
@@ -123,6 +125,22 @@ describe("S54: the OpenAPI document", () => {
     await check(openapiDocument([], "1"));
   });
 
+  it("is the same where skills are added to it later", async () => {
+    const first = manifests.filter((_, n) => n % 2 === 0);
+    const later: JsonObject = JSON.parse(JSON.stringify(openapiDocument(first, "1.2.3")));
+    const fixed = members(later.paths).length - first.length;
+    addSkills(
+      later,
+      manifests.filter((_, n) => n % 2 === 1),
+    );
+    await check(later);
+    expect(members(later.paths)).toHaveLength(fixed + manifests.length);
+    for (const kind of ["schemas", "responses", "requestBodies"]) {
+      const names = (of: JsonObject) => members(at(of, "components", kind)).sort();
+      expect(names(later)).toEqual(names(document));
+    }
+  });
+
   it("the validator refuses what is wrong", async () => {
     const wrong = structuredClone(document);
     const shown = (type: string): JsonObject => ({
@@ -142,7 +160,7 @@ describe("S54: the OpenAPI document", () => {
   });
 
   it("has every error code at its status, and 499 at none", () => {
-    const classes = [request, run, provider].flatMap((module) => Object.values(module));
+    const classes = [budget, request, run, provider].flatMap((module) => Object.values(module));
     for (const { code, status } of classes) {
       const schema = at(
         document,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 
-const bytes = (text: string) => new TextEncoder().encode(text);
+const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const LONG = `${"deep/".repeat(60)}${"n".repeat(120)}.txt`;
 const MIDDLE = `${"d".repeat(90)}/${"e".repeat(60)}/file.txt`;
 const FILES: TarFile[] = [
@@ -55,7 +55,7 @@ function forged(change: {
   magic?: string;
   sum?: number;
   link?: string;
-}): Uint8Array {
+}): Uint8Array<ArrayBuffer> {
   const block = new Uint8Array(512);
   const put = (at: number, text: string) => block.set(bytes(text), at);
   put(0, change.path ?? "file");
@@ -86,7 +86,7 @@ describe("hostile tars are refused", () => {
     expect(readTar(forged({}))).toEqual([{ path: "file", mode: 0o644, bytes: bytes("") }]);
   });
 
-  const HOSTILE: [string, Uint8Array][] = [
+  const HOSTILE: [string, Uint8Array<ArrayBuffer>][] = [
     ["absolute path", forged({ path: "/etc/passwd" })],
     ["parent", forged({ path: "../x" })],
     ["parent inside", forged({ path: "a/../../x" })],

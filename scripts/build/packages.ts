@@ -1,0 +1,118 @@
+/**
+ * Skill folders that bring models along: the tables `[llm]` and `[capabilities]` of a hull.toml beside SKILL.md
+ * (agent-runtime.md §5.2). They add to what the project knows; where provider keys go is for the project to say.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { keyVariables, type Layer, packageSchema } from "../../src/model/catalogue/layer.ts";
+import { mergeLayers } from "../../src/model/catalogue/merge-layers.ts";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { CONFIG_FILE } from "../config.ts";
+import type { ProjectModels } from "../models.ts";
+import { readToml } from "../toml-file.ts";
+import { mapLimited } from "./limited.ts";
+import type { SkillFolder } from "./scan.ts";
+
+export interface Packages {
+  /** By the folder's absolute path; none where it brings nothing, or nothing that can be used. */
+  layers: ReadonlyMap<string, Layer>;
+  /** By the same. */
+  diagnostics: ReadonlyMap<string, Diagnostic>;
+}
+
+/** @param projectDir whose own hull.toml is no package's */
+export async function readPackages(
+  folders: readonly SkillFolder[],
+  projectDir: string,
+  models: ProjectModels,
+): Promise<Packages> {
+  const texts = await mapLimited(folders, async (folder) => ({
+    folder,
+    text:
+      folder.path === projectDir || !folder.configured
+        ? null
+        : await readFile(join(folder.path, CONFIG_FILE), "utf8").catch(() => null),
+  }));
+  const owned = new Owners(models);
+  const layers = new Map<string, Layer>();
+  const diagnostics = new Map<string, Diagnostic>();
+  for (const { folder, text } of texts) {
+    if (text === null) continue;
+    const file = readToml(text, packageSchema);
+    const fault = file.ok ? owned.claim(folder.name, file.data) : file.fault;
+    if (file.ok && fault === null) layers.set(folder.path, file.data);
+    else if (fault !== null) diagnostics.set(folder.path, diagnosticOf(folder, fault));
+  }
+  return { layers, diagnostics };
+}
+
+/** Those of the given folders as one, later ones upon earlier ones. */
+export function mergedPackages({ layers }: Packages, folders: readonly string[]): Layer {
+  return folders.flatMap((path) => layers.get(path) ?? []).reduce(mergeLayers, {});
+}
+
+interface Fault {
+  message: string;
+  hint?: string;
+  at?: { line: number; column: number };
+}
+
+/** Who defined which provider and reads which key: a package that redefines either could send a key elsewhere. */
+class Owners {
+  readonly #providers = new Map<string, string>();
+  readonly #keys = new Map<string, string>();
+
+  constructor({ file, root }: ProjectModels) {
+    for (const name of SHIPPED.names) this.#providers.set(name, "Hull itself");
+    for (const name of SHIPPED.key_variables) this.#keys.set(name, "a provider of Hull's own");
+    for (const [layer, owner] of [
+      [file, "HULL_PROVIDERS_CONFIG"],
+      [root, "the project's hull.toml"],
+    ] as const) {
+      for (const [name, fields] of Object.entries(layer.llm?.providers ?? {})) {
+        this.#providers.set(name, owner);
+        for (const variable of keyVariables(name, fields)) this.#keys.set(variable, `a provider of ${owner}`);
+      }
+    }
+  }
+
+  claim(folder: string, layer: Layer): Fault | null {
+    const own = Object.entries(layer.llm?.providers ?? {});
+    for (const [name, fields] of own) {
+      const owner = this.#providers.get(name);
+      if (owner !== undefined) {
+        return {
+          message: `the provider ${name} is already defined by ${owner}; a skill folder may only add providers.`,
+          hint: "Give it another name, or change the provider in the project's hull.toml.",
+        };
+      }
+      for (const variable of keyVariables(name, fields)) {
+        const holder = this.#keys.get(variable);
+        if (holder === undefined) continue;
+        return {
+          message: `the provider ${name} asks for ${variable}, the key of ${holder}.`,
+          hint: "Name another variable in auth_env, or define the provider in the project's hull.toml.",
+        };
+      }
+    }
+    for (const [name, fields] of own) {
+      this.#providers.set(name, `the skill folder ${folder}`);
+      for (const variable of keyVariables(name, fields))
+        this.#keys.set(variable, `a provider of the skill folder ${folder}`);
+    }
+    return null;
+  }
+}
+
+function diagnosticOf(folder: SkillFolder, { message, hint, at }: Fault): Diagnostic {
+  return {
+    level: "error",
+    code: "package_config",
+    skill: folder.name,
+    file: folder.single ? CONFIG_FILE : `${folder.name}/${CONFIG_FILE}`,
+    ...at,
+    message: message.charAt(0).toUpperCase() + message.slice(1),
+    ...(hint === undefined ? {} : { hint }),
+  };
+}

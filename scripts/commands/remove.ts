@@ -1,0 +1,32 @@
+/** `hull remove`: takes an uploaded skill away from a running Hull. */
+import { AdminClient, target } from "../admin-client.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+
+export const command: Command = {
+  name: "remove",
+  summary: "Take an uploaded skill away from a running Hull",
+  usage: `
+Usage: hull remove <slug> --url URL [--key KEY]
+
+  --url URL  the Hull that serves it
+  --key KEY  an API key of its tenant with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+
+Runs that are under way finish. What is published with hull publish is removed by publishing without it.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, { url: { type: "string" }, key: { type: "string" } }, 1);
+    const [slug] = positionals;
+    const { url, key } = target(values, "hull remove <slug> --url https://…");
+    if (slug === undefined) {
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "Remove what?",
+        "hull remove <slug> --url https://…",
+      );
+    }
+    await new AdminClient(url, key).send("DELETE", `/_hull/skills/${encodeURIComponent(slug)}`);
+    process.stdout.write(`Removed ${slug}.\n`);
+    return EXIT.ok;
+  },
+};

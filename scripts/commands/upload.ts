@@ -1,0 +1,71 @@
+/** `hull upload`: brings one skill to a running Hull, beside what is published there (serving.md §1). */
+import { resolve } from "node:path";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { packTar } from "../../src/skill/tar.ts";
+import { AdminClient, target } from "../admin-client.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { findSkills, listFiles, survey } from "../build/scan.ts";
+import { readSources } from "../build/skill.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { projectProviders } from "../models.ts";
+import { openProject } from "../project.ts";
+
+export const command: Command = {
+  name: "upload",
+  summary: "Bring one skill to a running Hull, beside what is published there",
+  usage: `
+Usage: hull upload <dir> --url URL [--key KEY] [--json]
+
+  dir        the folder of the skill, which holds its SKILL.md
+  --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev
+  --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --json     print what the server answers
+
+The skill is served at once, to the tenant of the key only. The same slug again is a new version. Take it away with
+hull remove; see docs/security.md for what an uploaded skill may not do.
+`,
+  async run(argv) {
+    const flags = { url: { type: "string" }, key: { type: "string" }, json: { type: "boolean" } } as const;
+    const { values, positionals } = parseFlags(argv, flags, 1);
+    const { url, key } = target(values, "hull upload <dir> --url https://…");
+    if (positionals[0] === undefined) {
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "Upload what?",
+        "hull upload <dir> --url https://…",
+      );
+    }
+    const root = resolve(positionals[0]);
+    const project = await openProject(root);
+    const grounds = survey(root, project.dir);
+    const [folder] = findSkills(grounds).skills;
+    if (folder?.single !== true) {
+      const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
+      throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
+    }
+    const print = (found: readonly Diagnostic[]): void =>
+      printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
+    const { files, diagnostics } = listFiles(folder, grounds);
+    const sources = await readSources(files);
+    // Checked as an upload already here; the server puts the tenant of the key into the record.
+    const providers = projectProviders(project.models, {});
+    const here = { folder: folder.name, file: "SKILL.md", providers, uploadedBy: "me" };
+    const { skill, diagnostics: found } = await assembleSkill(sources, here);
+    const all = [...diagnostics, ...found];
+    if (skill === null || all.some(({ level }) => level === "error")) {
+      print(all);
+      process.stderr.write("Nothing was uploaded: the skill has errors.\n");
+      return EXIT.failed;
+    }
+    print(diagnostics);
+    const { slug, method, route } = skill.card;
+    const text = await new AdminClient(url, key).send("PUT", `/_hull/skills/${slug}`, packTar(sources));
+    const saved: { digest: string; warnings: Diagnostic[] } = JSON.parse(text);
+    print(saved.warnings);
+    const line = `Uploaded ${slug} as ${saved.digest.slice(0, 12)}: ${method} ${new URL(route, url)}`;
+    process.stdout.write(`${values.json === true ? text : line}\n`);
+    return EXIT.ok;
+  },
+};

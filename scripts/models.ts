@@ -1,0 +1,78 @@
+/** Which models a project knows beside the shipped ones: for the build, and for the Worker (agent-runtime.md §5.2). */
+import { mergeCatalogue, shippedCatalogue } from "../src/model/catalogue/catalogue.ts";
+import type { Catalogue } from "../src/model/catalogue/definition.ts";
+import { knownProviders } from "../src/model/catalogue/known.ts";
+import { keyVariablesOf, type Layer, modelTables } from "../src/model/catalogue/layer.ts";
+import { mergeLayers } from "../src/model/catalogue/merge-layers.ts";
+import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
+import { CommandError, EXIT } from "./command.ts";
+import type { HullConfig } from "./config.ts";
+import { loadEnvironment } from "./dotenv.ts";
+import { readToml } from "./toml-file.ts";
+
+/** The layers around those of skill folders. */
+export interface ProjectModels {
+  /** The provider file of `HULL_PROVIDERS_CONFIG`; empty where that is only a place in KV. The Worker reads it itself. */
+  file: Layer;
+  /** hull.toml. */
+  root: Layer;
+}
+
+/** @throws CommandError (exit 2) for a provider file that cannot be read */
+export async function projectModels(dir: string, { llm, capabilities }: HullConfig): Promise<ProjectModels> {
+  const root: Layer = {
+    ...(llm === undefined ? {} : { llm }),
+    ...(capabilities === undefined ? {} : { capabilities }),
+  };
+  const variables = await loadEnvironment(dir);
+  const text = variables.get("HULL_PROVIDERS_CONFIG") || variables.get("HARN_PROVIDERS_CONFIG") || "";
+  if (text === "" || text.startsWith("kv:")) return { file: {}, root };
+  const file = readToml(text, modelTables);
+  if (file.ok) return { file: { llm: file.data }, root };
+  const { code, message, hint, at } = file.fault;
+  const place = at === undefined ? "" : `:${at.line}:${at.column}`;
+  throw new CommandError(EXIT.usage, code, `HULL_PROVIDERS_CONFIG${place}: ${message}`, hint);
+}
+
+/** What a deployment of this project will know, as far as the build can tell. */
+export function projectCatalogue({ file, root }: ProjectModels, packages: Layer): Catalogue {
+  return [file, packages, root].reduce(mergeCatalogue, shippedCatalogue);
+}
+
+/** What a skill of this project may name. */
+export function projectProviders(models: ProjectModels, packages: Layer): KnownProviders {
+  const layers = [models.file, packages, models.root];
+  const keys = [...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)];
+  return knownProviders(projectCatalogue(models, packages), keys);
+}
+
+/** A variable of a Worker holds 5 KB at most. */
+const MAX_VARIABLE = 4000;
+
+/**
+ * The variables that bring hull.toml's models, and those of skill folders, to the Worker: `HULL_LLM`, and where that is
+ * long `HULL_LLM_1` … `HULL_LLM_<n>` with `HULL_LLM` telling how many. Always set, so that nothing older stays.
+ */
+export function modelVariables(packages: Layer, { root }: ProjectModels): Map<string, string> {
+  const json = JSON.stringify(withoutEmpty(mergeLayers(packages, root)));
+  // ASCII, so that a piece has as many bytes as characters, and nothing that an env file reads in its own way.
+  const text = json.replace(
+    /[^\x20-\x7e]|['`$]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  if (text.length <= MAX_VARIABLE) return new Map([["HULL_LLM", text]]);
+  const pieces = text.match(new RegExp(`.{1,${MAX_VARIABLE}}`, "g")) ?? [];
+  return new Map([
+    ["HULL_LLM", `parts:${pieces.length}`],
+    ...pieces.map((piece, i): [string, string] => [`HULL_LLM_${i + 1}`, piece]),
+  ]);
+}
+
+/** Tables without entries say nothing. */
+function withoutEmpty({ llm = {}, capabilities = {} }: Layer): object {
+  const filled = (table: object): object =>
+    Object.fromEntries(
+      Object.entries(table).filter(([, value]) => typeof value !== "object" || Object.keys(value).length > 0),
+    );
+  return filled({ llm: filled(llm), capabilities: filled(capabilities) });
+}

@@ -1,0 +1,331 @@
+/** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Message, ToolResultMessage } from "../messages.ts";
+import { isSessionGrant } from "./calls.ts";
+import { shortenOutput, withoutArchived } from "./compaction.ts";
+import { counted } from "./loop-detection.ts";
+import { grantKey } from "./policy.ts";
+import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import { LOAD_SKILL, skillHooks } from "./skills.ts";
+import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import { feedbackMessage } from "./texts.ts";
+
+/** Applies one record. States are values: the given one is left as it is. */
+export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
+  switch (record.type) {
+    case "message_added":
+      return { ...state, visible: [...state.visible, record.message] };
+    case "session_reset":
+      return { ...EMPTY_SESSION, run: state.run };
+    case "session_trimmed":
+      return { ...state, visible: state.visible.slice(Math.max(0, state.visible.length - record.keep_last)) };
+    case "message_received":
+      return {
+        ...state,
+        waiting: [...state.waiting, { message: record.message, delivery: record.delivery }],
+      };
+    case "compacted":
+      return {
+        ...state,
+        visible: withoutArchived(state.visible, record.compacted),
+        summary:
+          state.summary === null
+            ? record.compacted.summary
+            : `${state.summary}\n\n${record.compacted.summary}`,
+        run: state.run === null || record.run === null ? state.run : afterCompaction(state.run),
+      };
+    case "run_started": {
+      const { spec } = record;
+      const kept = state.skills.filter((name) => spec.skills.some((skill) => skill.name === name));
+      const before = state.waiting.map(({ message }) => message);
+      return {
+        ...state,
+        visible: [...state.visible, ...before, ...spec.prompt],
+        waiting: [],
+        run: newRun(spec, kept),
+      };
+    }
+    default:
+      return state.run === null ? state : applyToRun(state, state.run, record);
+  }
+}
+
+/** A compaction stands before a model call, or behind the tools of a turn. */
+function afterCompaction(run: RunState): RunState {
+  return run.stage === "tools" || run.stage === "after"
+    ? { ...run, stage: "after" }
+    : { ...run, stage: "context" };
+}
+
+type RunRecord = Exclude<
+  AgentRecord,
+  {
+    type:
+      | "message_added"
+      | "session_reset"
+      | "session_trimmed"
+      | "message_received"
+      | "compacted"
+      | "run_started";
+  }
+>;
+
+function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentState {
+  const next = (changes: Partial<RunState>, session: Partial<AgentState> = {}): AgentState => ({
+    ...state,
+    ...session,
+    run: { ...run, ...changes },
+  });
+  switch (record.type) {
+    case "feedback_added":
+      return addFeedback(state, run, record.feedback);
+    case "iteration_started": {
+      const { visible, waiting, taken } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+      const iterations = record.iteration + 1;
+      return next(
+        {
+          iterations,
+          wakeIterations: run.wakeIterations + 1,
+          stage: "match",
+          status: "running",
+          hookResults: {},
+          ...(taken > 0 ? { textOnly: 0 } : {}),
+        },
+        { visible, waiting },
+      );
+    }
+    case "skills_matched": {
+      const hooks = skillHooks(run, record.active);
+      return next(
+        { active: record.active, skillHooks: hooks, stage: "skill_hooks" },
+        { skills: record.active },
+      );
+    }
+    case "hook_settled":
+      return applyHook(state, run, record);
+    case "model_call_settled": {
+      const { turn, cost_usd } = record;
+      const { totals } = run;
+      return next({
+        turn,
+        stage: "turn",
+        prefill: null,
+        totals: {
+          input_tokens: totals.input_tokens + turn.usage.input_tokens,
+          output_tokens: totals.output_tokens + turn.usage.output_tokens,
+          cache_read_tokens: totals.cache_read_tokens + turn.usage.cache_read_tokens,
+          cache_write_tokens: totals.cache_write_tokens + turn.usage.cache_write_tokens,
+          cost_usd: totals.cost_usd + cost_usd,
+        },
+      });
+    }
+    case "turn_taken": {
+      const { message, calls, text, finished } = record;
+      const open = calls.map(
+        (call, index): OpenCall => ({
+          effect: effects.tool(run.iterations - 1, index),
+          call,
+          stage: "planned",
+          approval: null,
+          hooked: 0,
+          result: null,
+          shown: "",
+        }),
+      );
+      const visible = message === null ? state.visible : [...state.visible, message];
+      return next(
+        {
+          turn: null,
+          taken: { calls, text, finished },
+          calls: open,
+          stage: open.length > 0 ? "tools" : "open",
+          texts: text === "" ? run.texts : [...run.texts, text],
+          textOnly: record.text_only,
+          singleToolTurns: calls.length === 1 ? run.singleToolTurns + 1 : 0,
+          fallbackUsed: run.fallbackUsed || record.fallback,
+        },
+        { visible },
+      );
+    }
+    case "tools_started": {
+      const names = record.calls.map(({ effect }) => effect);
+      return next({
+        calls: run.calls.map((open) => (names.includes(open.effect) ? { ...open, stage: "started" } : open)),
+      });
+    }
+    case "tool_settled":
+      return settleCall(state, run, record.effect, record.result);
+    case "tool_searched": {
+      const result: AgentToolResult = {
+        status: "ok",
+        content: record.result,
+        value: null,
+        error_category: null,
+        exit_code: null,
+        duration_ms: 0,
+      };
+      return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
+    }
+    case "skill_loaded": {
+      const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
+      return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
+    }
+    case "approval_requested":
+      return next({
+        status: "awaiting_approval",
+        calls: run.calls.map((open) =>
+          open.effect === record.effect
+            ? { ...open, stage: "approval", approval: { ...record.request, decision: null, reason: null } }
+            : open,
+        ),
+      });
+    case "approval_decided": {
+      const decided = run.calls.find(({ approval }) => approval?.id === record.approval);
+      const { decision, reason } = record;
+      const calls = run.calls.map((open) =>
+        open.approval?.id === record.approval
+          ? { ...open, approval: { ...open.approval, decision, reason } }
+          : open,
+      );
+      const grant = decided?.approval?.arguments_digest;
+      const grants =
+        record.scope === "session" && decision === "approve" && grant !== undefined
+          ? [...state.grants, grant]
+          : state.grants;
+      return next({ calls, status: "running" }, { grants });
+    }
+    case "client_tool_answered": {
+      const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
+      if (open === undefined) return state;
+      return settleCall(state, { ...run, status: "running" }, open.effect, {
+        status: record.is_error ? "error" : "ok",
+        content: record.content,
+        value: null,
+        error_category: record.is_error ? "tool_error" : null,
+        exit_code: null,
+        duration_ms: 0,
+      });
+    }
+    case "went_idle":
+      return next({ stage: "idle", status: "idle" });
+    case "woke": {
+      const { messages } = record.wake;
+      const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+      return next(
+        { stage: "open", status: "running", wakeIterations: 0, textOnly: 0, idleTicks: 0 },
+        { visible: [...visible, ...messages], waiting },
+      );
+    }
+    case "run_settled": {
+      const { visible, waiting, messages } = takeIn(state, ["wait_for_completion"]);
+      return next(
+        {
+          status: record.status,
+          error: record.error,
+          stage: "ended",
+          turn: null,
+          calls: [],
+          deferred: [...run.deferred, ...messages],
+        },
+        { visible, waiting, skills: run.active },
+      );
+    }
+  }
+}
+
+function takeIn(
+  state: AgentState,
+  deliveries: readonly Delivery[],
+): { visible: Message[]; waiting: AgentState["waiting"]; taken: number; messages: Message[] } {
+  const messages = state.waiting
+    .filter(({ delivery }) => deliveries.includes(delivery))
+    .map(({ message }) => message);
+  if (messages.length === 0) return { visible: state.visible, waiting: state.waiting, taken: 0, messages };
+  const waiting = state.waiting.filter(({ delivery }) => !deliveries.includes(delivery));
+  return { visible: [...state.visible, ...messages], waiting, taken: messages.length, messages };
+}
+
+function addFeedback(state: AgentState, run: RunState, feedback: Feedback): AgentState {
+  const { kind, content } = feedback;
+  if (kind === "prefill_assistant") return { ...state, run: { ...run, prefill: content } };
+  const text = kind === "nudge" ? content : feedbackMessage(kind, content);
+  const message: Message = { role: "user", content: [{ type: "text", text }] };
+  return {
+    ...state,
+    visible: [...state.visible, message],
+    run: { ...run, feedback: [...run.feedback, feedback] },
+  };
+}
+
+function applyHook(
+  state: AgentState,
+  run: RunState,
+  record: AgentRecord & { type: "hook_settled" },
+): AgentState {
+  if (run.stage === "skill_hooks") return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
+  const hookResults = { ...run.hookResults, [record.effect]: record.result };
+  const asked = run.calls.find(({ effect }) => record.effect === effects.preTool(effect, 0));
+  const grants =
+    asked !== undefined && isSessionGrant(record.result)
+      ? [...state.grants, grantKey(asked.call.name, asked.call.arguments ?? {})]
+      : state.grants;
+  return { ...state, grants, run: { ...run, hookResults } };
+}
+
+/** One call has its result; the last of a turn puts all of them into the history. @param exempt from loop detection */
+function settleCall(
+  state: AgentState,
+  run: RunState,
+  effect: string,
+  result: AgentToolResult,
+  exempt = false,
+): AgentState {
+  const open = run.calls.find((call) => call.effect === effect);
+  if (open === undefined || open.stage === "settled") return { ...state, run };
+  const { name } = open.call;
+  const args: JsonObject = open.call.arguments ?? {};
+  const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
+  const executed = open.stage === "started" && !exempt;
+  const { table, shown } = executed
+    ? counted(run.loop, run.spec.loop_detect, name, args, text)
+    : { table: run.loop, shown: text };
+  const calls = run.calls.map((call) =>
+    call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
+  );
+  const runtime = exempt && name === LOAD_SKILL;
+  const settled: RunState = {
+    ...run,
+    calls,
+    loop: table,
+    tools_used: [...run.tools_used, name],
+    successful_tools:
+      result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
+    rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
+    verification: name === "run" && executed ? verified(result) : run.verification,
+  };
+  if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  const results = calls.map(
+    (call): ToolResultMessage => ({
+      call_id: call.call.id,
+      name: call.call.name,
+      content: call.shown,
+      is_error: call.result?.status !== "ok",
+    }),
+  );
+  return {
+    ...state,
+    visible: [...state.visible, { role: "tool", results }],
+    run: { ...settled, stage: "after" },
+  };
+}
+
+const withName = (names: readonly string[], name: string): string[] =>
+  names.includes(name) ? [...names] : [...names, name];
+
+/** Whether a verification passed (§7.5): by its exit status, else by what its text says. */
+function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
+  if (exit_code !== null) return { ok: exit_code === 0, exit_code };
+  const said = /\bexit_code=(\d+)/.exec(content)?.[1];
+  if (said !== undefined) return { ok: said === "0", exit_code: Number(said) };
+  return { ok: status === "ok" && /\bsuccess=true\b/.test(content), exit_code: null };
+}

@@ -1,0 +1,250 @@
+/** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { skipped } from "./loop-detection.ts";
+import { grantKey, judgeCall, onlyReads } from "./policy.ts";
+import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
+import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
+import type { AgentTool } from "./spec.ts";
+import type { AgentState, OpenCall, RunState } from "./state.ts";
+import { effects } from "./state.ts";
+import type { AgentStep, PlannedCall } from "./step.ts";
+import { missingParameters, unavailableTool } from "./texts.ts";
+
+/** Whether a call is one of the run's search tool: by identity, whatever it is called. */
+export interface SearchTool {
+  owns(name: string): boolean;
+}
+
+/** The next step for the open calls; `null`: all have their results. */
+export function nextCallStep(
+  state: AgentState,
+  run: RunState,
+  search: SearchTool | null,
+  now: number,
+): AgentStep | null {
+  const ready: PlannedCall[] = [];
+  for (const open of run.calls) {
+    if (open.stage === "settled") continue;
+    const step = stepOf(state, run, open, search, now);
+    if (step.type !== "ready") {
+      // What comes before runs first; a decision about a later call waits for it.
+      return ready.length > 0 ? execution(run, ready) : step;
+    }
+    ready.push(step.planned);
+    if (!onlyReads(step.planned.tool)) break;
+  }
+  return ready.length === 0 ? null : execution(run, ready);
+}
+
+/** A leading run of reading calls goes at once; anything else one after the other. */
+function execution(run: RunState, ready: PlannedCall[]): AgentStep {
+  const [first] = ready;
+  const reading = ready.filter(({ tool }) => onlyReads(tool));
+  const calls = reading.length >= 2 && reading[0] === first ? reading : ready.slice(0, 1);
+  const fresh = calls.filter(({ again }) => !again);
+  const known = run.calls.filter(({ stage }) => stage === "started").map(({ effect }) => effect);
+  const started = fresh.filter(({ effect }) => !known.includes(effect));
+  if (started.length > 0) {
+    const records = started.map(({ effect, call }) => ({ effect, call }));
+    return { type: "record", records: [{ type: "tools_started", run: run.spec.run_id, calls: records }] };
+  }
+  return { type: "run_tools", calls, parallel: calls.length > 1 };
+}
+
+type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
+
+function stepOf(
+  state: AgentState,
+  run: RunState,
+  open: OpenCall,
+  search: SearchTool | null,
+  now: number,
+): CallStep {
+  const { call, effect } = open;
+  const at = { run: run.spec.run_id, effect };
+  const settle = (result: AgentToolResult): AgentStep => ({
+    type: "record",
+    records: [{ type: "tool_settled", ...at, result }],
+  });
+  if (search?.owns(call.name) === true) {
+    return { type: "search_tools", effect, call, state: run.vault };
+  }
+  if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
+    const loaded = loadSkill(run.spec, call.arguments);
+    const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
+    if (loaded.name === null) return settle(result);
+    return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
+  }
+  if (call.arguments === null) {
+    return settle(
+      plainResult("error", `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`, "parse_aborted"),
+    );
+  }
+  const tool = toolOf(run, call.name);
+  if (tool === null) {
+    const listed = scopedTools(run).map(({ definition }) => definition.name);
+    return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
+  }
+  const args = coerced(call.arguments, tool);
+  const planned: PlannedCall = {
+    effect,
+    call: { ...call, arguments: args },
+    tool,
+    again: open.stage === "started",
+  };
+  if (open.stage === "started") return { type: "ready", planned };
+  if (open.stage === "client") return waiting(run, "tool", null, []);
+  const refusal = judged(state, run, open, tool, args, now);
+  if (refusal !== null) return refusal;
+  const missing = missingOf(tool, args);
+  if (missing.length > 0) {
+    return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
+  }
+  const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
+  if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
+  if (tool.executor === "client") return waiting(run, "tool", null, []);
+  return { type: "ready", planned };
+}
+
+/** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
+function toolOf(run: RunState, name: string): AgentTool | null {
+  return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
+}
+
+/** Policy, permissions and approvals; `null`: the call may be made. */
+function judged(
+  state: AgentState,
+  run: RunState,
+  open: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+  now: number,
+): AgentStep | null {
+  const { call, effect } = open;
+  const at = { run: run.spec.run_id, effect };
+  const deny = (reason: string): AgentStep => ({
+    type: "record",
+    records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
+  });
+  const granted = state.grants.includes(grantKey(call.name, args));
+  const verdict = judgeCall(run.spec.policies, tool, args);
+  switch (verdict.verdict) {
+    case "allow":
+      return null;
+    case "deny":
+      return deny(verdict.reason);
+    case "escalate": {
+      if (granted) return null;
+      const asked = effects.preTool(effect, 0);
+      const answer = run.hookResults[asked];
+      if (answer === undefined) {
+        const payload: JsonObject = {
+          _type: "PermissionRequest",
+          tool: call.name,
+          args,
+          session_id: run.spec.session_id,
+          reason: verdict.reason,
+        };
+        return { type: "call_hook", effect: asked, hook: verdict.hook, payload };
+      }
+      return isGrant(answer) ? null : deny(verdict.reason);
+    }
+    case "ask":
+      return granted ? null : approval(run, open, tool, args, now, deny);
+  }
+}
+
+function approval(
+  run: RunState,
+  open: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+  now: number,
+  deny: (reason: string) => AgentStep,
+): AgentStep | null {
+  const { spec } = run;
+  if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
+  const asked = open.approval;
+  if (asked === null) {
+    const request: ApprovalRequest = {
+      id: `apr_${spec.run_id}_${open.effect}`,
+      tool_call_id: open.call.id,
+      tool: open.call.name,
+      arguments: args,
+      arguments_digest: grantKey(open.call.name, args),
+      risk: tool.annotations.side_effect_level ?? "unknown",
+      requested_at: now,
+      expires_at: now + spec.policies.approval_timeout_s * 1000,
+    };
+    const record: AgentRecordBody = {
+      type: "approval_requested",
+      run: spec.run_id,
+      effect: open.effect,
+      request,
+    };
+    return { type: "record", records: [record] };
+  }
+  if (asked.decision === "approve") return null;
+  if (asked.decision === "deny") return deny(asked.reason ?? "It was denied.");
+  if (now >= asked.expires_at) return deny("Nobody approved it in time.");
+  return waiting(run, "approval", asked.expires_at, [asked]);
+}
+
+function waiting(
+  _run: RunState,
+  reason: "approval" | "tool",
+  until: number | null,
+  approvals: ApprovalRequest[],
+): AgentStep {
+  const status = reason === "approval" ? "awaiting_approval" : "awaiting_tool";
+  return { type: "wait", for: reason, status, until, approvals };
+}
+
+/** What an escalation hook may answer (§9.3). */
+function isGrant(answer: Json): boolean {
+  if (answer === true || answer === "once" || answer === "session") return true;
+  return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
+}
+
+/** Whether an escalation's answer holds for the whole session. */
+export function isSessionGrant(answer: Json): boolean {
+  return answer === "session" || (isObject(answer) && answer.grant === "session");
+}
+
+function missingOf(tool: AgentTool, args: JsonObject): string[] {
+  const { required } = tool.definition.parameters;
+  const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
+  return names.filter((name) => args[name] === undefined);
+}
+
+const NUMERIC_KEYS = ["offset", "limit", "line", "count", "timeout"];
+
+/** Numeric strings become numbers where the schema, or a usual name, says that they are. */
+function coerced(args: JsonObject, { definition }: AgentTool): JsonObject {
+  const properties = isObject(definition.parameters.properties) ? definition.parameters.properties : {};
+  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
+    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
+    const schema = properties[name];
+    const type = isObject(schema) ? schema.type : undefined;
+    const numeric =
+      type === "integer" || type === "number" || (type === undefined && NUMERIC_KEYS.includes(name));
+    return [name, numeric ? Number(value) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+export function denied(tool: string, reason: string): AgentToolResult {
+  const content = JSON.stringify({ error: "permission_denied", tool, reason });
+  return plainResult("rejected", content, "permission_denied");
+}
+
+export function plainResult(
+  status: ToolStatus,
+  content: string,
+  error_category: string | null,
+): AgentToolResult {
+  return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,331 @@
+/** What an agent run does next, decided from its state alone (agent-runtime.md §7.3). Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
+import { textToolContract } from "../text-tools/contract.ts";
+import { asTextFormat } from "../text-tools/conversation.ts";
+import { nextCallStep, type SearchTool } from "./calls.ts";
+import {
+  type CompactionPlan,
+  compacted,
+  dueCompaction,
+  estimateTokens,
+  summaryInstructions,
+  withoutArchived,
+} from "./compaction.ts";
+import type { AgentRecordBody } from "./records.ts";
+import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
+import { type AgentState, effects, type RunState } from "./state.ts";
+import { finalStatus, iterationsUsedUp } from "./status.ts";
+import type { AgentRequest, AgentStep } from "./step.ts";
+import { persistentInstruction } from "./texts.ts";
+import { settled, takeTurn } from "./turn.ts";
+
+/** What a run's tool search adds to its requests (§6.4). */
+export interface Vault extends SearchTool {
+  offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer;
+}
+
+export interface VaultOffer {
+  tools: ToolDefinition[];
+  tool_search?: AgentRequest["tool_search"];
+  /** Sections of the text that tells of the tools. */
+  further: string[];
+}
+
+/** The next step of the session's run at time `now` (Unix ms). */
+export function nextAgentStep(state: AgentState, vault: Vault | null, now: number): AgentStep {
+  const { run } = state;
+  if (run === null) return { type: "settled", status: "done", error: null };
+  switch (run.stage) {
+    case "ended":
+      return { type: "settled", status: run.status, error: run.error };
+    case "open":
+      return { type: "record", records: opening(state, run) };
+    case "match": {
+      const due = dueMatch(state, run);
+      return due.length > 0 ? { type: "record", records: due } : fromSkillHooks(state, run, vault);
+    }
+    case "skill_hooks":
+      return fromSkillHooks(state, run, vault);
+    case "compact":
+    case "context":
+      return fromContext(state, run, vault);
+    case "model":
+      return modelStep(state, run, vault);
+    case "turn":
+      return run.turn === null
+        ? modelStep(state, run, vault)
+        : { type: "record", records: takeTurn(state, run, run.turn) };
+    case "tools":
+      return nextCallStep(state, run, vault, now) ?? afterTools(state, run);
+    case "after":
+      return afterTools(state, run);
+    case "idle":
+      return wakesLeft(run)
+        ? { type: "wait", for: "wake", status: "idle", until: null, approvals: [] }
+        : { type: "record", records: [settled(run, "done")] };
+  }
+}
+
+function opening(state: AgentState, run: RunState): AgentRecordBody[] {
+  const { spec } = run;
+  const finished = run.taken?.finished === true && run.calls.length === 0;
+  if (finished) return [settled(run, "done")];
+  if (spec.max_iterations === 0) return [settled(run, "done")];
+  if (finalStatus(run, "done") === "budget_exhausted" && run.iterations > 0)
+    return [settled(run, "budget_exhausted")];
+  if (iterationsUsedUp(run)) {
+    const more = state.waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+    return more || run.iterations > 0 ? [settled(run, "budget_exhausted")] : [settled(run, "done")];
+  }
+  return [{ type: "iteration_started", run: spec.run_id, iteration: run.iterations }];
+}
+
+function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+  const [hook] = run.skillHooks;
+  if (hook === undefined) return fromCompaction(state, run, vault);
+  const effect = effects.skillHook(run.iterations - 1, `${run.skillHooks.length}-${hook}`);
+  return { type: "call_hook", effect, hook, payload: null };
+}
+
+function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+  const { compaction, model } = run.spec;
+  const system = systemText(run, offered(run, vault).further);
+  const plan = dueCompaction(state.visible, system, compaction, model.context_window, "preflight");
+  return plan === null ? fromContext(state, run, vault) : compactionStep(state, run, plan);
+}
+
+/** Summaries that Hull writes itself are recorded at once; others are asked for first. */
+export function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
+  const { run_id, compaction } = run.spec;
+  const effect = effects.summary(run.iterations);
+  if (plan.summary !== null) {
+    return { type: "record", records: [compactionRecord(state, run_id, plan, plan.summary)] };
+  }
+  if (plan.engine_strategy === "custom" && compaction.compact_callback !== null) {
+    const known = run.hookResults[effect];
+    if (known !== undefined) {
+      return { type: "record", records: [compactionRecord(state, run_id, plan, summaryIn(known))] };
+    }
+    return { type: "call_hook", effect, hook: compaction.compact_callback, payload: toJson(plan.archived) };
+  }
+  return {
+    type: "summarize",
+    effect,
+    instructions: summaryInstructions(plan.archived),
+    plan,
+  };
+}
+
+export function compactionRecord(
+  state: AgentState,
+  run: string | null,
+  plan: CompactionPlan,
+  summary: string,
+): AgentRecordBody {
+  const trial = compacted(plan, summary, 0);
+  const after = estimateTokens(withoutArchived(state.visible, trial), "");
+  return { type: "compacted", run, compacted: { ...trial, estimated_tokens_after: after } };
+}
+
+function summaryIn(answer: Json): string {
+  if (typeof answer === "string") return answer;
+  const text = isObject(answer) ? answer.summary : undefined;
+  return typeof text === "string" ? text : JSON.stringify(answer);
+}
+
+function fromContext(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+  const hook = run.spec.context_callback;
+  const effect = effects.context(run.iterations - 1);
+  if (hook === null || run.hookResults[effect] !== undefined) return modelStep(state, run, vault);
+  return { type: "call_hook", effect, hook, payload: contextPayload(state, run, vault) };
+}
+
+function modelStep(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+  const { spec } = run;
+  const iteration = run.iterations - 1;
+  const offer = offered(run, vault);
+  const system = systemText(run, offer.further);
+  const changed = changedContext(run.hookResults[effects.context(iteration)]);
+  const messages = changed?.messages ?? state.visible;
+  const text = spec.tool_format === "text";
+  const request: AgentRequest = {
+    system: changed?.system ?? system,
+    messages: text ? asTextFormat(messages) : messages,
+    tools: text ? [] : offer.tools,
+    tool_choice: toolChoice(run, offer.tools),
+    ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
+    ...(run.prefill === null ? {} : { prefill: run.prefill }),
+  };
+  return { type: "call_model", effect: effects.model(iteration), iteration, request };
+}
+
+/** The tools of the next request: scoped by skills, then as the vault leaves them. */
+function offered(run: RunState, vault: Vault | null): VaultOffer {
+  const { spec } = run;
+  const own = scopedTools(run).map(({ definition }) => definition);
+  const offer = vault === null ? { tools: own, further: [] } : vault.offer(run, own);
+  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
+  return loads ? { ...offer, tools: [...offer.tools, loadSkillTool()] } : offer;
+}
+
+/** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */
+function systemText(run: RunState, further: readonly string[]): string {
+  const { spec } = run;
+  const tools = scopedTools(run).map(({ definition }) => definition);
+  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
+  const listed = loads ? [...tools, loadSkillTool()] : tools;
+  const contract = toolContract(run, listed, further);
+  return [
+    spec.system,
+    ...skillSections(run),
+    ...contract,
+    ...(spec.persistent ? [persistentInstruction(spec)] : []),
+  ]
+    .filter((part) => part.trim() !== "")
+    .join("\n\n");
+}
+
+function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
+  const { spec } = run;
+  if (tools.length === 0) return [];
+  if (spec.tool_format === "text") {
+    const sentinel = spec.persistent && spec.turn_policy?.allow_done_sentinel !== false;
+    return [
+      textToolContract(tools, {
+        ...(sentinel ? { sentinel: spec.done_sentinel } : {}),
+        ...(spec.tool_examples === null ? {} : { examples: spec.tool_examples }),
+        further,
+      }),
+    ];
+  }
+  if (!spec.persistent && spec.turn_policy === null) return [...further];
+  const rules =
+    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose short.";
+  return [rules, ...further];
+}
+
+function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolChoice {
+  const given = spec.tool_choice;
+  if (given === "none" || given === "required") return given;
+  if (isObject(given) && typeof given.name === "string") return { name: given.name };
+  const forced = given === null && spec.turn_policy?.require_action_or_yield === true && tools.length > 0;
+  return forced ? "required" : "auto";
+}
+
+/** §7.9: what follows the tools of a turn. */
+function afterTools(state: AgentState, run: RunState): AgentStep {
+  const { spec, taken } = run;
+  const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
+  const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
+  if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
+  if (taken?.finished === true) return record(settled(run, "done"));
+  const { compaction, model } = spec;
+  const plan = dueCompaction(state.visible, spec.system, compaction, model.context_window, "auto");
+  if (plan !== null) return compactionStep(state, run, plan);
+  const effect = effects.postTurn(run.iterations - 1);
+  if (spec.post_turn_callback !== null) {
+    const answer = run.hookResults[effect];
+    if (answer === undefined) {
+      return { type: "call_hook", effect, hook: spec.post_turn_callback, payload: postTurnPayload(run) };
+    }
+    const { message, stop } = postTurnAnswer(answer);
+    const feedback: AgentRecordBody[] =
+      message === ""
+        ? []
+        : [
+            {
+              type: "feedback_added",
+              run: spec.run_id,
+              feedback: { kind: "post_turn_callback", content: message },
+            },
+          ];
+    if (stop) return record(...feedback, settled(run, "done"));
+    return record(...feedback, ...continuing(state, run));
+  }
+  return record(...continuing(state, run));
+}
+
+function continuing(state: AgentState, run: RunState): AgentRecordBody[] {
+  return opening(state, { ...run, taken: null, calls: [] });
+}
+
+export function postTurnPayload(run: RunState): JsonObject {
+  const shown = run.calls.filter(
+    ({ result }) => result !== null && result.error_category !== "rejected_loop",
+  );
+  const results = shown
+    .filter(({ result }) => result?.error_category !== "schema_validation")
+    .map(({ call, result }) => ({
+      tool_name: call.name,
+      status: result?.status ?? "error",
+      rejected: result?.status === "rejected",
+    }));
+  const ok = shown.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
+  return {
+    tool_names: run.calls.map(({ call }) => call.name),
+    tool_results: results,
+    successful_tool_names: ok,
+    tool_count: run.calls.length,
+    iteration: run.iterations - 1,
+    consecutive_single_tool_turns: run.singleToolTurns,
+    session_tools_used: run.tools_used,
+    session_successful_tools: run.successful_tools,
+    failed: results.some(({ status }) => status !== "ok"),
+  };
+}
+
+function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
+  if (typeof answer === "string") return { message: answer, stop: false };
+  if (answer === true) return { message: "", stop: true };
+  if (!isObject(answer)) return { message: "", stop: false };
+  const { message, stop } = answer;
+  return { message: typeof message === "string" ? message : "", stop: stop === true };
+}
+
+function contextPayload(state: AgentState, run: RunState, vault: Vault | null): JsonObject {
+  const { visible } = state;
+  const results = visible.flatMap((message) => (message.role === "tool" ? message.results : []));
+  const latest = results.findLast(({ content }) => content !== "")?.content ?? null;
+  return {
+    messages: toJson(visible),
+    visible_messages: toJson(visible),
+    recorded_messages: toJson(visible),
+    recent_visible_messages: toJson(visible.slice(-8)),
+    recent_recorded_messages: toJson(visible.slice(-12)),
+    latest_tool_result: latest,
+    latest_recorded_tool_result: latest,
+    system: systemText(run, offered(run, vault).further),
+    iteration: run.iterations - 1,
+    provider: run.spec.model.provider,
+    model: run.spec.model.model,
+    session_id: run.spec.session_id,
+    tool_format: run.spec.tool_format,
+  };
+}
+
+/** What the context hook made of the call; `null`: nothing. */
+function changedContext(answer: Json | undefined): { messages?: Message[]; system?: string } | null {
+  if (answer === undefined || answer === null) return null;
+  if (Array.isArray(answer)) return { messages: fromJson(answer) };
+  if (!isObject(answer)) return null;
+  return {
+    ...(Array.isArray(answer.messages) ? { messages: fromJson(answer.messages) } : {}),
+    ...(typeof answer.system === "string" ? { system: answer.system } : {}),
+  };
+}
+
+/** Whether anything can still wake a daemon. */
+function wakesLeft({ spec }: RunState): boolean {
+  const { daemon } = spec;
+  if (daemon === null) return false;
+  const own = daemon.wake_interval_ms > 0 || daemon.cron !== null || daemon.watch_paths.length > 0;
+  return spec.session_id !== null || own;
+}
+
+const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));
+/** The shape was checked where the hook's answer came in. */
+const fromJson = (value: Json[]): Message[] => JSON.parse(JSON.stringify(value));
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

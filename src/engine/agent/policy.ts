@@ -1,0 +1,241 @@
+/** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
+import { canonicalJson } from "../../skill/canonical.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { globMatches, nameMatches } from "./glob.ts";
+import type { AgentTool, RunPolicies, SideEffectLevel } from "./spec.ts";
+
+export type Verdict =
+  | { verdict: "allow" }
+  | { verdict: "deny"; reason: string }
+  /** A person decides. */
+  | { verdict: "ask"; reason: string }
+  /** A hook decides, since the permissions refuse. */
+  | { verdict: "escalate"; reason: string; hook: string };
+
+const LEVELS: readonly SideEffectLevel[] = [
+  "none",
+  "read_only",
+  "workspace_write",
+  "process_exec",
+  "network",
+];
+
+/** -1: no level of these. */
+function rank(level: Json | undefined): number {
+  const names: readonly (Json | undefined)[] = LEVELS;
+  return names.indexOf(level);
+}
+
+/** Judges one call: the ceiling first, then permissions, then approvals; the first refusal counts. */
+export function judgeCall(policies: RunPolicies, tool: AgentTool, args: JsonObject): Verdict {
+  const ceiling = overCeiling(policies.policy, tool, args);
+  if (ceiling !== null) return { verdict: "deny", reason: ceiling };
+  const permission = byPermissions(policies.permissions, tool, args);
+  if (permission.verdict !== "allow") return permission;
+  return byApproval(policies.approval_policy, tool, args);
+}
+
+/** Names a call that was approved for the whole session. */
+export function grantKey(tool: string, args: JsonObject): string {
+  return `${tool} ${canonicalJson(args)}`;
+}
+
+function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
+  if (policy === null) return null;
+  const { name } = tool.definition;
+  const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
+  const advice = "Use only the tools that this run declares, as they are named.";
+  const tools = listOf(policy.tools);
+  if (tools !== null && !tools.includes(name))
+    return `${name} is outside of the run's tool ceiling. ${advice}`;
+  const capabilities = policy.capabilities;
+  if (capabilities !== undefined && capabilities !== null) {
+    const allowed = objectOf(capabilities);
+    for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
+      const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
+      if (missing !== undefined) {
+        return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${advice}`;
+      }
+    }
+  }
+  const limit = rank(policy.side_effect_level);
+  const level = rank(annotations.side_effect_level);
+  if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
+    const what = annotations.side_effect_level ?? "unknown";
+    return `${name} has side effects of level ${what}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
+  }
+  const roots = listOf(policy.workspace_roots);
+  if (roots !== null) {
+    const outside = pathArguments(tool, args).find((path) => !roots.some((root) => isWithin(path, root)));
+    if (outside !== undefined)
+      return `${name} may not touch ${outside}: it is outside of the run's workspace roots.`;
+  }
+  return brokenConstraint(policy.tool_arg_constraints, name, args);
+}
+
+/** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
+function brokenConstraint(constraints: Json | undefined, name: string, args: JsonObject): string | null {
+  for (const item of Array.isArray(constraints) ? constraints : []) {
+    const { tool, arg_patterns, arg_key } = objectOf(item);
+    if (tool !== name) continue;
+    const value =
+      typeof arg_key === "string"
+        ? args[arg_key]
+        : Object.values(args).find((each) => typeof each === "string");
+    const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+    const globs = listOf(arg_patterns) ?? [];
+    if (!globs.some((glob) => nameMatches(glob, text))) {
+      const which = typeof arg_key === "string" ? arg_key : "its argument";
+      return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}.`;
+    }
+  }
+  return null;
+}
+
+/** Deny first; a list of what is allowed makes denial the default. */
+function byPermissions(permissions: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+  if (permissions === null) return { verdict: "allow" };
+  const { name } = tool.definition;
+  const denied = namedBy(permissions.deny, name, args) === true;
+  const listed = hasEntries(permissions.allow);
+  const allowed = !listed || namedBy(permissions.allow, name, args) === true;
+  if (!denied && allowed) return { verdict: "allow" };
+  const reason = denied
+    ? `${name} is denied by the run's permissions.`
+    : `${name} is not among what is allowed.`;
+  const hook = permissions.on_escalation;
+  return typeof hook === "string" ? { verdict: "escalate", reason, hook } : { verdict: "deny", reason };
+}
+
+/** Whether a list of globs, or an object of tool to `true` or argument globs, names this call. */
+function namedBy(entries: Json | undefined, name: string, args: JsonObject): boolean {
+  if (Array.isArray(entries))
+    return entries.some((glob) => typeof glob === "string" && nameMatches(glob, name));
+  return Object.entries(objectOf(entries)).some(([glob, rule]) => {
+    if (!nameMatches(glob, name)) return false;
+    if (rule === true) return true;
+    const texts = Object.values(args).map((value) =>
+      typeof value === "string" ? value : JSON.stringify(value),
+    );
+    return (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text)));
+  });
+}
+
+const hasEntries = (entries: Json | undefined): boolean =>
+  Array.isArray(entries) ? entries.length > 0 : Object.keys(objectOf(entries)).length > 0;
+
+function byApproval(policy: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+  if (policy === null) return { verdict: "allow" };
+  const { name } = tool.definition;
+  const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => nameMatches(glob, name));
+  if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
+  const writable = listOf(policy.write_path_allowlist);
+  if (writable !== null && writes(tool)) {
+    const outside = pathArguments(tool, args).find(
+      (path) => !writable.some((glob) => globMatches(glob, path)),
+    );
+    if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
+  }
+  if (lists("auto_approve")) return { verdict: "allow" };
+  if (lists("require_approval")) return { verdict: "ask", reason: `${name} needs an approval.` };
+  return { verdict: "allow" };
+}
+
+const READING = ["read", "search", "think", "fetch"];
+
+/** Whether a tool only reads, by what it declares. */
+export function onlyReads({ annotations }: AgentTool): boolean {
+  return annotations.kind !== undefined && READING.includes(annotations.kind);
+}
+
+function writes(tool: AgentTool): boolean {
+  const level = tool.annotations.side_effect_level;
+  return !onlyReads(tool) && level !== "none" && level !== "read_only";
+}
+
+/** Values of the arguments that hold paths: those that the tool declares, else those that are named so. */
+function pathArguments({ annotations }: AgentTool, args: JsonObject): string[] {
+  const declared = listOf(annotations.arg_schema?.path_params) ?? [
+    "path",
+    "file",
+    "file_path",
+    "dir",
+    "directory",
+  ];
+  return declared.flatMap((name) => {
+    const value = args[name];
+    return typeof value === "string" ? [normalised(value)] : (listOf(value) ?? []).map(normalised);
+  });
+}
+
+/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..`. */
+function normalised(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "" || part === ".") continue;
+    if (part === ".." && parts.length > 0 && parts.at(-1) !== "..") parts.pop();
+    else parts.push(part);
+  }
+  return parts.join("/");
+}
+
+function isWithin(path: string, root: string): boolean {
+  const base = normalised(root);
+  return base === "" ? !path.startsWith("..") : path === base || path.startsWith(`${base}/`);
+}
+
+/**
+ * What is left of two policies when both hold (§9.1): lists and roots intersect, the lower level and limit count,
+ * constraints add up. `null`: unrestricted.
+ */
+export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {
+  if (outer === null) return own;
+  if (own === null) return outer;
+  const both: JsonObject = { ...outer, ...own };
+  const tools = intersected(listOf(outer.tools), listOf(own.tools));
+  if (tools !== null) both.tools = tools;
+  const roots = intersectedRoots(listOf(outer.workspace_roots), listOf(own.workspace_roots));
+  if (roots !== null) both.workspace_roots = roots;
+  if (isObject(outer.capabilities) && isObject(own.capabilities)) {
+    const inner = own.capabilities;
+    both.capabilities = Object.fromEntries(
+      Object.entries(outer.capabilities).flatMap(([name, ops]): [string, Json][] =>
+        inner[name] === undefined ? [] : [[name, intersected(listOf(ops), listOf(inner[name])) ?? []]],
+      ),
+    );
+  }
+  const level = lower(outer.side_effect_level, own.side_effect_level);
+  if (level !== null) both.side_effect_level = level;
+  const limits = [outer.recursion_limit, own.recursion_limit].filter((limit) => typeof limit === "number");
+  if (limits.length > 0) both.recursion_limit = Math.min(...limits);
+  both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
+  both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
+  return both;
+}
+
+function intersected(a: string[] | null, b: string[] | null): string[] | null {
+  if (a === null || b === null) return a ?? b;
+  return a.filter((item) => b.includes(item));
+}
+
+/** The parts of both that lie within each other. */
+function intersectedRoots(a: string[] | null, b: string[] | null): string[] | null {
+  if (a === null || b === null) return a ?? b;
+  const inner = [...b.filter((root) => a.some((outer) => isWithin(normalised(root), outer)))];
+  const outer = [...a.filter((root) => b.some((other) => isWithin(normalised(root), other)))];
+  return [...new Set([...inner, ...outer])];
+}
+
+function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null {
+  const known = [a, b].map(rank).filter((index) => index !== -1);
+  return known.length === 0 ? null : (LEVELS[Math.min(...known)] ?? null);
+}
+
+const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
+const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+function listOf(value: Json | undefined): string[] | null {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;
+}

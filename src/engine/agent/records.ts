@@ -1,0 +1,157 @@
+/**
+ * The records of agent runs in a session (design.md §2.2, §2.3): append-only, versioned; a record is stored before what
+ * it says is acted on, and an effect's result before anything follows from it.
+ */
+import type { ErrorData } from "../../errors.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
+import type { AgentSpec } from "./spec.ts";
+
+/** How messages of people and hosts come in while a run lives (§7.11). */
+export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
+
+/** Feedback to the model, sent as a user message (§7.3). */
+export interface Feedback {
+  /** `nudge`: sent bare; `prefill_assistant`: the next answer starts with it; any other: framed with its kind. */
+  kind: string;
+  content: string;
+}
+
+export type ToolStatus = "ok" | "error" | "rejected";
+
+/** One settled tool call of an agent run. `content` is what the model sees. */
+export interface AgentToolResult {
+  status: ToolStatus;
+  content: string;
+  /** The structured result, where the tool gave one. */
+  value: Json;
+  /** Of `ToolCallUpdate` (§7.11); `null` for success. */
+  error_category: string | null;
+  exit_code: number | null;
+  duration_ms: number;
+}
+
+/** Why a daemon woke (§10.1), most urgent first. */
+export type WakeReason = "message" | "event" | "resume" | "watch" | "cron" | "timer";
+
+export interface Wake {
+  reason: WakeReason;
+  /** What the model is told; none for messages, which speak for themselves. */
+  feedback: Feedback | null;
+  messages: Message[];
+  watch_paths: string[];
+  resumed: boolean;
+}
+
+export type RunStatus =
+  | "running"
+  | "done"
+  | "stuck"
+  | "budget_exhausted"
+  | "idle"
+  | "watchdog"
+  | "failed"
+  | "awaiting_tool"
+  | "awaiting_approval"
+  | "error"
+  | "cancelled";
+
+export interface ApprovalRequest {
+  id: string;
+  tool_call_id: string;
+  tool: string;
+  arguments: JsonObject;
+  arguments_digest: string;
+  risk: string;
+  /** Unix ms. */
+  requested_at: number;
+  expires_at: number;
+}
+
+/** A compaction of the prompt-visible history (§8): `archived` messages from `keep_first` on became `summary`. */
+export interface Compacted {
+  mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
+  strategy: string;
+  engine_strategy: string;
+  archived_messages: number;
+  estimated_tokens_before: number;
+  estimated_tokens_after: number;
+  keep_first: number;
+  keep_last: number;
+  summary: string;
+}
+
+/** Records of version 1; `at` is Unix ms, `run` names the run, `effect` one model, tool or hook call of it. */
+export type AgentRecord = { v: 1; at: number } & (
+  | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
+  | { type: "session_reset" }
+  | { type: "session_trimmed"; keep_last: number }
+  | { type: "run_started"; run: string; spec: AgentSpec }
+  /** Messages that wait for the place their delivery names. */
+  | { type: "message_received"; run: string | null; message: Message; delivery: Delivery }
+  | { type: "feedback_added"; run: string; feedback: Feedback }
+  | { type: "iteration_started"; run: string; iteration: number }
+  | {
+      type: "skills_matched";
+      run: string;
+      iteration: number;
+      strategy: string;
+      reassess: boolean;
+      candidates: { name: string; score: number; reason: string }[];
+      active: string[];
+      warnings: Warning[];
+    }
+  | {
+      type: "model_call_settled";
+      run: string;
+      effect: string;
+      turn: ModelTurn;
+      cost_usd: number;
+      warnings: Warning[];
+    }
+  /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
+  | {
+      type: "turn_taken";
+      run: string;
+      message: Message | null;
+      calls: ToolCallBlock[];
+      text: string;
+      /** Whether it ends the run once its calls have run. */
+      finished: boolean;
+      text_only: number;
+      /** A text call of a native-format model was let through. */
+      fallback: boolean;
+    }
+  | { type: "tools_started"; run: string; calls: { effect: string; call: ToolCallBlock }[] }
+  | {
+      type: "tool_settled";
+      run: string;
+      effect: string;
+      result: AgentToolResult;
+    }
+  | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
+  | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
+  | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }
+  | {
+      type: "approval_decided";
+      run: string;
+      approval: string;
+      decision: "approve" | "deny";
+      scope: "once" | "session";
+      reason: string | null;
+    }
+  /** The client's answer to a tool that it declared without a handler. */
+  | { type: "client_tool_answered"; run: string; call_id: string; content: string; is_error: boolean }
+  | { type: "compacted"; run: string | null; compacted: Compacted }
+  | { type: "went_idle"; run: string }
+  | { type: "woke"; run: string; wake: Wake }
+  | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null }
+);
+
+/** A record without its version and time. */
+export type AgentRecordBody = AgentRecord extends infer R
+  ? R extends AgentRecord
+    ? Omit<R, "v" | "at">
+    : never
+  : never;

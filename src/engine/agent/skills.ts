@@ -1,0 +1,195 @@
+/** Which skills of a run are active (agent-runtime.md §11), and what that means for prompt and tools. Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ToolDefinition, Warning } from "../messages.ts";
+import { globMatches } from "./glob.ts";
+import type { AgentRecordBody } from "./records.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentState, RunState } from "./state.ts";
+
+export const LOAD_SKILL = "load_skill";
+
+export interface Candidate {
+  name: string;
+  score: number;
+  reason: string;
+}
+
+/** Candidates with a score, best first; ties in the order of the registry. */
+export function matchSkills(
+  skills: readonly AgentSkill[],
+  query: string,
+  workingFiles: readonly string[],
+): Candidate[] {
+  const tokens = query
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((token) => token.length > 2);
+  const lower = query.toLowerCase();
+  const scored = skills
+    .filter((skill) => !skill.disable_model_invocation)
+    .map((skill) => scoreOf(skill, tokens, lower, workingFiles))
+    .filter(({ score }) => score > 0);
+  return scored.sort((a, b) => b.score - a.score);
+}
+
+function scoreOf(
+  skill: AgentSkill,
+  tokens: readonly string[],
+  query: string,
+  workingFiles: readonly string[],
+): Candidate {
+  const texts = [skill.description.toLowerCase(), skill.when_to_use.toLowerCase()];
+  const hits = texts.reduce((sum, text) => sum + tokens.filter((token) => text.includes(token)).length, 0);
+  const named = query.includes(skill.name.toLowerCase());
+  const paths = skill.paths.filter((glob) => workingFiles.some((file) => globMatches(glob, file))).length;
+  const reasons = [
+    ...(hits > 0 ? [`${hits} keyword hit${hits === 1 ? "" : "s"}`] : []),
+    ...(named ? ["name mentioned"] : []),
+    ...(paths > 0 ? [`${paths} path glob${paths === 1 ? "" : "s"} matched`] : []),
+  ];
+  const score = (hits > 0 ? hits / (hits + 1.5) : 0) + (named ? 2 : 0) + 1.5 * paths;
+  return { name: skill.name, score, reason: reasons.join("; ") };
+}
+
+/** The match of this iteration, where there is one to make; with what to record of it. */
+export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] {
+  const { spec } = run;
+  if (spec.skills.length === 0) return [];
+  const reassess = run.iterations > 1;
+  const rehydrated = !reassess && spec.skill_match.sticky && run.active.length > 0;
+  if (rehydrated || (reassess && spec.skill_match.sticky)) return [];
+  const candidates = matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
+  const active = candidates.slice(0, Math.max(1, spec.skill_match.top_n)).map(({ name }) => name);
+  const { strategy } = spec.skill_match;
+  const warnings: Warning[] =
+    strategy === "metadata"
+      ? []
+      : [
+          {
+            code: "skill_match_strategy",
+            message: `skill_match.strategy "${strategy}" needs a host delegate; skills were matched by metadata.`,
+            option: "skill_match.strategy",
+          },
+        ];
+  const iteration = run.iterations - 1;
+  const at = { run: spec.run_id, iteration };
+  return [{ type: "skills_matched", ...at, strategy: "metadata", reassess, candidates, active, warnings }];
+}
+
+/** The latest message of a person: feedback of the loop is none. */
+function latestRequest(messages: readonly Message[]): string {
+  const texts = messages.flatMap((message) =>
+    message.role === "user"
+      ? [message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")]
+      : [],
+  );
+  return texts.findLast((text) => text !== "" && !text.startsWith("<hull_feedback")) ?? "";
+}
+
+/** Hooks to call when the active skills change, dropped ones first. */
+export function skillHooks(run: RunState, active: readonly string[]): string[] {
+  const find = (name: string) => run.spec.skills.find((skill) => skill.name === name);
+  const dropped = run.active.filter((name) => !active.includes(name));
+  const begun = active.filter((name) => !run.active.includes(name));
+  return [
+    ...dropped.flatMap((name) => find(name)?.on_deactivate ?? []),
+    ...begun.flatMap((name) => find(name)?.on_activate ?? []),
+  ];
+}
+
+/** The sections of the system text about skills: those that are active, and those that can be loaded. */
+export function skillSections({ spec, active }: RunState): string[] {
+  const shown = spec.skills.filter(({ name }) => active.includes(name));
+  const sections = shown.map((skill) =>
+    [
+      `## Active skill: ${skill.name}`,
+      skill.description,
+      ...(skill.when_to_use === "" ? [] : [`When to use: ${skill.when_to_use}`]),
+      ...(skill.allowed_tools.length === 0 ? [] : [`Tools: ${skill.allowed_tools.join(", ")}`]),
+      skill.prompt,
+    ].join("\n\n"),
+  );
+  return spec.skills.length === 0 ? [] : [...sections, catalogue(spec.skills)];
+}
+
+const MAX_CATALOGUE = 2000;
+
+function catalogue(skills: readonly AgentSkill[]): string {
+  const head = `## Skills\nCall ${LOAD_SKILL} with a name to bring a skill's instructions into the conversation.`;
+  let text = head;
+  for (const [index, skill] of skills.filter((item) => !item.disable_model_invocation).entries()) {
+    const use = skill.when_to_use === "" ? "" : ` Use it when: ${skill.when_to_use}`;
+    const line = `\n- ${skill.name}: ${skill.description}${use}`;
+    if (text.length + line.length > MAX_CATALOGUE)
+      return `${text}\n(${skills.length - index} more are not listed)`;
+    text += line;
+  }
+  return text;
+}
+
+export function loadSkillTool(): ToolDefinition {
+  return {
+    name: LOAD_SKILL,
+    description: "Brings the full instructions of a skill into the conversation.",
+    parameters: {
+      type: "object",
+      properties: {
+        name: { type: "string", description: "Name of the skill" },
+        require_signature: { type: "boolean", description: "Refuse a skill that is not signed" },
+      },
+      required: ["name"],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** The tools that active and loaded skills leave on offer. No scope is set: all of them. */
+export function scopedTools(run: RunState): AgentTool[] {
+  const scoping = run.spec.skills.filter(
+    ({ name }) => run.active.includes(name) || run.loaded.includes(name),
+  );
+  const allowed = scoping.flatMap(({ allowed_tools }) => allowed_tools);
+  if (allowed.length === 0) return run.spec.tools;
+  return run.spec.tools.filter(({ definition }) =>
+    allowed.some(
+      (entry) =>
+        entry === "*" || entry === definition.name || entry === `namespace:${definition.namespace ?? ""}`,
+    ),
+  );
+}
+
+export interface LoadedSkill {
+  /** `null`: nothing was loaded. */
+  name: string | null;
+  /** For the model: the body, or JSON that says why there is none. */
+  content: string;
+}
+
+/** Answers a call of `load_skill`. */
+export function loadSkill(spec: AgentSpec, args: JsonObject | null): LoadedSkill {
+  const fail = (error: string, skill: Json, message: string): LoadedSkill => ({
+    name: null,
+    content: JSON.stringify({ error, skill, message }),
+  });
+  const wanted = args?.name;
+  if (typeof wanted !== "string" || wanted === "") {
+    return fail("invalid_arguments", null, `${LOAD_SKILL} needs the name of a skill.`);
+  }
+  if (spec.skills.length === 0) return fail("skill_registry_unavailable", wanted, "This run has no skills.");
+  const skill = spec.skills.find(({ name }) => name === wanted);
+  if (skill === undefined) {
+    const names = spec.skills.map(({ name }) => name).join(", ");
+    return fail("skill_not_found", wanted, `There is no skill "${wanted}". There are: ${names}.`);
+  }
+  if (skill.disable_model_invocation) {
+    return fail(
+      "skill_model_invocation_disabled",
+      wanted,
+      `The skill "${wanted}" is not for models to load.`,
+    );
+  }
+  if (args?.require_signature === true) {
+    return fail("UnsignedSkillError", wanted, `The skill "${wanted}" has no signature.`);
+  }
+  return { name: skill.name, content: skill.prompt };
+}

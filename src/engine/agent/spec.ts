@@ -1,0 +1,144 @@
+/**
+ * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
+ * life. JSON-safe.
+ */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ToolDefinition } from "../messages.ts";
+
+/** How a tool call is carried out; what it takes beyond that is the driver's business. */
+export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
+
+export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
+export type SideEffectLevel = "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+
+export interface ToolAnnotations {
+  kind?: ToolKind;
+  side_effect_level?: SideEffectLevel;
+  /** Capability to operations. */
+  capabilities?: { [capability: string]: string[] };
+  /** Names of arguments that hold paths, and what is done to them. */
+  arg_schema?: JsonObject;
+  /** A second run does no harm. */
+  idempotent?: boolean;
+}
+
+export interface AgentTool {
+  definition: ToolDefinition;
+  executor: ToolExecutor;
+  annotations: ToolAnnotations;
+  /** What the driver needs to carry it out, e.g. a command or a hook's name. */
+  handler: Json;
+  /** The skill that brought it; `null`: the caller. */
+  skill: string | null;
+}
+
+/** A skill that a run may activate (§11.1). */
+export interface AgentSkill {
+  name: string;
+  description: string;
+  when_to_use: string;
+  prompt: string;
+  paths: string[];
+  allowed_tools: string[];
+  disable_model_invocation: boolean;
+  /** Hook references; `null`: none. */
+  on_activate: string | null;
+  on_deactivate: string | null;
+}
+
+export interface TurnPolicy {
+  require_action_or_yield: boolean;
+  allow_done_sentinel: boolean;
+  max_prose_chars: number | null;
+}
+
+/** Conditions of the tool calls of a run (§9); `null`: none. */
+export interface RunPolicies {
+  policy: JsonObject | null;
+  approval_policy: JsonObject | null;
+  permissions: JsonObject | null;
+  /** Seconds until an unanswered approval counts as a denial. */
+  approval_timeout_s: number;
+}
+
+export interface CompactionOptions {
+  /** `null`: only the safety net at the hard limit. */
+  auto: boolean | null;
+  threshold_tokens: number;
+  keep_first: number;
+  keep_last: number;
+  strategy: "observation_mask" | "llm" | "truncate" | "custom";
+  hard_limit_tokens: number | null;
+  hard_limit_strategy: "llm" | "truncate" | "observation_mask";
+  tool_output_max_chars: number;
+  compact_callback: string | null;
+  mask_callback: string | null;
+  compress_callback: string | null;
+}
+
+export interface DaemonOptions {
+  /** Whether `max_iterations` was given, and so bounds the whole run; else it counts anew at each wake. */
+  bounded: boolean;
+  wake_interval_ms: number;
+  cron: string | null;
+  time_zone: string;
+  watch_paths: string[];
+  watch_events: ("change" | "create" | "delete")[];
+  consolidate_on_idle: boolean;
+  idle_watchdog_attempts: number | null;
+  persist_path: string | null;
+  resume_path: string | null;
+}
+
+export interface AgentSpec {
+  run_id: string;
+  /** `null`: an anonymous run. */
+  session_id: string | null;
+  system: string;
+  /** What this run adds to the conversation before its first model call. */
+  prompt: Message[];
+  tools: AgentTool[];
+  tool_format: "native" | "text";
+  /** The option as given (§6.2). */
+  tool_search: Json;
+  tool_examples: string | null;
+  tool_choice: Json;
+  skills: AgentSkill[];
+  skill_match: { strategy: string; top_n: number; sticky: boolean };
+  working_files: string[];
+  persistent: boolean;
+  done_sentinel: string;
+  max_iterations: number;
+  max_nudges: number;
+  nudge: string | null;
+  tool_retries: number;
+  tool_backoff_ms: number;
+  turn_policy: TurnPolicy | null;
+  stop_after_successful_tools: string[];
+  require_successful_tools: string[];
+  loop_detect: { warn: number; block: number; skip: number };
+  exit_when_verified: boolean;
+  token_budget: number | null;
+  total_budget_usd: number | null;
+  native_tool_fallback: "allow" | "allow_once" | "reject";
+  break_unless_phase: string | null;
+  task_ledger: Json;
+  /** Hook references; `null`: none. */
+  context_callback: string | null;
+  post_turn_callback: string | null;
+  policies: RunPolicies;
+  compaction: CompactionOptions;
+  /** `null`: no daemon. */
+  daemon: DaemonOptions | null;
+  /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
+  call: JsonObject;
+  /** What the model can do, as far as the loop asks; fixed when the run starts. */
+  model: {
+    provider: string;
+    model: string;
+    context_window: number | null;
+    native_tools: boolean;
+    defer_loading: boolean;
+    tool_search: string[];
+  };
+}

@@ -1,0 +1,168 @@
+/** What is known of a session and of the run in it: the result of the fold over its records. JSON-safe. */
+import type { ErrorData } from "../../errors.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
+import type { LoopTable } from "./loop-detection.ts";
+import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
+import type { AgentSpec } from "./spec.ts";
+
+export interface AgentState {
+  /** The prompt-visible history: what the next model call is sent. */
+  visible: Message[];
+  /** Of what compaction took out of it; `null`: nothing. */
+  summary: string | null;
+  /** Messages that came and have not been taken in. */
+  waiting: { message: Message; delivery: Delivery }[];
+  /** Skills that were active when the last run ended. */
+  skills: string[];
+  /** Calls that were approved for the whole session: tool and digest of the arguments. */
+  grants: string[];
+  /** The run under way, or the last one. */
+  run: RunState | null;
+}
+
+/**
+ * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
+ * its turn, its tools, what follows them. `idle`: a daemon waits. `ended`: settled.
+ */
+export type Stage =
+  | "open"
+  | "match"
+  | "skill_hooks"
+  | "compact"
+  | "context"
+  | "model"
+  | "turn"
+  | "tools"
+  | "after"
+  | "idle"
+  | "ended";
+
+export type CallStage = "planned" | "approval" | "client" | "started" | "settled";
+
+/** One tool call of the turn under way. */
+export interface OpenCall {
+  effect: string;
+  call: ToolCallBlock;
+  stage: CallStage;
+  approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
+  /** Pre hooks that have had their say, and arguments that they put in place. */
+  hooked: number;
+  result: AgentToolResult | null;
+  /** As the model sees it. */
+  shown: string;
+}
+
+/** What became of a model's turn. */
+export interface TakenTurn {
+  calls: ToolCallBlock[];
+  text: string;
+  /** Whether it holds a sentinel that counts. */
+  finished: boolean;
+}
+
+export interface RunState {
+  spec: AgentSpec;
+  status: RunStatus;
+  error: ErrorData | null;
+  stage: Stage;
+  /** Iterations begun: the number of the current one is one less. */
+  iterations: number;
+  /** Of the current wake, where a daemon's iterations count anew at each. */
+  wakeIterations: number;
+  /** Text-only turns in a row. */
+  textOnly: number;
+  singleToolTurns: number;
+  /** Whether text calls of a native-format model were let through once (`allow_once`). */
+  fallbackUsed: boolean;
+  active: string[];
+  loaded: string[];
+  /** Hooks of skills that are still to be called, in order. */
+  skillHooks: string[];
+  vault: Json;
+  loop: LoopTable;
+  /** The last model turn, until it has been taken. */
+  turn: ModelTurn | null;
+  taken: TakenTurn | null;
+  calls: OpenCall[];
+  /** Results of hooks of the current iteration, by effect. */
+  hookResults: { [effect: string]: Json };
+  /** Text that the next model call's answer starts with. */
+  prefill: string | null;
+  totals: RunSums;
+  tools_used: string[];
+  successful_tools: string[];
+  rejected_tools: string[];
+  /** Texts of all turns, in order. */
+  texts: string[];
+  /** Messages that were only to be kept to the end. */
+  deferred: Message[];
+  /** Exit code of the last `run` tool; `null`: none ran. */
+  verification: { ok: boolean; exit_code: number | null } | null;
+  /** Empty wakes of a daemon in a row. */
+  idleTicks: number;
+  feedback: Feedback[];
+}
+
+/** Of this run alone. */
+export interface RunSums {
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  cost_usd: number;
+}
+
+export const EMPTY_SESSION: AgentState = {
+  visible: [],
+  summary: null,
+  waiting: [],
+  skills: [],
+  grants: [],
+  run: null,
+};
+
+/** A run that has just been recorded as started. */
+export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
+  return {
+    spec,
+    status: "running",
+    error: null,
+    stage: "open",
+    iterations: 0,
+    wakeIterations: 0,
+    textOnly: 0,
+    singleToolTurns: 0,
+    fallbackUsed: false,
+    active: [...active],
+    loaded: [],
+    skillHooks: [],
+    vault: null,
+    loop: {},
+    turn: null,
+    taken: null,
+    calls: [],
+    hookResults: {},
+    prefill: null,
+    totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0 },
+    tools_used: [],
+    successful_tools: [],
+    rejected_tools: [],
+    texts: [],
+    deferred: [],
+    verification: null,
+    idleTicks: 0,
+    feedback: [],
+  };
+}
+
+/** The effect ids of a run: one per iteration and kind, so that a later life asks for the same. */
+export const effects = {
+  model: (iteration: number): string => `model-${iteration}`,
+  tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
+  context: (iteration: number): string => `context-${iteration}`,
+  postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
+  skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
+  summary: (iteration: number): string => `summary-${iteration}`,
+};

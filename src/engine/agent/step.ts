@@ -1,0 +1,73 @@
+/** What an agent run does next, and the effects that a driver carries out for it (design.md §2.1). */
+import type { ErrorData } from "../../errors.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
+import type { CompactionPlan } from "./compaction.ts";
+import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
+import type { AgentTool } from "./spec.ts";
+
+/** What one model call is given; the driver adds the run's call options. */
+export interface AgentRequest {
+  system: string;
+  messages: Message[];
+  tools: ToolDefinition[];
+  tool_choice: ToolChoice;
+  tool_search?: { variant: "bm25" | "regex" | "hosted" };
+  prefill?: string;
+}
+
+export interface PlannedCall {
+  effect: string;
+  call: ToolCallBlock;
+  tool: AgentTool;
+  /** An earlier life of the run began it and did not see it end. */
+  again: boolean;
+}
+
+/** The next step of a run. Everything but effects and waiting is decided by the engine and only has to be recorded. */
+export type AgentStep =
+  /** Decisions: append these records, in one transaction, and ask again. */
+  | { type: "record"; records: AgentRecordBody[] }
+  | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
+  /** `parallel`: read-only calls that may run at once; else one after the other. */
+  | { type: "run_tools"; calls: PlannedCall[]; parallel: boolean }
+  | { type: "call_hook"; effect: string; hook: string; payload: Json }
+  /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
+  | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
+  /** A call of the vault's own search tool; `state` is what the vault has promoted so far. */
+  | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
+  /** Nothing to do until a decision, a client's answer or a wake comes. */
+  | {
+      type: "wait";
+      for: "approval" | "tool" | "wake";
+      status: RunStatus;
+      until: number | null;
+      approvals: ApprovalRequest[];
+    }
+  | { type: "settled"; status: RunStatus; error: ErrorData | null };
+
+/** How effects are carried out. Each throws a `HullError` for faults that end the run. */
+export interface AgentEffects {
+  callModel(
+    step: AgentStep & { type: "call_model" },
+    context: AgentEffectContext,
+  ): Promise<{ turn: ModelTurn; cost_usd: number; warnings: Warning[] }>;
+  /** Faults of the tool itself are results. */
+  runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
+  callHook(hook: string, payload: Json, context: AgentEffectContext): Promise<Json>;
+  /** Waits before a tool's next try; the driver's clock. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+  summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;
+  /** Never fails: what goes wrong is part of the result. */
+  searchTools(
+    step: AgentStep & { type: "search_tools" },
+    context: AgentEffectContext,
+  ): Promise<{ state: Json; result: string; events: JsonObject[] }>;
+}
+
+export interface AgentEffectContext {
+  run: string;
+  effect: string;
+  /** Aborted when the run is cancelled. */
+  signal: AbortSignal;
+}

@@ -1,0 +1,113 @@
+/** What the loop itself says to the model (agent-runtime.md §7.3, §7.5, §7.8). Pure. */
+import type { AgentSpec } from "./spec.ts";
+
+/** The part of the system text that keeps a persistent run going; exact words by the specification. */
+export function persistentInstruction({ done_sentinel, turn_policy, exit_when_verified }: AgentSpec): string {
+  const keepWorking =
+    "IMPORTANT: You MUST keep working until the task is complete. Do NOT stop to explain or summarize — take action.";
+  if (turn_policy?.allow_done_sentinel === false) return keepWorking;
+  const finish = `Output ${done_sentinel} only when the task is fully complete and verified.`;
+  const verified = exit_when_verified
+    ? " Completion counts only after your last verification command has passed."
+    : "";
+  return `${keepWorking} ${finish}${verified}`;
+}
+
+/** The default request to go on; exact words by the specification. */
+function defaultNudge(sentinel: string): string {
+  return `You have not output ${sentinel} yet — the task is not complete. Use your tools to continue working. Only output ${sentinel} when the task is fully complete and verified.`;
+}
+
+export interface NudgeSituation {
+  /** Whether the run has tools at all. */
+  tools: boolean;
+  /** Visible characters of the last turn. */
+  prose: number;
+}
+
+/** What a text-only turn is answered with. Bare, as a plain user message. */
+export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
+  if (spec.turn_policy !== null) return actionNudge(spec, situation);
+  if (spec.nudge !== null) return spec.nudge;
+  if (spec.persistent) return defaultNudge(spec.done_sentinel);
+  return "Use your tools to continue working on the task.";
+}
+
+/** Brief prose, then a tool call, another phase, or completion. */
+export function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
+  const { turn_policy: policy, done_sentinel, tool_format } = spec;
+  const limit = policy?.max_prose_chars ?? null;
+  const brief =
+    limit === null ? "Keep your prose brief." : `Keep your prose within ${limit} visible characters.`;
+  const channel = tool_format === "text" ? "a <tool_call> element" : "a tool call";
+  const act = tools ? `make progress with ${channel}` : "make progress in your reply";
+  const finish =
+    policy?.allow_done_sentinel === false || !spec.persistent
+      ? ""
+      : `, or output ${done_sentinel} if the task is truly complete`;
+  const long =
+    limit !== null && prose > limit
+      ? " Your last turn spent too many characters on prose instead of acting."
+      : "";
+  const native =
+    tools && tool_format === "native" ? " Tool calls written by hand into the text do not count." : "";
+  return `${brief} Then ${act}, switch to the next phase${finish}.${long}${native}`;
+}
+
+/** A sentinel came before any tool was tried. */
+export function sentinelWithoutAction(spec: AgentSpec): string {
+  const opening =
+    spec.turn_policy?.allow_done_sentinel === false
+      ? "Nothing has been done yet."
+      : `You output ${spec.done_sentinel}, but nothing has been done yet.`;
+  return `${opening} Act with a tool first, then finish.`;
+}
+
+export function verificationGate(exitCode: number | null): string {
+  const last =
+    exitCode === null ? "no verification has passed yet" : `the last one ended with exit code ${exitCode}`;
+  return `Completion counts only after a successful run of your verification: ${last}. Run it, fix what fails, then finish.`;
+}
+
+export function openLedger(items: readonly string[]): string {
+  return `These items are not finished:\n${items.map((item) => `- ${item}`).join("\n")}\nComplete or resolve them first.`;
+}
+
+export function handWrittenCall(): string {
+  return "You wrote a tool call into your text. It was not executed: use the native tool channel only.";
+}
+
+export function actionRequired(): string {
+  return "Your last reply made no tool call, so it was set aside. Act with a tool, or say what you need.";
+}
+
+/** Feedback as the model sees it. */
+export function feedbackMessage(kind: string, content: string): string {
+  return `<hull_feedback kind="${kind}">${content}</hull_feedback>`;
+}
+
+/** Appended to a result that came before. */
+export function repeatHint(tool: string, count: number, result: string): string {
+  const first = result.split("\n", 1)[0]?.slice(0, 120) ?? "";
+  return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
+}
+
+/** In place of a result that came again and again. */
+export function repeatBlocked(tool: string, count: number): string {
+  return `[hull: ${tool} was called ${count} times with the same arguments and gave the same result each time. That result is not repeated here. Take another approach.]`;
+}
+
+/** In place of a call that is not made any more. */
+export function repeatSkipped(tool: string, count: number): string {
+  return `[hull: ${tool} was not executed: it would be call ${count} with the same arguments, and the earlier ones all gave the same result. Take another approach.]`;
+}
+
+export function unavailableTool(name: string, listed: readonly string[]): string {
+  const which =
+    listed.length === 0 ? "No tools are available." : `Use only: ${listed.slice(0, 50).join(", ")}.`;
+  return `The tool "${name}" is not available. ${which}`;
+}
+
+export function missingParameters(tool: string, missing: readonly string[]): string {
+  return `The tool ${tool} needs ${missing.join(", ")}. Call it again with ${missing.length === 1 ? "it" : "them"}.`;
+}

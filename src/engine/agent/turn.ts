@@ -1,0 +1,221 @@
+/** What a model's turn means to the loop (agent-runtime.md §7.4, §7.5). Pure. */
+import type { Block, Message, ModelTurn, ToolCallBlock } from "../messages.ts";
+import { parseTextTurn } from "../text-tools/parse.ts";
+import type { AgentRecordBody, RunStatus } from "./records.ts";
+import type { AgentState, RunState } from "./state.ts";
+import { finalStatus } from "./status.ts";
+import {
+  actionRequired,
+  handWrittenCall,
+  nudgeText,
+  openLedger,
+  sentinelWithoutAction,
+  verificationGate,
+} from "./texts.ts";
+
+interface ReadTurn {
+  /** Public text of the turn. */
+  text: string;
+  calls: ToolCallBlock[];
+  /** Calls that could not be read. */
+  errors: string[];
+  violations: string[];
+  /** Calls that a native-format model wrote into its text. */
+  handWritten: boolean;
+  /** The sentinel stands outside of reasoning and calls. */
+  sentinel: boolean;
+  /** What history keeps. */
+  blocks: Block[];
+}
+
+/** Records that take a turn in, up to the next effect. */
+export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): AgentRecordBody[] {
+  const read = readTurn(run, turn);
+  const { spec } = run;
+  const at = { run: spec.run_id };
+  const fallback = read.handWritten && mayFallBack(run);
+  const calls = read.handWritten && !fallback ? [] : read.calls;
+  const gate = read.sentinel ? sentinelGate(run, calls.length > 0) : null;
+  const message: Message = { role: "assistant", content: read.blocks };
+  const taken = { type: "turn_taken" as const, ...at, calls, text: read.text, fallback };
+  const feedback = (kind: string, content: string): AgentRecordBody => ({
+    type: "feedback_added",
+    ...at,
+    feedback: { kind, content },
+  });
+  if (calls.length > 0) {
+    const violations = read.violations.map((text) => feedback("protocol_violation", text));
+    return [
+      { ...taken, message, finished: read.sentinel && gate === null, text_only: 0 },
+      ...(fallback ? [] : violations),
+    ];
+  }
+  if (read.sentinel && gate === null) {
+    return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
+  }
+  if (read.errors.length > 0) {
+    const note: Message = { role: "assistant", content: [{ type: "output_text", text: UNREADABLE }] };
+    const texts = read.errors.map((error) => feedback("parse_error", error));
+    return [{ ...taken, message: note, finished: false, text_only: 0 }, ...texts];
+  }
+  if (gate !== null)
+    return counted(run, { ...taken, message, finished: false }, [feedback(gate.kind, gate.text)]);
+  if (read.handWritten) {
+    const reply = feedback("native_tool_contract", handWrittenCall());
+    return counted(run, { ...taken, message, finished: false }, [reply]);
+  }
+  if (mustActFirst(run)) {
+    const reply = feedback("action_required", actionRequired());
+    return counted(run, { ...taken, message: null, finished: false }, [reply]);
+  }
+  if (endsPhase(run, read.text)) {
+    return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
+  }
+  if (!spec.persistent && spec.daemon === null) {
+    return [{ ...taken, message, finished: true, text_only: run.textOnly + 1 }, settled(run, "done")];
+  }
+  if (state.waiting.some(({ delivery }) => delivery === "finish_step")) {
+    return [{ ...taken, message, finished: false, text_only: 0 }];
+  }
+  if (!spec.persistent) {
+    const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
+    return [{ ...taken, message, finished: false, text_only: run.textOnly }, rest];
+  }
+  const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
+  return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
+}
+
+const UNREADABLE = "(A tool call of this turn could not be read and was left out.)";
+
+type Taken = Omit<Extract<AgentRecordBody, { type: "turn_taken" }>, "text_only">;
+
+/** One more text-only turn: too many make the run stuck, else it goes on with what it is told. */
+function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): AgentRecordBody[] {
+  const text_only = run.textOnly + 1;
+  if (text_only > run.spec.max_nudges) return [{ ...taken, text_only }, settled(run, "stuck")];
+  return [{ ...taken, text_only }, ...replies];
+}
+
+export function settled(run: RunState, status: RunStatus): AgentRecordBody {
+  return { type: "run_settled", run: run.spec.run_id, status: finalStatus(run, status), error: null };
+}
+
+const overBudget = (run: RunState): boolean => finalStatus(run, "done") === "budget_exhausted";
+
+function readTurn(run: RunState, turn: ModelTurn): ReadTurn {
+  const { spec } = run;
+  const names = spec.tools.map(({ definition }) => definition.name);
+  const said = turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const native = turn.blocks.filter((block) => block.type === "tool_call");
+  if (spec.tool_format === "text") {
+    const read = parseTextTurn(said, [...names, ...RUNTIME_TOOLS]);
+    const written = read.calls.map(
+      (call, n): ToolCallBlock => ({
+        type: "tool_call",
+        id: `call_${run.iterations}_${native.length + n + 1}`,
+        name: call.name,
+        arguments: call.arguments,
+        raw: JSON.stringify(call.arguments),
+      }),
+    );
+    const calls = [...native, ...written];
+    const answered = spec.turn_policy?.allow_done_sentinel !== false && read.response !== null;
+    const outside = `${read.prose}\n${read.done ?? ""}\n${read.response ?? ""}`;
+    return {
+      text: said,
+      calls,
+      errors: read.errors,
+      violations: read.violations,
+      handWritten: false,
+      sentinel: spec.persistent && (answered || outside.includes(spec.done_sentinel)),
+      blocks: [...reasoning(turn), ...textBlock(cutProse(run, textPart(read))), ...calls],
+    };
+  }
+  const handWritten = native.length === 0 && names.length > 0 ? parseTextTurn(said, names) : null;
+  const written = (handWritten?.calls ?? []).map(
+    (call, n): ToolCallBlock => ({
+      type: "tool_call",
+      id: `call_${run.iterations}_${n + 1}`,
+      name: call.name,
+      arguments: call.arguments,
+      raw: JSON.stringify(call.arguments),
+    }),
+  );
+  const fallback = written.length > 0 && mayFallBack(run);
+  return {
+    text: said,
+    calls: written.length > 0 ? written : native,
+    errors: [],
+    violations: [],
+    handWritten: written.length > 0,
+    sentinel: spec.persistent && said.includes(spec.done_sentinel),
+    blocks: fallback
+      ? [...reasoning(turn), ...textBlock(handWritten?.prose ?? ""), ...written]
+      : turn.blocks.map((block) =>
+          block.type === "output_text" ? { ...block, text: cutProse(run, block.text) } : block,
+        ),
+  };
+}
+
+/** Tools of the loop itself, which every text contract names. */
+const RUNTIME_TOOLS = ["load_skill"];
+
+const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
+const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);
+
+function textPart({ prose, response, done }: ReturnType<typeof parseTextTurn>): string {
+  const said = response === null ? prose : `<user_response>${response}</user_response>`;
+  return [said, ...(done === null ? [] : [`<done>${done}</done>`])].filter((part) => part !== "").join("\n");
+}
+
+function cutProse({ spec }: RunState, text: string): string {
+  const limit = spec.turn_policy?.max_prose_chars ?? null;
+  if (limit === null || text.length <= limit) return text;
+  return `${text.slice(0, limit)}\n[hull: cut after ${limit} characters]`;
+}
+
+function mayFallBack({ spec, fallbackUsed }: RunState): boolean {
+  return (
+    spec.native_tool_fallback === "allow" || (spec.native_tool_fallback === "allow_once" && !fallbackUsed)
+  );
+}
+
+function mustActFirst({ spec, tools_used }: RunState): boolean {
+  const required = spec.turn_policy?.require_action_or_yield === true;
+  return required && spec.tool_format === "native" && spec.tools.length > 0 && tools_used.length === 0;
+}
+
+/** Why a sentinel does not count yet; `null`: it does. @param acts whether its turn has calls */
+function sentinelGate(run: RunState, acts: boolean): { kind: string; text: string } | null {
+  const { spec, tools_used, verification } = run;
+  const required = spec.turn_policy?.require_action_or_yield === true && spec.tools.length > 0;
+  if (required && tools_used.length === 0 && !acts) {
+    return { kind: "sentinel_without_action", text: sentinelWithoutAction(spec) };
+  }
+  if (spec.exit_when_verified && verification?.ok !== true) {
+    return { kind: "verification_gate", text: verificationGate(verification?.exit_code ?? null) };
+  }
+  const open = openItems(run);
+  return open.length === 0 ? null : { kind: "ledger_not_satisfied", text: openLedger(open) };
+}
+
+/** Items of the task ledger that are open or blocked. */
+export function openItems({ spec }: RunState): string[] {
+  const ledger = spec.task_ledger;
+  const items = Array.isArray(ledger) ? ledger : [];
+  return items.flatMap((item) => {
+    if (typeof item === "string") return [item];
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
+    const { title, text, id, status } = item;
+    if (status === "done" || status === "dropped") return [];
+    const name = [title, text, id].find((value) => typeof value === "string");
+    return name === undefined ? [] : [String(name)];
+  });
+}
+
+/** In a persistent run that belongs to a phase, the last `next_phase: X` line that names another one ends it. */
+function endsPhase({ spec }: RunState, text: string): boolean {
+  if (!spec.persistent || spec.break_unless_phase === null) return false;
+  const named = [...text.matchAll(/^\s*next_phase:\s*(\S+)\s*$/gm)].at(-1)?.[1];
+  return named !== undefined && named !== spec.break_unless_phase;
+}

@@ -1,0 +1,20 @@
+/** What is wrong with a value from outside: where, what is accepted, what came (agent-runtime.md §0.3). */
+
+export interface Fault {
+  /** Dotted path, e.g. `tools.0.defer_loading`. */
+  path: string;
+  message: string;
+}
+
+/** @param name what the value is called for whoever reads the message */
+export function wrongValue(path: string, name: string, accepted: string, value: unknown): Fault {
+  return { path, message: `${name} must be ${accepted}; got ${shown(value)}` };
+}
+
+const MAX_SHOWN = 80;
+
+/** A value as JSON text, cut where it is long. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}

@@ -1,0 +1,84 @@
+/** Texts of which one must stand in every match, so that most documents need no match at all. */
+import { onlyUnit } from "./char-set.ts";
+import type { Node } from "./parse.ts";
+
+const MAX_ALTERNATIVES = 16;
+
+/** Texts, at least one of which every match contains; `null`: none can be told. */
+export function requiredTexts(node: Node): string[] | null {
+  const found = needles(node);
+  return found?.every((text) => text.length > 1) === true ? found : null;
+}
+
+/** The text that every match begins with; `""`: there is none. */
+export function leadingText(node: Node): string {
+  const exact = exactText(node);
+  if (exact !== null) return exact;
+  if (node.kind === "repeat") return node.min === 0 ? "" : leadingText(node.part);
+  if (node.kind !== "sequence") return "";
+  const until = node.parts.findIndex((part) => exactText(part) === null);
+  const before = node.parts.slice(0, until).map(exactText).join("");
+  const [stop] = node.parts.slice(until);
+  return before + (stop === undefined ? "" : leadingText(stop));
+}
+
+function needles(node: Node): string[] | null {
+  switch (node.kind) {
+    case "unit":
+    case "assert": {
+      const text = exactText(node);
+      return text === null || text === "" ? null : [text];
+    }
+    case "sequence":
+      return best(node.parts);
+    case "choice": {
+      const all = node.options.map(needles);
+      const texts = all.flatMap((some) => some ?? []);
+      return all.includes(null) || texts.length > MAX_ALTERNATIVES ? null : [...new Set(texts)];
+    }
+    case "repeat":
+      return node.min === 0 ? null : needles(node.part);
+  }
+}
+
+/** The most telling needles of a sequence: neighbours that are plain text count together. */
+function best(parts: readonly Node[]): string[] | null {
+  const candidates: (string[] | null)[] = [];
+  let run = "";
+  for (const part of parts) {
+    const text = exactText(part);
+    if (text !== null) {
+      run += text;
+      continue;
+    }
+    candidates.push([run], needles(part));
+    run = "";
+  }
+  candidates.push([run]);
+  const shortest = (texts: readonly string[]): number => Math.min(...texts.map((text) => text.length));
+  return candidates
+    .filter((texts) => texts !== null)
+    .filter((texts) => shortest(texts) > 0)
+    .reduce<string[] | null>(
+      (most, texts) => (most === null || shortest(texts) > shortest(most) ? texts : most),
+      null,
+    );
+}
+
+/** The only text that a node matches; `null`: there are several, or more than text counts. */
+function exactText(node: Node): string | null {
+  switch (node.kind) {
+    case "unit": {
+      const unit = onlyUnit(node.set);
+      return unit === null ? null : String.fromCharCode(unit);
+    }
+    case "assert":
+      return "";
+    case "sequence": {
+      const texts = node.parts.map(exactText);
+      return texts.includes(null) ? null : texts.join("");
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,30 @@
+/** Regular expressions from outside, matched in linear time (agent-runtime.md §6.4). Pure. */
+import { Automaton } from "./automaton.ts";
+import { leadingText, requiredTexts } from "./literals.ts";
+import { parsePattern, Refusal } from "./parse.ts";
+import { compileProgram } from "./program.ts";
+
+export interface Pattern {
+  automaton: Automaton;
+  /** Texts, one of which stands in every match; `null`: none can be told. */
+  required: readonly string[] | null;
+  /** The text that every match begins with; `""`: there is none. */
+  lead: string;
+}
+
+/**
+ * A case-insensitive expression over lower-cased text; `^` and `$` hold at the ends of lines. `reason`: why it is
+ * refused, e.g. for look-around, back-references, or its size.
+ */
+export function compilePattern(
+  source: string,
+): { ok: true; pattern: Pattern } | { ok: false; reason: string } {
+  try {
+    const tree = parsePattern(source);
+    const automaton = new Automaton(compileProgram(tree));
+    return { ok: true, pattern: { automaton, required: requiredTexts(tree), lead: leadingText(tree) } };
+  } catch (error) {
+    if (error instanceof Refusal) return { ok: false, reason: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Tools for models without a native channel (agent-runtime.md §7.4): how they are described in the system text, and how
+ * results go back. Pure.
+ */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { ToolDefinition, ToolResultMessage } from "../messages.ts";
+
+export interface ContractOptions {
+  /** Shown as they are after the rules. */
+  examples?: string;
+  /** How completion is signalled; absent: it is not. */
+  sentinel?: string;
+  /** Further sections, e.g. a list of tools that a search can find. */
+  further?: readonly string[];
+}
+
+/** The part of the system text that tells a model which tools there are and how to call them in text. */
+export function textToolContract(tools: readonly ToolDefinition[], options: ContractOptions = {}): string {
+  const rules = [
+    "## Tools",
+    "You act through tools. To call one, write its name and arguments as JSON inside a tool_call element, one element per call:",
+    '<tool_call>{"name": "tool_name", "arguments": {"parameter": "value"}}</tool_call>',
+    "Write several elements to make several calls. Results come back in the next user message. Call only the tools listed here, with the parameters that they declare, and never make up a result.",
+    "Put remarks beside calls into <assistant_prose>…</assistant_prose>, and what the user is to read at the end into <user_response>…</user_response>.",
+    ...(options.sentinel === undefined
+      ? []
+      : [`When the task is complete, write <done>${options.sentinel}</done>.`]),
+  ];
+  const listed = ["### Available tools", "```ts", ...tools.map(signature), "```"];
+  const examples = options.examples === undefined ? [] : ["### Examples", options.examples];
+  return [...rules, "", ...listed, ...examples, ...(options.further ?? [])].join("\n");
+}
+
+/** A tool as a TypeScript-like declaration, required parameters first. */
+export function signature(tool: ToolDefinition): string {
+  const properties = Object.entries(objectOf(tool.parameters.properties));
+  const required = Array.isArray(tool.parameters.required) ? tool.parameters.required : [];
+  const ordered = [
+    ...properties.filter(([name]) => required.includes(name)),
+    ...properties.filter(([name]) => !required.includes(name)),
+  ];
+  const parameters = ordered.map(([name, schema]) => {
+    const optional = required.includes(name) ? "" : "?";
+    const described = objectOf(schema).description;
+    const note = typeof described === "string" && described !== "" ? ` /* ${oneLine(described)} */` : "";
+    return `${name}${optional}: ${typeText(schema)}${note}`;
+  });
+  return `/** ${oneLine(tool.description)} */\nfunction ${tool.name}(args: { ${parameters.join("; ")} }): string;`;
+}
+
+/** All results of a turn in one user message, each framed with its tool's name. */
+export function renderTextResults(results: readonly ToolResultMessage[]): string {
+  return results
+    .map(({ call_id, name, content, is_error }) => {
+      const status = is_error ? ' status="error"' : "";
+      return `<tool_result name="${name}" id="${call_id}"${status}>\n${content}\n</tool_result>`;
+    })
+    .join("\n\n");
+}
+
+function typeText(schema: Json | undefined, depth = 0): string {
+  const { type, enum: members, items, properties, anyOf, const: fixed } = objectOf(schema);
+  if (fixed !== undefined) return JSON.stringify(fixed);
+  if (Array.isArray(members)) return members.map((member) => JSON.stringify(member)).join(" | ");
+  if (Array.isArray(anyOf)) return anyOf.map((part) => typeText(part, depth)).join(" | ");
+  if (Array.isArray(type)) return type.map((name) => typeText({ type: name }, depth)).join(" | ");
+  switch (type) {
+    case "integer":
+    case "number":
+      return "number";
+    case "boolean":
+    case "null":
+    case "string":
+      return type;
+    case "array":
+      return `${depth > 2 ? "unknown" : wrapped(typeText(items, depth + 1))}[]`;
+    case "object": {
+      const inner = Object.entries(objectOf(properties));
+      if (inner.length === 0 || depth > 2) return "object";
+      return `{ ${inner.map(([name, part]) => `${name}: ${typeText(part, depth + 1)}`).join("; ")} }`;
+    }
+    default:
+      return "unknown";
+  }
+}
+
+const wrapped = (text: string): string => (text.includes(" | ") ? `(${text})` : text);
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").replaceAll("*/", "* /").trim();
+
+function objectOf(value: Json | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+}

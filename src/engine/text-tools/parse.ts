@@ -1,0 +1,236 @@
+/** Reads tool calls out of a model's text (agent-runtime.md §7.4). Pure; time grows with the text's length. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** Most characters of one turn that are kept. */
+export const MAX_TURN_CHARACTERS = 131_072;
+
+export interface TextCall {
+  name: string;
+  arguments: JsonObject;
+}
+
+export interface TextTurn {
+  calls: TextCall[];
+  /** The text without calls and tags. */
+  prose: string;
+  /** The turn as the contract asks for it: what history keeps. */
+  canonical: string;
+  /** Forms that were understood although the contract does not name them. */
+  violations: string[];
+  /** Calls that could not be read. */
+  errors: string[];
+  /** What stood in the done element. */
+  done: string | null;
+  /** What stood in user_response elements. */
+  response: string | null;
+}
+
+interface Piece {
+  start: number;
+  end: number;
+  call?: TextCall;
+  violation?: string;
+  error?: string;
+}
+
+/** @param tools names that may be called; a form that names no tool of these is prose */
+export function parseTextTurn(text: string, tools: readonly string[]): TextTurn {
+  const kept = text.slice(0, MAX_TURN_CHARACTERS);
+  const body = blankThinking(kept);
+  const pieces = [...elements(body, tools), ...looseCalls(body, tools)];
+  const taken = withoutOverlaps(pieces);
+  const calls = taken.flatMap(({ call }) => (call === undefined ? [] : [call]));
+  let rest = "";
+  let at = 0;
+  for (const { start, end } of taken) {
+    rest += body.slice(at, start);
+    at = end;
+  }
+  rest += body.slice(at);
+  const done = element(rest, "done");
+  const response = element(rest, "user_response");
+  const prose = plain(rest);
+  return {
+    calls,
+    prose,
+    canonical: canonicalTurn(prose, calls, done, response),
+    violations: taken.flatMap(({ violation }) => violation ?? []),
+    errors: taken.flatMap(({ error }) => error ?? []),
+    done,
+    response,
+  };
+}
+
+/** Reasoning in the text is no place for calls. Lengths are kept. */
+function blankThinking(text: string): string {
+  return text.replace(/<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)/gi, (found) =>
+    " ".repeat(found.length),
+  );
+}
+
+const OPEN = "<tool_call>";
+const CLOSE = "</tool_call>";
+
+/** `<tool_call>` elements: JSON as the contract asks, or a call in function form. */
+function elements(text: string, tools: readonly string[]): Piece[] {
+  const pieces: Piece[] = [];
+  for (let start = text.indexOf(OPEN); start !== -1; ) {
+    const close = text.indexOf(CLOSE, start);
+    const inner = text.slice(start + OPEN.length, close === -1 ? text.length : close).trim();
+    const end = close === -1 ? text.length : close + CLOSE.length;
+    const read = readElement(inner, tools);
+    const unclosed = close === -1 ? { violation: "a tool_call element was not closed" } : {};
+    pieces.push("error" in read ? { start, end, ...read } : { start, end, ...unclosed, ...read });
+    start = text.indexOf(OPEN, end);
+  }
+  return pieces;
+}
+
+function readElement(
+  inner: string,
+  tools: readonly string[],
+): { call: TextCall; violation?: string } | { error: string } {
+  const unfenced = inner.replace(/^```(?:json)?\s*\n?/, "").replace(/\n?```$/, "");
+  const fenced = unfenced === inner ? {} : { violation: "a tool_call element held a code fence" };
+  const value = parsed(unfenced);
+  const call = value === undefined ? null : callOf(value);
+  if (call !== null) return { call, ...fenced };
+  const written = functionForm(unfenced, 0, tools);
+  if (written !== null && written.end >= unfenced.length) {
+    return { call: written.call, violation: "a tool_call element held a function call in place of JSON" };
+  }
+  return { error: `This tool call cannot be read: ${unfenced.slice(0, 200)}` };
+}
+
+/** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
+function looseCalls(text: string, tools: readonly string[]): Piece[] {
+  const pieces: Piece[] = [];
+  const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
+  if (names.length === 0) return pieces;
+  const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
+  for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
+    const inner = (hit[1] ?? "").trim();
+    const value = parsed(inner);
+    const call = value === undefined ? null : callOf(value);
+    const written = call === null ? functionForm(inner, 0, tools) : null;
+    const found =
+      call !== null && tools.includes(call.name) ? call : written?.end === inner.length ? written.call : null;
+    if (found === null) continue;
+    const violation = "a call stood in a code fence in place of a tool_call element";
+    pieces.push({ start: hit.index, end: fence.lastIndex, call: found, violation });
+  }
+  const bare = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names.join("|")})\\(`, "g");
+  for (let hit = bare.exec(text); hit !== null; hit = bare.exec(text)) {
+    const prefix = hit[1] ?? "";
+    const start = hit.index + hit[0].search(/\S/);
+    const written = functionForm(text, start + prefix.length, tools);
+    if (written === null) continue;
+    const tail = prefix === "<" && text[written.end] === ">" ? 1 : 0;
+    const form = prefix === "" ? "bare" : prefix === "<" ? "in angle brackets" : "after tool_code:";
+    pieces.push({
+      start,
+      end: written.end + tail,
+      call: written.call,
+      violation: `a call was written ${form} in place of a tool_call element`,
+    });
+    bare.lastIndex = Math.max(bare.lastIndex, written.end);
+  }
+  return pieces;
+}
+
+/** `name({…})` at a position. */
+function functionForm(
+  text: string,
+  from: number,
+  tools: readonly string[],
+): { call: TextCall; end: number } | null {
+  const head = /^\s*([\w-]+)\(\s*/.exec(text.slice(from, from + 200));
+  const name = head?.[1] ?? "";
+  if (head === null || !tools.includes(name)) return null;
+  const at = from + head[0].length;
+  if (text[at] === ")") return { call: { name, arguments: {} }, end: at + 1 };
+  const end = objectEnd(text, at);
+  const value = end === null ? undefined : parsed(text.slice(at, end));
+  const close = end === null ? null : /^\s*\)/.exec(text.slice(end, end + 20));
+  if (end === null || close === null || !isObject(value)) return null;
+  return { call: { name, arguments: value }, end: end + close[0].length };
+}
+
+/** Where the object that begins at `from` ends. */
+function objectEnd(text: string, from: number): number | null {
+  if (text[from] !== "{") return null;
+  let depth = 0;
+  let quoted = false;
+  for (let at = from; at < text.length; at++) {
+    const character = text[at];
+    if (quoted) {
+      if (character === "\\") at++;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === "{") depth++;
+    else if (character === "}" && --depth === 0) return at + 1;
+  }
+  return null;
+}
+
+function callOf(value: Json): TextCall | null {
+  if (!isObject(value) || typeof value.name !== "string") return null;
+  const given = value.arguments ?? value.parameters ?? {};
+  const args = typeof given === "string" ? parsed(given) : given;
+  return isObject(args) ? { name: value.name, arguments: args } : null;
+}
+
+/** In order of appearance; of two that overlap, the one that begins first. */
+function withoutOverlaps(pieces: Piece[]): Piece[] {
+  const kept: Piece[] = [];
+  for (const piece of pieces.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    if (piece.start >= (kept.at(-1)?.end ?? 0)) kept.push(piece);
+  }
+  return kept;
+}
+
+function element(text: string, name: string): string | null {
+  const found = [...text.matchAll(new RegExp(`<${name}>([\\s\\S]*?)(?:</${name}>|$)`, "gi"))];
+  return found.length === 0 ? null : found.map(([, inner = ""]) => inner.trim()).join("\n\n");
+}
+
+function plain(text: string): string {
+  return text
+    .replace(/<done>[\s\S]*?(?:<\/done>|$)/gi, "")
+    .replace(/<\/?(?:assistant_prose|user_response)>/gi, "")
+    .replace(/[^\S\n]+$/gm, "")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+}
+
+function canonicalTurn(
+  prose: string,
+  calls: readonly TextCall[],
+  done: string | null,
+  response: string | null,
+): string {
+  const said = response !== null ? `<user_response>${response}</user_response>` : prose;
+  const parts = [
+    ...(said === ""
+      ? []
+      : [calls.length > 0 && response === null ? `<assistant_prose>${said}</assistant_prose>` : said]),
+    ...calls.map(
+      (call) => `${OPEN}${JSON.stringify({ name: call.name, arguments: call.arguments })}${CLOSE}`,
+    ),
+    ...(done === null ? [] : [`<done>${done}</done>`]),
+  ];
+  return parts.join("\n");
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

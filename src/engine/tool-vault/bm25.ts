@@ -1,0 +1,73 @@
+/** Ranks documents by the words of a query: Okapi BM25 (Robertson & Zaragoza 2009), agent-runtime.md §6.4. */
+
+const K1 = 1.5;
+const B = 0.75;
+
+/** Where words stand, built once and asked often. */
+export interface WordIndex {
+  /** Per word: document, frequency, document, frequency, … */
+  postings: ReadonlyMap<string, readonly number[]>;
+  /** Number of words of each document. */
+  lengths: readonly number[];
+  averageLength: number;
+  /** All words, each between line feeds. */
+  vocabulary: string;
+}
+
+/** Lower-cased runs of letters and digits: `open_file` is two words. */
+export function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{Alphabetic}\p{N}]+/gu) ?? [];
+}
+
+/** Costs time in proportion to the number of words. */
+export function indexWords(documents: readonly string[]): WordIndex {
+  const postings = new Map<string, number[]>();
+  const lengths: number[] = [];
+  let total = 0;
+  for (const [number, text] of documents.entries()) {
+    const words = wordsOf(text);
+    lengths.push(words.length);
+    total += words.length;
+    for (const word of words) {
+      const list = postings.get(word);
+      if (list === undefined) postings.set(word, [number, 1]);
+      else if (list[list.length - 2] !== number) list.push(number, 1);
+      else list[list.length - 1] = (list[list.length - 1] ?? 0) + 1;
+    }
+  }
+  const vocabulary = `\n${Array.from(postings.keys()).join("\n")}\n`;
+  return { postings, lengths, averageLength: total / Math.max(1, documents.length), vocabulary };
+}
+
+/** The score of every document; a word that the query repeats counts as often. 0: no word in common. */
+export function wordScores(index: WordIndex, query: readonly string[]): Float64Array {
+  const { postings, lengths, averageLength } = index;
+  const scores = new Float64Array(lengths.length);
+  const repeats = new Map<string, number>();
+  for (const word of query) repeats.set(word, (repeats.get(word) ?? 0) + 1);
+  for (const [word, times] of repeats) {
+    const list = postings.get(word) ?? [];
+    const containing = list.length / 2;
+    const idf = Math.log((lengths.length - containing + 0.5) / (containing + 0.5) + 1);
+    for (let i = 0; i < list.length; i += 2) {
+      const number = list[i] ?? 0;
+      const frequency = list[i + 1] ?? 0;
+      const norm = K1 * (1 - B + (B * (lengths[number] ?? 0)) / averageLength);
+      scores[number] = (scores[number] ?? 0) + (times * idf * frequency * (K1 + 1)) / (frequency + norm);
+    }
+  }
+  return scores;
+}
+
+/** Marks the documents that may hold a text, by words that hold its longest word; `false`: it has none. */
+export function markHolders({ postings, vocabulary }: WordIndex, text: string, marks: Uint8Array): boolean {
+  const [part] = wordsOf(text).sort((a, b) => b.length - a.length);
+  if (part === undefined) return false;
+  for (let at = vocabulary.indexOf(part); at !== -1; ) {
+    const end = vocabulary.indexOf("\n", at);
+    const list = postings.get(vocabulary.slice(vocabulary.lastIndexOf("\n", at) + 1, end)) ?? [];
+    for (let i = 0; i < list.length; i += 2) marks[list[i] ?? 0] = 1;
+    at = vocabulary.indexOf(part, end);
+  }
+  return true;
+}

@@ -1,0 +1,120 @@
+/** Who searches, the provider or Hull (agent-runtime.md §6.2). */
+import type { ModelRequest, Warning } from "../messages.ts";
+import type { SearchOption } from "./option.ts";
+
+export type NativeVariant = NonNullable<ModelRequest["tool_search"]>["variant"];
+const NATIVE: readonly NativeVariant[] = ["bm25", "regex", "hosted"];
+
+/** The model that a vault is for, and what it can do. */
+export interface SearchTarget {
+  provider: string;
+  model: string;
+  /** Of its capabilities (§4.2). */
+  defer_loading: boolean;
+  /** The provider's own searches, preferred first. */
+  tool_search: readonly string[];
+  /** How tools reach the model; in text there is no native search. */
+  tool_format: "native" | "text";
+  /** `force_native_tool_search` of the provider's own options. */
+  forced: boolean;
+  /** Whether the provider has refused a native search before (`refusals` of the session). */
+  refused: boolean;
+}
+
+/** A reason to refuse a call before anything is sent. */
+export interface Refusal {
+  option: string;
+  detail: string;
+}
+
+export type ModeDecision =
+  | { mode: "native"; variant: NativeVariant; warnings: Warning[] }
+  | { mode: "client"; warnings: Warning[] }
+  | { refusal: Refusal };
+
+/** Options of the client mode. */
+const CLIENT_ONLY = ["strategy", "budget_tokens", "name", "include_stub_listing"] as const;
+
+export function decideMode(option: SearchOption, target: SearchTarget): ModeDecision {
+  if (option.mode === "client") return { mode: "client", warnings: [] };
+  const variants = nativeVariants(target);
+  const [preferred] = variants;
+  if (preferred === undefined) {
+    return option.mode === "native" ? { refusal: unavailable(target) } : { mode: "client", warnings: [] };
+  }
+  if (option.mode === "auto" && target.refused) {
+    return { mode: "client", warnings: [fellBack(target)] };
+  }
+  const variant = variants.find((name) => name === option.variant) ?? preferred;
+  const ignored = CLIENT_ONLY.filter((field) => option.given.includes(field)).map((field) => ({
+    code: "option_ignored",
+    option: `tool_search.${field}`,
+    message: `tool_search.${field} has no effect where the provider searches; set tool_search.mode to "client" to use it.`,
+  }));
+  if (variant === option.variant || !option.given.includes("variant")) {
+    return { mode: "native", variant, warnings: ignored };
+  }
+  const replaced = {
+    code: "tool_search_variant",
+    option: "tool_search.variant",
+    message: `${target.provider} has no tool search "${option.variant}" for ${target.model}; "${variant}" is used.`,
+  };
+  return { mode: "native", variant, warnings: [replaced, ...ignored] };
+}
+
+/** What the provider can search with; a forced one is taken to have the search that OpenAI hosts. */
+function nativeVariants(target: SearchTarget): NativeVariant[] {
+  if (target.tool_format === "text") return [];
+  const able = target.defer_loading
+    ? target.tool_search.flatMap((name) => NATIVE.filter((variant) => variant === name))
+    : [];
+  return able.length === 0 && target.forced ? ["hosted"] : able;
+}
+
+function unavailable({ provider, model, tool_format }: SearchTarget): Refusal {
+  const why =
+    tool_format === "text"
+      ? `tools reach ${model} of ${provider} as text`
+      : `${model} of ${provider} has none`;
+  return {
+    option: "tool_search.mode",
+    detail: `tool_search.mode "native" needs a tool search of the provider's own, and ${why}. Set tool_search.mode to "client", where Hull searches, or leave tool_search out.`,
+  };
+}
+
+function fellBack({ provider, model }: SearchTarget): Warning {
+  return {
+    code: "tool_search_fallback",
+    option: "tool_search",
+    message: `${provider} refused a native tool search for ${model}, so Hull searches.`,
+  };
+}
+
+/** Failures with a cause of their own, which a 400 can be as well (§2.2). */
+const OTHER_CAUSES = new Set(["context_overflow", "content_policy", "auth_failure", "rate_limit"]);
+
+/**
+ * Whether a failed native call is to be made once more in client mode: `auto` promises that a search is no error. 422
+ * is how some servers say 400.
+ * @param failure status of the provider's answer, and the reason it was classified as
+ */
+export function fallsBack(
+  option: SearchOption,
+  decision: { mode: string },
+  failure: { status: number | null; reason: string },
+): boolean {
+  const native = option.mode === "auto" && decision.mode === "native";
+  const invalid = failure.status === 400 || failure.status === 422;
+  return native && invalid && !OTHER_CAUSES.has(failure.reason);
+}
+
+/** The models whose provider has refused a native search; JSON-safe, kept as long as the session. */
+export type Refusals = readonly string[];
+
+export function withRefusal(refusals: Refusals, provider: string, model: string): Refusals {
+  return hasRefused(refusals, provider, model) ? refusals : [...refusals, `${provider}/${model}`];
+}
+
+export function hasRefused(refusals: Refusals, provider: string, model: string): boolean {
+  return refusals.includes(`${provider}/${model}`);
+}

@@ -1,0 +1,44 @@
+/** Which deferred tools a model has found so far (agent-runtime.md §6.4 "Promotion"). */
+import type { ToolSet } from "./tool-set.ts";
+
+/** What a vault remembers of a run. JSON-safe: durable runs keep it in their records. */
+export interface VaultState {
+  /** Names of promoted tools, oldest first. */
+  promoted: readonly string[];
+}
+
+export const EMPTY_VAULT: VaultState = { promoted: [] };
+
+/**
+ * Promotes what a search found, best hit first, and tells which names are new. Known ones keep their age. Where there
+ * is a budget, promotions of earlier searches make room, oldest first; hits of this search do not displace each other,
+ * so what stays are the best of them.
+ */
+export function promote(
+  state: VaultState,
+  found: readonly string[],
+  set: ToolSet,
+  budget: number | null,
+): { state: VaultState; added: string[] } {
+  const old = [...state.promoted];
+  const added: string[] = [];
+  const sizeOf = (names: readonly string[]): number => names.reduce((sum, name) => sum + size(set, name), 0);
+  let kept = budget === null ? 0 : sizeOf(old);
+  let fresh = 0;
+  for (const name of found) {
+    if (!set.deferred.has(name) || old.includes(name) || added.includes(name)) continue;
+    const wanted = size(set, name);
+    if (budget !== null) {
+      if (fresh + wanted > budget) continue;
+      while (kept + fresh + wanted > budget) kept -= sizeOf(old.splice(0, 1));
+    }
+    fresh += wanted;
+    added.push(name);
+  }
+  return { state: { promoted: [...old, ...added] }, added };
+}
+
+function size(set: ToolSet, name: string): number {
+  const tool = set.deferred.get(name);
+  return tool === undefined ? 0 : set.size(tool);
+}

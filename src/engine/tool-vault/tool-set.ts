@@ -1,0 +1,106 @@
+/** A set of tools, parted into what a model sees and what a search finds, with the indexes of the latter. */
+
+import type { Pattern } from "../regex/pattern.ts";
+import { definitionOf, type Tool } from "../tools.ts";
+import { wordScores, wordsOf } from "./bm25.ts";
+import { type Corpus, corpusOf, countMatches, searchText } from "./corpus.ts";
+
+/** Most tools that one search finds. */
+const MAX_HITS = 20;
+
+export class ToolSet {
+  /** Shown from the start: not deferred, or pinned by `always_loaded`. */
+  readonly eager: readonly Tool[];
+  /** By name, in the order of definition. */
+  readonly deferred: ReadonlyMap<string, Tool>;
+  /** Of deferred tools, in the order of their documents. */
+  readonly #names: readonly string[];
+  readonly #all: ReadonlySet<string>;
+  #corpus: Corpus | null = null;
+  readonly #sizes = new Map<string, number>();
+
+  constructor(tools: readonly Tool[], pinned: ReadonlySet<string>) {
+    const isDeferred = (tool: Tool): boolean => tool.defer_loading === true && !pinned.has(tool.name);
+    this.eager = tools.filter((tool) => !isDeferred(tool));
+    this.deferred = new Map(tools.filter(isDeferred).map((tool) => [tool.name, tool]));
+    this.#names = Array.from(this.deferred.keys());
+    this.#all = new Set(tools.map(({ name }) => name));
+  }
+
+  /** Whether a tool of the set has this name, deferred or not. */
+  has(name: string): boolean {
+    return this.#all.has(name);
+  }
+
+  /** Names of the deferred tools that a search may find. */
+  candidates(scope: Scope): readonly string[] {
+    return scope === undefined ? this.#names : this.#names.filter((name) => scope.has(name));
+  }
+
+  /** Names of deferred tools by BM25, best first. `null`: the query has no word. */
+  byWords(query: string, scope: Scope): string[] | null {
+    const words = wordsOf(query);
+    if (words.length === 0) return null;
+    return best(this.#names, wordScores(this.#searched().words, words), scope);
+  }
+
+  /** Names of deferred tools by number of matches, most first. `null`: the search costs too much. */
+  byPattern(pattern: Pattern, scope: Scope): string[] | null {
+    const counts = countMatches(this.#searched(), pattern);
+    return counts === null ? null : best(this.#names, counts, scope);
+  }
+
+  /** Estimated tokens of a tool as a model is told of it: a quarter of the characters of its JSON. */
+  size(tool: Tool): number {
+    const known = this.#sizes.get(tool.name);
+    if (known !== undefined) return known;
+    const size = Math.ceil(JSON.stringify(openly(tool)).length / 4);
+    this.#sizes.set(tool.name, size);
+    return size;
+  }
+
+  /** Built when the first search asks. */
+  #searched(): Corpus {
+    this.#corpus ??= corpusOf(Array.from(this.deferred.values(), searchText));
+    return this.#corpus;
+  }
+}
+
+/** The names that a run may use at the moment; absent: all. */
+export type Scope = ReadonlySet<string> | undefined;
+
+export const inScope = (scope: Scope, name: string): boolean => scope === undefined || scope.has(name);
+
+/** A tool's definition without what only a native search understands. */
+export function openly(tool: Tool): ReturnType<typeof definitionOf> {
+  const { defer_loading, namespace, ...open } = definitionOf(tool);
+  return open;
+}
+
+const sets = new WeakMap<readonly Tool[], { pins: string; set: ToolSet }>();
+
+/** The set of a list of tools. Made once per list, since its indexes are costly: pass the same list again. */
+export function toolSetOf(tools: readonly Tool[], pinned: readonly string[]): ToolSet {
+  const pins = JSON.stringify(pinned.toSorted());
+  const known = sets.get(tools);
+  if (known?.pins === pins) return known.set;
+  const set = new ToolSet(tools, new Set(pinned));
+  sets.set(tools, { pins, set });
+  return set;
+}
+
+/** The names with the highest scores, equal ones by name; those of score 0 are left out. */
+function best(names: readonly string[], scores: ArrayLike<number>, scope: Scope): string[] {
+  const hits: { name: string; score: number }[] = [];
+  for (let i = 0; i < scores.length; i++) {
+    const score = scores[i] ?? 0;
+    const name = names[i] ?? "";
+    const last = hits.at(-1);
+    const beaten = last !== undefined && (score < last.score || (score === last.score && name > last.name));
+    if (score <= 0 || (hits.length === MAX_HITS && beaten) || !inScope(scope, name)) continue;
+    const at = hits.findIndex((hit) => score > hit.score || (score === hit.score && name < hit.name));
+    hits.splice(at === -1 ? hits.length : at, 0, { name, score });
+    if (hits.length > MAX_HITS) hits.pop();
+  }
+  return hits.map(({ name }) => name);
+}

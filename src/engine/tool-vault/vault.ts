@@ -1,0 +1,217 @@
+/**
+ * The Tool Vault (agent-runtime.md §6): deferred tools stay out of a model's context until a search surfaces them,
+ * the provider's own or Hull's. A vault belongs to one list of tools and one model; what a run found lives in its
+ * `VaultState`.
+ */
+import type { Block, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
+import { definitionOf, type Tool } from "../tools.ts";
+import type { SearchEvent } from "./events.ts";
+import { decideMode, type NativeVariant, type Refusal, type SearchTarget } from "./mode.ts";
+import type { SearchOption } from "./option.ts";
+import { promote, type VaultState } from "./promotion.ts";
+import { inScope, openly, type Scope, type ToolSet, toolSetOf } from "./tool-set.ts";
+
+export interface NativeVault {
+  mode: "native";
+  variant: NativeVariant;
+  option: SearchOption;
+  set: ToolSet;
+  warnings: Warning[];
+}
+
+export interface ClientVault {
+  mode: "client";
+  option: SearchOption;
+  set: ToolSet;
+  /** The tool that the model searches with. */
+  search: ToolDefinition;
+  warnings: Warning[];
+}
+
+/** Without a search tools go out as they are, `defer_loading` included. */
+export interface PlainVault {
+  mode: "off";
+  tools: readonly Tool[];
+  warnings: Warning[];
+}
+
+export type Vault = PlainVault | NativeVault | ClientVault;
+
+/**
+ * The vault of a call; everything that must be refused before anything is sent is refused here. Warnings: options
+ * without effect, a replaced variant, a search that fell back to Hull.
+ * @param tools pass the same list again for the same tools: its indexes are kept with it
+ * @param option as `readSearchOption` read it; `null`: off
+ */
+export function createVault(
+  tools: readonly Tool[],
+  option: SearchOption | null,
+  target: SearchTarget,
+): Vault | { refusal: Refusal } {
+  if (option === null) return { mode: "off", tools, warnings: [] };
+  const set = toolSetOf(tools, option.always_loaded);
+  if (set.eager.length === 0) return { refusal: allDeferred(tools) };
+  const decision = decideMode(option, target);
+  if ("refusal" in decision) return decision;
+  const warnings = [...decision.warnings, ...unknownPins(option, set)];
+  if (decision.mode === "native") return { ...decision, option, set, warnings };
+  if (set.has(option.name)) return { refusal: nameTaken(option) };
+  return { mode: "client", option, set, search: searchTool(option), warnings };
+}
+
+export interface Offer {
+  tools: ToolDefinition[];
+  tool_search?: NonNullable<ModelRequest["tool_search"]>;
+}
+
+export interface OfferOptions {
+  /** Names that a skill's `allowed_tools` leave; the search itself is never hidden. */
+  scope?: Scope;
+  /**
+   * The history no longer holds what the provider's own searches found, e.g. after compaction: promoted tools are then
+   * shown openly, so that they stay callable.
+   */
+  forgotten?: boolean;
+  /** The tool that `tool_choice` names: shown openly, since a model cannot be made to call what it does not see. */
+  chosen?: string | undefined;
+}
+
+/**
+ * The tools of the next request. In client mode the search comes first, then what is not deferred, then what was
+ * promoted, oldest first, so that a prompt cache keeps the longest prefix.
+ */
+export function offer(vault: Vault, state: VaultState, options: OfferOptions = {}): Offer {
+  const { scope, forgotten = false, chosen } = options;
+  const shown = ({ name }: Tool): boolean => inScope(scope, name);
+  if (vault.mode === "off") return { tools: vault.tools.filter(shown).map(definitionOf) };
+  const eager = vault.set.eager.filter(shown);
+  if (vault.mode === "client") {
+    const names = chosen === undefined ? state.promoted : new Set([...state.promoted, chosen]);
+    const found = deferredTools(vault.set, names).filter(shown);
+    return { tools: [vault.search, ...[...eager, ...found].map(openly)] };
+  }
+  const open = new Set(forgotten ? state.promoted : []);
+  if (chosen !== undefined) open.add(chosen);
+  const deferred = Array.from(vault.set.deferred.values()).filter(shown);
+  // Providers refuse requests whose tools are all deferred, as a narrow scope can make them.
+  const [first] = deferred;
+  if (eager.length === 0 && first !== undefined) open.add(first.name);
+  const definitions = deferred.map((tool) => (open.has(tool.name) ? visible(tool) : definitionOf(tool)));
+  return { tools: [...eager.map(visible), ...definitions], tool_search: { variant: vault.variant } };
+}
+
+const deferredTools = (set: ToolSet, names: Iterable<string>): Tool[] =>
+  Array.from(names).flatMap((name) => set.deferred.get(name) ?? []);
+
+/** A definition that is in the model's context from the start; its namespace still counts. */
+function visible(tool: Tool): ToolDefinition {
+  const { defer_loading, ...definition } = definitionOf(tool);
+  return definition;
+}
+
+/**
+ * Whether a call is the model's search: then it is `search`ed, not dispatched, exempt from policy, hooks, approvals and
+ * loop detection. By identity: no tool of the list has this name, whatever it is.
+ */
+export function isSearchCall(vault: Vault, call: ToolCallBlock): boolean {
+  return vault.mode === "client" && call.name === vault.search.name;
+}
+
+/** What the provider's own search did in a turn: its events, and the tools that it promoted. */
+export function observe(
+  vault: NativeVault,
+  state: VaultState,
+  blocks: readonly Block[],
+): { state: VaultState; events: SearchEvent[] } {
+  const mode = vault.variant === "hosted" ? "openai" : "anthropic";
+  const events: SearchEvent[] = [];
+  let now = state;
+  for (const block of blocks) {
+    if (block.type === "tool_search_query") {
+      const { type, id, name, query } = block;
+      events.push({ type, id, name, query, mode });
+    } else if (block.type === "tool_search_result") {
+      const { type, tool_use_id, tool_references } = block;
+      const found = tool_references.map(({ tool_name }) => tool_name);
+      const promoted = promote(now, found, vault.set, null);
+      now = promoted.state;
+      events.push({ type, tool_use_id, tool_references, mode, promoted: promoted.added });
+    }
+  }
+  return { state: now, events };
+}
+
+/**
+ * A section for the tool contract that names what a search can find, with the first sentence of each description;
+ * `null` where it was not asked for. It stays the same while tools are promoted, for the prompt cache's sake.
+ */
+export function stubListing(vault: Vault, scope?: Scope): string | null {
+  if (vault.mode !== "client" || !vault.option.include_stub_listing) return null;
+  const listed = Array.from(vault.set.deferred.values()).filter(({ name }) => inScope(scope, name));
+  if (listed.length === 0) return null;
+  const lines = listed.map(({ name, description }) => {
+    const sentence = firstSentence(description);
+    return sentence === "" ? `- ${name}` : `- ${name}: ${sentence}`;
+  });
+  const title = "### Tools that a search finds";
+  const rule = `These tools are not loaded yet. Call ${vault.search.name} to find them; what it returns can be called from the next turn.`;
+  return [title, rule, ...lines].join("\n");
+}
+
+const MAX_SENTENCE = 200;
+
+function firstSentence(text: string): string {
+  const [paragraph = ""] = text.trim().split(/\n\s*\n/, 1);
+  const line = paragraph.replace(/\s+/g, " ");
+  const sentence = /^.*?[.!?](?=\s+[^a-z]|$)/.exec(line)?.[0] ?? line;
+  return sentence.length > MAX_SENTENCE ? `${sentence.slice(0, MAX_SENTENCE)}…` : sentence;
+}
+
+/** How a query is phrased, by strategy. */
+const PHRASING: Record<SearchOption["strategy"], string> = {
+  bm25: "Write keywords for what the tool should do, as its name, description or parameters may have them. If nothing useful comes back, widen the net: fewer and more general words.",
+  regex:
+    "Write a regular expression for the tool's name, description or parameters, e.g. `deploy|release` or `^get_.*weather`. It is case-insensitive, `^` and `$` hold at the ends of a line; look-around and back-references are not supported.",
+  semantic: "Say in natural language what the tool should do.",
+  host: "Phrase the query as the host application expects it.",
+};
+
+function searchTool({ name, strategy }: SearchOption): ToolDefinition {
+  return {
+    name,
+    description: `Searches for tools that are available but not loaded. Use it whenever none of the tools you have fits the task. ${PHRASING[strategy]} The answer is {"tool_names": [...]}. Only tools returned here become callable, from the next turn on.`,
+    parameters: {
+      type: "object",
+      properties: { query: { type: "string", description: "What to search for." } },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  };
+}
+
+function allDeferred(tools: readonly Tool[]): Refusal {
+  const what = tools.length === 0 ? "there are no tools" : "every tool has defer_loading";
+  return {
+    option: "tools",
+    detail: `tool_search needs at least one tool that is not deferred, and ${what}. Leave defer_loading out of one, or name one in tool_search.always_loaded. (Anthropic answers 400 to a request whose tools are all deferred.)`,
+  };
+}
+
+function nameTaken({ name }: SearchOption): Refusal {
+  return {
+    option: "tool_search.name",
+    detail: `The search tool would be called "${name}", and so is one of the tools. Give tool_search.name another name.`,
+  };
+}
+
+function unknownPins({ always_loaded }: SearchOption, set: ToolSet): Warning[] {
+  const unknown = always_loaded.filter((name) => !set.has(name));
+  if (unknown.length === 0) return [];
+  return [
+    {
+      code: "unknown_tool",
+      option: "tool_search.always_loaded",
+      message: `tool_search.always_loaded names what is no tool: ${unknown.join(", ")}.`,
+    },
+  ];
+}

@@ -1,0 +1,130 @@
+/** What of a model's text a person is meant to see (agent-runtime.md §1.6). Pure. */
+
+/** Elements that are removed with what they hold; an unclosed one to the end of the text. */
+const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response", "done", "hull_feedback"];
+/** Elements of which only the tags are removed. */
+const UNWRAPPED = ["assistant_prose"];
+const ANSWER = "user_response";
+const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
+/** The longest tag that is looked for in the tail of a partial text: attributes included. */
+const MAX_TAG = 200;
+
+export interface VisibleOptions {
+  /** More text is to come: an incomplete tag at the end is held back. */
+  partial?: boolean;
+  /** Lines that are removed where they stand alone, e.g. a run's sentinel. */
+  markers?: readonly string[];
+  /** Whether JSON that lays out a plan is removed; not where JSON is the answer. */
+  planner?: boolean;
+}
+
+/** The visible part of a text. */
+export function visibleText(text: string, options: VisibleOptions = {}): string {
+  const { partial = false, markers = [], planner = true } = options;
+  const shown = partial ? text.slice(0, heldFrom(text)) : text;
+  const { rest, answers } = takeApart(shown);
+  const body = answers.length > 0 ? answers.join("\n\n") : rest;
+  const clean = withoutMarkers(planner ? withoutPlans(body) : body, markers);
+  return partial ? clean.replace(/^\s+/, "") : clean.trim();
+}
+
+interface Parts {
+  rest: string;
+  /** What stood in answer elements. */
+  answers: string[];
+}
+
+/** Walks the known tags once, from left to right. */
+function takeApart(text: string): Parts {
+  const tag = /<(\/?)([a-z_]+)(?:\s[^<>]*)?(\/?)>/gi;
+  const answers: string[] = [];
+  let rest = "";
+  let at = 0;
+  let answerFrom: number | null = null;
+  const keep = (until: number): void => {
+    if (answerFrom === null) rest += text.slice(at, until);
+  };
+  for (let hit = tag.exec(text); hit !== null; hit = tag.exec(text)) {
+    const [whole, slash, rawName = "", selfClosing] = hit;
+    const name = rawName.toLowerCase();
+    if (!KNOWN.includes(name)) continue;
+    const opens = slash === "";
+    if (answerFrom !== null) {
+      if (name === ANSWER && !opens) {
+        answers.push(text.slice(answerFrom, hit.index).trim());
+        answerFrom = null;
+        at = tag.lastIndex;
+      }
+      continue;
+    }
+    keep(hit.index);
+    at = tag.lastIndex;
+    if (name === ANSWER && opens) {
+      answerFrom = tag.lastIndex;
+    } else if (HIDDEN.includes(name) && opens && selfClosing === "") {
+      const close = closing(text, name, hit.index + whole.length);
+      at = close;
+      tag.lastIndex = close;
+    }
+  }
+  if (answerFrom === null) rest += text.slice(at);
+  else answers.push(text.slice(answerFrom).trim());
+  return { rest, answers };
+}
+
+/** Where an element ends; the text's length where it does not. */
+function closing(text: string, name: string, from: number): number {
+  const close = new RegExp(`</${name}\\s*>`, "ig");
+  close.lastIndex = from;
+  return close.exec(text) === null ? text.length : close.lastIndex;
+}
+
+/** Where a tag may have begun that is not complete yet; the text's length where none has. */
+function heldFrom(text: string): number {
+  const open = text.lastIndexOf("<");
+  if (open === -1 || open < text.length - MAX_TAG) return text.length;
+  const tail = text.slice(open).toLowerCase();
+  if (tail.includes(">")) return text.length;
+  const name = /^<\/?([a-z_]*)/.exec(tail)?.[1] ?? "";
+  const named = /^<\/?[a-z_]*$/.test(tail);
+  const possible = named ? KNOWN.some((known) => known.startsWith(name)) : KNOWN.includes(name);
+  return possible ? open : text.length;
+}
+
+/** JSON objects that lay out a plan, in a fence or on lines of their own. */
+function withoutPlans(text: string): string {
+  if (!text.includes("{")) return text;
+  const unfenced = text.replace(/^```(?:json)?[ \t]*\n([\s\S]*?)\n```[ \t]*(?:\n|$)/gim, (whole, body) =>
+    isPlan(String(body)) ? "" : whole,
+  );
+  return unfenced
+    .split(/\n{2,}/)
+    .filter((paragraph) => !isPlan(paragraph))
+    .join("\n\n");
+}
+
+const PLAN_KEYS = ["plan", "steps", "tasks", "next_actions"];
+
+/** An object with a mode or phase beside a list of steps is what a planner writes for itself. */
+function isPlan(text: string): boolean {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return false;
+  try {
+    const value: unknown = JSON.parse(trimmed);
+    if (typeof value !== "object" || value === null) return false;
+    const keys = Object.keys(value);
+    const staged = keys.includes("mode") || keys.includes("phase") || keys.includes("next_phase");
+    return staged && PLAN_KEYS.some((key) => keys.includes(key));
+  } catch {
+    return false;
+  }
+}
+
+function withoutMarkers(text: string, markers: readonly string[]): string {
+  if (markers.length === 0) return text;
+  const lines = text.split("\n").filter((line) => !markers.includes(line.trim()));
+  const joined = lines.join("\n");
+  const end = joined.trimEnd();
+  const last = markers.find((marker) => end.endsWith(marker));
+  return last === undefined ? joined : end.slice(0, -last.length);
+}

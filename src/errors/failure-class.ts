@@ -1,0 +1,88 @@
+/**
+ * What a failed model call means to whoever may try again (agent-runtime.md §2.1): the same words whatever the provider.
+ * The errors of calls carry their class in `members`, so that records and streams keep it.
+ */
+import * as z from "zod/mini";
+import type { ErrorData } from "../errors.ts";
+
+const REASONS = [
+  "context_overflow",
+  "content_policy",
+  "auth_failure",
+  "rate_limit",
+  "timeout",
+  "model_unavailable",
+  "server_error",
+  "invalid_request",
+  "network_error",
+  "unknown",
+] as const;
+export type FailureReason = (typeof REASONS)[number];
+
+/** The complete list; the layers above the model call use those that no provider causes. */
+export const ERROR_CATEGORIES = [
+  "timeout",
+  "auth",
+  "rate_limit",
+  "overloaded",
+  "server_error",
+  "transient_network",
+  "schema_validation",
+  "tool_error",
+  "tool_rejected",
+  "egress_blocked",
+  "cancelled",
+  "not_found",
+  "circuit_open",
+  "budget_exceeded",
+  "generic",
+] as const;
+export type ErrorCategory = (typeof ERROR_CATEGORIES)[number];
+
+export interface FailureClass {
+  /** `transient`: the same call may succeed later. */
+  kind: "transient" | "terminal";
+  reason: FailureReason;
+  category: ErrorCategory;
+  /** Context overflow: the largest number that the provider named. */
+  offending_tokens?: number;
+}
+
+export const FAILURES = {
+  context_overflow: { kind: "terminal", reason: "context_overflow", category: "generic" },
+  content_policy: { kind: "terminal", reason: "content_policy", category: "generic" },
+  auth_failure: { kind: "terminal", reason: "auth_failure", category: "auth" },
+  rate_limit: { kind: "transient", reason: "rate_limit", category: "rate_limit" },
+  timeout: { kind: "transient", reason: "timeout", category: "timeout" },
+  model_unavailable: { kind: "terminal", reason: "model_unavailable", category: "not_found" },
+  server_error: { kind: "transient", reason: "server_error", category: "server_error" },
+  overloaded: { kind: "transient", reason: "server_error", category: "overloaded" },
+  invalid_request: { kind: "terminal", reason: "invalid_request", category: "generic" },
+  network_error: { kind: "transient", reason: "network_error", category: "transient_network" },
+  unknown: { kind: "terminal", reason: "unknown", category: "generic" },
+} as const satisfies Record<string, FailureClass>;
+
+/** Errors without a class of their own. */
+const BY_CODE = new Map<string, FailureClass>([
+  ["provider_not_configured", FAILURES.auth_failure],
+  ["provider_misconfigured", FAILURES.invalid_request],
+  ["deadline_exceeded", FAILURES.timeout],
+  ["client_closed_request", { kind: "terminal", reason: "unknown", category: "cancelled" }],
+]);
+
+const classShape = z.lazy(() =>
+  z.object({
+    kind: z.enum(["transient", "terminal"]),
+    reason: z.enum(REASONS),
+    category: z.enum(ERROR_CATEGORIES),
+    offending_tokens: z.optional(z.number()),
+  }),
+);
+
+/** The class of any error, also of one that was stored: from its members, else by its code. */
+export function failureClassOf({ code, members }: ErrorData): FailureClass {
+  const own = classShape.safeParse(members);
+  if (!own.success) return BY_CODE.get(code) ?? FAILURES.unknown;
+  const { offending_tokens: tokens, ...failure } = own.data;
+  return tokens === undefined ? failure : { ...failure, offending_tokens: tokens };
+}

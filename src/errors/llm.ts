@@ -1,0 +1,44 @@
+/** Errors of model calls made as such: `/llm/*`, runs and sessions (agent-runtime.md §0.3, §2.1). */
+import { define } from "../errors.ts";
+
+/** An option that cannot be taken as given. `option` is its path. */
+export const InvalidRequest = define<{ option?: string; detail: string }>(
+  "invalid_request",
+  400,
+  "Invalid request",
+  (d) => ({
+    detail: d.detail,
+    members: {
+      kind: "terminal",
+      reason: "invalid_request",
+      category: "generic",
+      ...(d.option === undefined ? {} : { option: d.option }),
+    },
+  }),
+);
+
+/** The answer is not the JSON that was asked for, after every attempt. */
+export const SchemaValidation = define<{
+  provider: string;
+  model: string;
+  errors: readonly string[];
+  attempts: number;
+  hint: string;
+}>("schema_validation", 422, "Answer does not match the schema", (d) => ({
+  detail: `The answer of ${d.provider} does not match the schema after ${d.attempts} attempt${d.attempts === 1 ? "" : "s"}: ${d.errors.join("; ")}. ${d.hint}`,
+  members: {
+    kind: "terminal",
+    reason: "schema_validation",
+    category: "schema_validation",
+    provider: d.provider,
+    model: d.model,
+    attempts: d.attempts,
+    schema_errors: d.errors,
+  },
+}));
+
+/** A file of the conversation, a session or anything else that a call names and that is not there. */
+export const CallNotFound = define<{ what: string; id: string }>("not_found", 404, "Not found", (d) => ({
+  detail: `There is no ${d.what} "${d.id}".`,
+  members: { kind: "terminal", reason: "not_found", category: "not_found" },
+}));

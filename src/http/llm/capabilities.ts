@@ -1,0 +1,50 @@
+/** `/llm/capabilities`: what a model can do, and a tenant's own rules about it (agent-runtime.md §4.4). */
+import { InputInvalid, MalformedToml } from "../../errors/request.ts";
+import { canonicalProvider } from "../../model/catalogue/catalogue.ts";
+import { type CapabilityTables, capabilityTables } from "../../model/catalogue/layer.ts";
+import { capabilitiesOf } from "../../model/catalogue/matrix.ts";
+import { clearRules, installRules, tenantCatalogue } from "../../model/catalogue/tenant-rules.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
+import { readBody } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
+import { queryOf, required } from "./query.ts";
+
+const MAX_RULES_BYTES = 64 * 1024;
+
+/** `GET ?provider=&model=`; without a model the provider's default one. */
+export async function getCapabilities(context: RequestContext): Promise<Response> {
+  const query = queryOf(context);
+  const asked = required(query, "provider");
+  const catalogue = await tenantCatalogue(context, context.caller.tenant);
+  const provider = canonicalProvider(catalogue, asked);
+  const model = query.get("model")?.trim() || (catalogue.providers.get(provider)?.default_model ?? "");
+  const { matched: _, ...capabilities } = capabilitiesOf(catalogue, provider, model);
+  return jsonNow({ provider, model, ...capabilities });
+}
+
+/** `PUT`, TOML text: replaces what the tenant installed before. @throws MalformedToml, InputInvalid; then nothing changed */
+export async function putCapabilities(context: RequestContext): Promise<Response> {
+  const rules = await readRules(context.request);
+  await installRules(context, context.caller.tenant, rules);
+  const { provider = {}, provider_family = {} } = rules;
+  return jsonNow({ providers: Object.keys(provider), provider_family });
+}
+
+/** `DELETE`: the deployment's rules only. */
+export async function deleteCapabilities(context: RequestContext): Promise<Response> {
+  await clearRules(context, context.caller.tenant);
+  return new Response(null, { status: 204 });
+}
+
+async function readRules(request: Request): Promise<CapabilityTables> {
+  const text = decodeUtf8(await readBody(request, MAX_RULES_BYTES), "The body");
+  const { parseToml } = await import("../../model/catalogue/toml.ts");
+  const toml = parseToml(text);
+  if (!toml.ok) throw new MalformedToml(toml);
+  const parsed = capabilityTables.safeParse(toml.value);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const reason = "The rules do not have the expected form: [[provider.<name>]] and [provider_family].";
+  throw new InputInvalid({ reason, errors });
+}

@@ -1,0 +1,100 @@
+/** The providers of the deployment: `/llm/providers…` (agent-runtime.md §1.9). Of keys it says only which variables may hold them. */
+import { ProviderNotFound } from "../../errors/request.ts";
+import { canonicalProvider } from "../../model/catalogue/catalogue.ts";
+import type { Catalogue, ProviderDefinition } from "../../model/catalogue/definition.ts";
+import { keyVariables } from "../../model/catalogue/layer.ts";
+import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/catalogue/reach.ts";
+import { tenantCatalogue } from "../../model/catalogue/tenant-rules.ts";
+import { checkHealth } from "../../model/health.ts";
+import { nearest } from "../../skill/match.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
+
+/** How long a provider may take to say that it is there, in ms. */
+const HEALTH_MS = 5000;
+
+/** `GET /llm/providers`: all of them, in the order of definition. */
+export async function getProviders(context: RequestContext): Promise<Response> {
+  return listed(context, () => true);
+}
+
+/** `GET /llm/providers/available`: those with a key, and those that need none. */
+export async function getAvailableProviders(context: RequestContext): Promise<Response> {
+  return listed(context, (name, catalogue) => isAvailable(name, catalogue, context.settings.read));
+}
+
+/** `GET /llm/providers/:name` @throws ProviderNotFound */
+export async function getProvider(
+  context: RequestContext,
+  { name = "" }: Record<string, string>,
+): Promise<Response> {
+  const catalogue = await tenantCatalogue(context, context.caller.tenant);
+  const provider = canonicalProvider(catalogue, name);
+  const definition = catalogue.providers.get(provider);
+  if (definition === undefined) {
+    throw new ProviderNotFound({ name, near: nearest(name, catalogue.providers.keys()) });
+  }
+  return jsonNow(shown(context, catalogue, provider, definition));
+}
+
+/** `GET /llm/providers/:name/health`: asks the provider; always 200. */
+export async function getProviderHealth(
+  context: RequestContext,
+  { name = "" }: Record<string, string>,
+): Promise<Response> {
+  const catalogue = await tenantCatalogue(context, context.caller.tenant);
+  const { settings, env } = context;
+  const { AI } = settings.local ? { AI: undefined } : env;
+  const health = await checkHealth(canonicalProvider(catalogue, name), {
+    env: settings.read,
+    catalogue,
+    fetch: (input, init) => fetch(input, init),
+    askBinding: AI === undefined ? undefined : () => AI.models({ per_page: 1 }),
+    timeout_ms: HEALTH_MS,
+  });
+  return jsonNow(context.redacted(health));
+}
+
+async function listed(
+  context: RequestContext,
+  wanted: (name: string, catalogue: Catalogue) => boolean,
+): Promise<Response> {
+  const catalogue = await tenantCatalogue(context, context.caller.tenant);
+  const data = [...catalogue.providers]
+    .filter(([name]) => wanted(name, catalogue))
+    .map(([name, definition]) => shown(context, catalogue, name, definition));
+  return jsonNow({ data, next_cursor: null });
+}
+
+/** A definition as anybody may see it: of headers the names, since a gateway's may be secret. */
+function shown(
+  { settings: { read } }: RequestContext,
+  catalogue: Catalogue,
+  name: string,
+  definition: ProviderDefinition,
+): object {
+  const { extra_headers = {}, healthcheck, default_model = null } = definition;
+  return {
+    name,
+    protocol: protocolOf(definition, baseOverride(name, definition, read)),
+    base_url: definition.base_url ?? null,
+    base_url_env: [baseVariable(name), ...(definition.base_url_env ?? [])],
+    auth_style: definition.auth_style ?? "bearer",
+    auth_env: keyVariables(name, definition),
+    extra_headers: Object.keys(extra_headers),
+    chat_endpoint: definition.chat_endpoint ?? null,
+    completion_endpoint: definition.completion_endpoint ?? null,
+    healthcheck:
+      healthcheck === undefined
+        ? null
+        : { method: healthcheck.method ?? "GET", path: healthcheck.path ?? null },
+    features: definition.features ?? [],
+    fallback: definition.fallback ?? null,
+    default_model,
+    rpm: definition.rpm ?? null,
+    cost_per_1k_in: definition.cost_per_1k_in ?? null,
+    cost_per_1k_out: definition.cost_per_1k_out ?? null,
+    latency_p50_ms: definition.latency_p50_ms ?? null,
+    available: isAvailable(name, catalogue, read),
+  };
+}

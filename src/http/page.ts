@@ -1,0 +1,18 @@
+/** Lists in pages (contract.md "Lists"). */
+import { BadRequest } from "../errors/request.ts";
+
+const MAX_PAGE = 1000;
+
+/** How many rows a page is to have: `?limit=`. @throws BadRequest */
+export function pageLimit(query: URLSearchParams, otherwise = 20): number {
+  const text = query.get("limit") ?? String(otherwise);
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_PAGE) return limit;
+  throw new BadRequest({ detail: `limit is a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
+}
+
+/** What was said is true now only, and for this caller. */
+const UNCACHED = { "cache-control": "no-store" };
+
+export const jsonNow = (value: unknown, status = 200): Response =>
+  Response.json(value, { status, headers: UNCACHED });

@@ -1,0 +1,51 @@
+/** What the caller of a request is served: what is published, and what the caller's tenant uploaded. */
+import { SkillNotFound } from "../errors/request.ts";
+import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
+import { COMPLETE_FOR_MS, tenantCatalog } from "../registry/tenant-catalog.ts";
+import type { Card } from "../skill/manifest.ts";
+import { nearest } from "../skill/match.ts";
+import type { RequestContext } from "./context.ts";
+
+/** The catalog of the caller's tenant. */
+export function servedTo({ env, caller, background }: RequestContext): Promise<LoadedCatalog> {
+  return tenantCatalog(env, caller.tenant, background);
+}
+
+/**
+ * The skill that `find` finds: among what is published, else among the tenant's uploads, looked up again where what is
+ * known of them may lack a new one.
+ * @throws what `missing` makes of the whole catalog
+ */
+export async function findServed(
+  context: RequestContext,
+  find: (catalog: LoadedCatalog) => Card | undefined,
+  missing: (catalog: LoadedCatalog) => Error,
+): Promise<{ card: Card; catalog: LoadedCatalog }> {
+  const { env, caller, background } = context;
+  const published = await currentCatalog(env, background);
+  const folder = find(published);
+  if (folder !== undefined) return { card: folder, catalog: published };
+  const known = await servedTo(context);
+  const upload = find(known);
+  if (upload !== undefined) return { card: upload, catalog: known };
+  const catalog = await tenantCatalog(env, caller.tenant, background, COMPLETE_FOR_MS);
+  const card = find(catalog);
+  if (card === undefined) throw missing(catalog);
+  return { card, catalog };
+}
+
+/** The skill of a slug. @throws SkillNotFound with near names */
+export function findSlug(
+  context: RequestContext,
+  slug: string,
+): Promise<{ card: Card; catalog: LoadedCatalog }> {
+  return findServed(
+    context,
+    ({ bySlug }) => bySlug.get(slug),
+    (catalog) => unknownSkill(catalog, slug),
+  );
+}
+
+export function unknownSkill({ bySlug }: LoadedCatalog, slug: string): Error {
+  return new SkillNotFound({ slug, near: nearest(slug, bySlug.keys(), 3) });
+}

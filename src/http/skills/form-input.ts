@@ -1,0 +1,67 @@
+/** A form as a skill's input (serving.md §5.2): text in a field, files beside it. */
+import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
+import { dropInput, inputShelf } from "../../run/files.ts";
+import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
+import type { Manifest } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { formParts } from "../form.ts";
+import { accepts, mediaType } from "./media-type.ts";
+import type { SentInput } from "./stored-input.ts";
+
+const TEXT_FIELDS = ["text", "input", "prompt"];
+
+/**
+ * Reads a form as it comes. Its files stay in memory as long as they are short; longer ones lie in R2 until the answer
+ * is complete.
+ * @param limit bytes of the body
+ */
+export async function formInput(
+  context: RequestContext,
+  manifest: Manifest,
+  limit: number,
+): Promise<SentInput> {
+  const { env, tenant } = context;
+  const stored: string[] = [];
+  context.afterwards.push(async () => {
+    if (stored.length > 0) await dropInput(env, tenant, stored);
+  });
+  const bodies = new HeldBodies(inputShelf(env, tenant, stored));
+  const files: { filename: string; mime: string }[] = [];
+  let text: Uint8Array | null = null;
+  for await (const part of formParts(context.request, limit)) {
+    if (part.filename === null) {
+      if (TEXT_FIELDS.includes(part.name)) text ??= await readField(part.name, part.body);
+      continue;
+    }
+    const mime = mediaType(part.type) || "application/octet-stream";
+    if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {
+      throw new UnsupportedMediaType({ type: mime, accepted: manifest.input_mime });
+    }
+    files.push({ filename: part.filename, mime });
+    await bodies.add(part.body);
+  }
+  if (manifest.input === "file" && files.length === 0) {
+    throw new FileRequired({ hint: "The form holds no file part." });
+  }
+  if (manifest.input === "text" && text === null && files.length === 0) {
+    throw new InputRequired({ hint: `The form holds none of the fields ${TEXT_FIELDS.join(", ")}.` });
+  }
+  const contents = bodies.contents.map((content) => openContent(env.FILES, content));
+  return {
+    text,
+    files: files.map((file, index) => ({ ...file, body: contents[index] ?? new Uint8Array(0) })),
+    ids: [],
+  };
+}
+
+async function readField(name: string, body: Body): Promise<Uint8Array> {
+  const gathered = new Gathered();
+  for await (const chunk of body) {
+    gathered.push(chunk);
+    if (gathered.bytes > HELD_BYTES) throw new BodyTooLarge({ limit: HELD_BYTES });
+  }
+  const text = gathered.take();
+  decodeUtf8(text, `The field "${name}"`);
+  return text;
+}

@@ -1,0 +1,89 @@
+/** A turn's blocks in their public form (agent-runtime.md §1.3): with a visibility, and readable back without loss. */
+import * as z from "zod/mini";
+import type { Block } from "../engine/messages.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+/** Who may see a block: everybody, nobody but the model, or whoever looks at how an answer came about. */
+export type Visibility = "public" | "private" | "internal";
+
+export const VISIBILITY: Record<Block["type"], Visibility> = {
+  output_text: "public",
+  reasoning: "private",
+  reasoning_summary: "private",
+  tool_call: "internal",
+  tool_search_query: "internal",
+  tool_search_result: "internal",
+  opaque: "internal",
+};
+
+export type PublicBlock = Block & { visibility: Visibility };
+
+/** Longest piece of unreadable arguments that is shown, in characters. */
+const MAX_RAW = 200;
+
+/** What stands for the arguments of a call that are not a JSON object. */
+export function parseErrorArguments(raw: string): JsonObject {
+  return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
+}
+
+/** With everything that another call needs of it. */
+export function publicBlock(block: Block): PublicBlock {
+  return { ...block, visibility: VISIBILITY[block.type] };
+}
+
+/** As a result shows it; `null` for a provider's own block, which has no canonical form. */
+export function resultBlock(block: Block): Record<string, unknown> | null {
+  const visibility = VISIBILITY[block.type];
+  switch (block.type) {
+    case "output_text":
+      return { type: block.type, text: block.text, visibility };
+    case "reasoning": {
+      const signature = block.signature === undefined ? {} : { signature: block.signature };
+      return { type: block.type, text: block.text, ...signature, visibility };
+    }
+    case "reasoning_summary":
+      return { type: block.type, text: block.text, visibility };
+    case "tool_call": {
+      const { type, id, name, arguments: given, raw } = block;
+      return { type, id, name, arguments: given ?? parseErrorArguments(raw), visibility };
+    }
+    case "tool_search_query":
+      return { type: block.type, id: block.id, name: block.name, query: block.query, visibility };
+    case "tool_search_result": {
+      const { type, tool_use_id, tool_references } = block;
+      return { type, tool_use_id, tool_references, visibility };
+    }
+    case "opaque":
+      return null;
+  }
+}
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>();
+const jsonObject = () => z.custom<JsonObject>((value) => typeof value === "object" && value !== null);
+
+/** A block as `publicBlock` wrote it; its visibility follows from its type. */
+export const blockShape: z.ZodMiniType<Block> = z.lazy(() => {
+  const native = maybe(z.strictObject({ provider: z.string(), value: json() }));
+  const text = z.string();
+  return z.discriminatedUnion("type", [
+    z.object({ type: z.literal("output_text"), text }),
+    z.object({ type: z.literal("reasoning"), text, signature: maybe(text), native }),
+    z.object({ type: z.literal("reasoning_summary"), text, native }),
+    z.object({
+      type: z.literal("tool_call"),
+      id: text,
+      name: text,
+      arguments: z.nullable(jsonObject()),
+      raw: text,
+    }),
+    z.object({ type: z.literal("tool_search_query"), id: text, name: text, query: json(), native }),
+    z.object({
+      type: z.literal("tool_search_result"),
+      tool_use_id: text,
+      tool_references: z.array(z.strictObject({ tool_name: text })),
+      native,
+    }),
+    z.object({ type: z.literal("opaque"), provider: text, value: json() }),
+  ]);
+});

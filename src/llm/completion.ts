@@ -1,0 +1,26 @@
+/** `POST /llm/completion` on models without a completion endpoint (agent-runtime.md §1.7). */
+import type { JsonObject } from "../skill/manifest.ts";
+import type { CallInput } from "./prepare.ts";
+
+export interface CompletionInput {
+  prefix: string;
+  suffix: string | null;
+  system: string | null;
+  options: JsonObject;
+}
+
+const INSTRUCTION = [
+  "You continue texts. The user message holds what stands before a gap, and maybe what stands after it.",
+  "Answer with exactly the text that fills the gap and nothing else: no comment, no code fences, no quotes around it.",
+  "Do not repeat what stands before or after the gap.",
+].join(" ");
+
+/** The chat call that asks for a continuation. */
+export function completionCall({ prefix, suffix, system, options }: CompletionInput): CallInput {
+  const after = suffix === null || suffix === "" ? "" : `\n\n<after_gap>\n${suffix}\n</after_gap>`;
+  return {
+    prompt: `<before_gap>\n${prefix}\n</before_gap>${after}`,
+    system: system === null ? INSTRUCTION : `${system}\n\n${INSTRUCTION}`,
+    options,
+  };
+}

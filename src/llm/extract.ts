@@ -1,0 +1,75 @@
+/** Finds the JSON in an answer (agent-runtime.md §1.4). Pure. */
+import type { Block } from "../engine/messages.ts";
+import type { Json } from "../skill/manifest.ts";
+
+export interface Extracted {
+  value: Json;
+  /** Whether it had to be cut out of prose or a fence. */
+  cut: boolean;
+}
+
+/** Longer candidates are not searched for brackets: no answer that is worth it is longer. */
+const MAX_SEARCHED = 4 * 1024 * 1024;
+
+/**
+ * The first JSON value of the candidates, in order: the whole text, the public blocks together, each tool call's
+ * arguments, `prose` of a text-format turn. `null`: none parses.
+ */
+export function extractJson(text: string, blocks: readonly Block[], prose: string | null): Extracted | null {
+  const shown = blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const texts = [text.trim(), shown.trim()].filter((candidate, n, all) => all.indexOf(candidate) === n);
+  for (const candidate of texts) {
+    const found = fromText(candidate);
+    if (found !== null) return found;
+  }
+  for (const block of blocks) {
+    if (block.type === "tool_call" && block.arguments !== null) return { value: block.arguments, cut: false };
+  }
+  return prose === null ? null : fromText(prose.trim());
+}
+
+/**
+ * The whole, where that is JSON; else the body of the first fence; else the bracketed piece that begins first, so that a
+ * list of objects is not taken for its first object.
+ */
+function fromText(text: string): Extracted | null {
+  if (text === "") return null;
+  const whole = parsed(text);
+  if (whole !== undefined) return { value: whole, cut: false };
+  const fence = /```[^\n`]*\n([\s\S]*?)```/.exec(text);
+  const long = text.length > MAX_SEARCHED;
+  const brackets = long ? [] : [balanced(text, "{", "}"), balanced(text, "[", "]")];
+  const pieces = brackets.filter((piece) => piece !== null).sort((a, b) => a.start - b.start);
+  for (const piece of [fence?.[1]?.trim() ?? "", ...pieces.map(({ value }) => value)]) {
+    const value = piece === "" ? undefined : parsed(piece);
+    if (value !== undefined) return { value, cut: true };
+  }
+  return null;
+}
+
+/** The first bracketed piece that closes, with an eye for strings and escapes; one pass. */
+function balanced(text: string, open: string, close: string): { start: number; value: string } | null {
+  const start = text.indexOf(open);
+  if (start === -1) return null;
+  let depth = 0;
+  let quoted = false;
+  for (let at = start; at < text.length; at++) {
+    const character = text[at];
+    if (quoted) {
+      if (character === "\\") at++;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === open) depth++;
+    else if (character === close && --depth === 0) return { start, value: text.slice(start, at + 1) };
+  }
+  return null;
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

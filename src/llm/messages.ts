@@ -1,0 +1,269 @@
+/**
+ * Conversations in their public JSON form (agent-runtime.md §1.1, §12.3) and as canonical messages. A message that was
+ * written by `messageJson` is read back without loss: an assistant's `blocks` hold what `content` and `tool_calls` repeat
+ * for readers.
+ */
+import * as z from "zod/mini";
+import type { Block, Media, Message, Part, ToolResultMessage } from "../engine/messages.ts";
+import { InvalidRequest } from "../errors/llm.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { blockShape, publicBlock } from "./blocks.ts";
+
+const json = () => z.custom<Json>();
+const maybe = z.exactOptional;
+
+const mediaFields = () => ({
+  url: maybe(z.string()),
+  base64: maybe(z.string()),
+  data: maybe(z.string()),
+  media_type: maybe(z.string()),
+});
+
+const partShape = z.lazy(() =>
+  z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("text"), text: z.string() }),
+    z.strictObject({
+      type: z.literal("image"),
+      ...mediaFields(),
+      detail: maybe(z.enum(["auto", "low", "high"])),
+    }),
+    z.strictObject({ type: z.literal("document"), ...mediaFields(), filename: maybe(z.string()) }),
+    z.strictObject({ type: z.literal("audio"), ...mediaFields() }),
+    z.strictObject({
+      type: z.literal("tool_result"),
+      tool_use_id: z.string(),
+      content: maybe(json()),
+      is_error: maybe(z.boolean()),
+    }),
+  ]),
+);
+type PublicPart = z.infer<typeof partShape>;
+
+const calledTool = z.lazy(() =>
+  z.strictObject({ id: maybe(z.string()), name: z.string(), arguments: maybe(json()) }),
+);
+
+/** One message as a request may hold it. */
+export const messageShape = z.lazy(() => {
+  const content = z.nullish(z.union([z.string(), z.array(partShape)]));
+  return z.discriminatedUnion("role", [
+    z.strictObject({ role: z.literal("system"), content }),
+    z.strictObject({ role: z.literal("user"), content }),
+    z.strictObject({
+      role: z.literal("assistant"),
+      content,
+      tool_calls: maybe(z.array(calledTool)),
+      blocks: maybe(z.array(blockShape)),
+    }),
+    z.strictObject({
+      role: z.literal("tool"),
+      tool_call_id: z.string(),
+      name: maybe(z.string()),
+      content: maybe(json()),
+      is_error: maybe(z.boolean()),
+    }),
+  ]);
+});
+export type PublicMessage = z.infer<typeof messageShape>;
+
+export interface Conversation {
+  /** Texts of system messages, in order; they are sent as the system text, wherever they stood. */
+  system: string[];
+  messages: Message[];
+}
+
+/** Canonical messages of a parsed list. @throws InvalidRequest for media without bytes and URL, or a part out of place */
+export function readMessages(list: readonly PublicMessage[], option = "messages"): Conversation {
+  const system: string[] = [];
+  const messages: Message[] = [];
+  const names = new Map<string, string>();
+  const addResults = (results: ToolResultMessage[]): void => {
+    const last = messages.at(-1);
+    if (last?.role === "tool") last.results.push(...results);
+    else if (results.length > 0) messages.push({ role: "tool", results });
+  };
+  for (const [index, message] of list.entries()) {
+    const at = `${option}.${index}`;
+    switch (message.role) {
+      case "system":
+        system.push(textOf(message.content, at));
+        break;
+      case "user": {
+        const parts = contentParts(message.content);
+        addResults(parts.flatMap((part) => (part.type === "tool_result" ? [resultOf(part, names)] : [])));
+        const own = parts.flatMap((part) => (part.type === "tool_result" ? [] : [readPart(part, at)]));
+        if (own.length > 0) messages.push({ role: "user", content: own });
+        break;
+      }
+      case "assistant": {
+        const content = message.blocks ?? assistantBlocks(message, index, at);
+        for (const block of content) if (block.type === "tool_call") names.set(block.id, block.name);
+        messages.push({ role: "assistant", content });
+        break;
+      }
+      case "tool": {
+        const { tool_call_id, name, content, is_error } = message;
+        const part = { type: "tool_result" as const, tool_use_id: tool_call_id, content: content ?? null };
+        const result = resultOf({ ...part, is_error: is_error ?? false }, names);
+        addResults([name === undefined ? result : { ...result, name }]);
+        break;
+      }
+    }
+  }
+  return { system, messages };
+}
+
+/** The public form of a message; results of one turn are one message each. */
+export function messageJson(message: Message): PublicMessage[] {
+  switch (message.role) {
+    case "user": {
+      const [only] = message.content;
+      const text = message.content.length === 1 && only?.type === "text" ? only.text : null;
+      return [{ role: "user", content: text ?? message.content.map(publicPart) }];
+    }
+    case "assistant": {
+      const calls = message.content.flatMap((block) =>
+        block.type === "tool_call" ? [{ id: block.id, name: block.name, arguments: block.arguments }] : [],
+      );
+      const content = message.content
+        .map((block) => (block.type === "output_text" ? block.text : ""))
+        .join("");
+      return [
+        {
+          role: "assistant",
+          content,
+          ...(calls.length === 0 ? {} : { tool_calls: calls }),
+          blocks: message.content.map(publicBlock),
+        },
+      ];
+    }
+    case "tool":
+      return message.results.map(({ call_id, name, content, is_error }) => ({
+        role: "tool",
+        tool_call_id: call_id,
+        name,
+        content,
+        ...(is_error ? { is_error } : {}),
+      }));
+  }
+}
+
+function publicPart(part: Part): PublicPart {
+  return part;
+}
+
+function contentParts(content: string | readonly PublicPart[] | null | undefined): readonly PublicPart[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return content ?? [];
+}
+
+function textOf(content: string | readonly PublicPart[] | null | undefined, at: string): string {
+  return contentParts(content)
+    .map((part) => {
+      if (part.type === "text") return part.text;
+      throw new InvalidRequest({ option: at, detail: `${at}: a system message holds text only.` });
+    })
+    .join("\n\n");
+}
+
+function assistantBlocks(message: PublicMessage & { role: "assistant" }, index: number, at: string): Block[] {
+  const text = textOf(message.content, at);
+  const calls = (message.tool_calls ?? []).map((call, n): Block => {
+    const raw = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
+    return {
+      type: "tool_call",
+      id: call.id ?? `call_m${index}_${n}`,
+      name: call.name,
+      arguments: isObject(call.arguments) ? call.arguments : parsedObject(raw),
+      raw,
+    };
+  });
+  return [...(text === "" ? [] : [{ type: "output_text" as const, text }]), ...calls];
+}
+
+function resultOf(
+  part: PublicPart & { type: "tool_result" },
+  names: ReadonlyMap<string, string>,
+): ToolResultMessage {
+  return {
+    call_id: part.tool_use_id,
+    name: names.get(part.tool_use_id) ?? "",
+    content: resultText(part.content ?? null),
+    is_error: part.is_error ?? false,
+  };
+}
+
+/** A tool's result as the model gets it: a string as it is, `null` as `null`, anything else as JSON. */
+export function resultText(content: Json): string {
+  if (typeof content === "string") return content;
+  const texts = Array.isArray(content) ? content.map(partText) : [null];
+  if (texts.length > 0 && texts.every((text) => text !== null)) return texts.join("\n");
+  return JSON.stringify(content, null, 2);
+}
+
+const partText = (part: Json): string | null =>
+  isObject(part) && part.type === "text" && typeof part.text === "string" ? part.text : null;
+
+function readPart(part: Exclude<PublicPart, { type: "tool_result" }>, at: string): Part {
+  switch (part.type) {
+    case "text":
+      return part;
+    case "image":
+      return {
+        type: "image",
+        ...(part.detail === undefined ? {} : { detail: part.detail }),
+        ...media(part, at),
+      };
+    case "document":
+      return {
+        type: "document",
+        ...(part.filename === undefined ? {} : { filename: part.filename }),
+        ...media({ media_type: "application/pdf", ...part }, at),
+      };
+    case "audio": {
+      const source = media(part, at);
+      if ("url" in source) {
+        throw new InvalidRequest({ option: at, detail: `${at}: audio is sent as base64, not as a URL.` });
+      }
+      return { type: "audio", ...source };
+    }
+  }
+}
+
+interface GivenMedia {
+  type: string;
+  url?: string;
+  base64?: string;
+  data?: string;
+  media_type?: string;
+}
+
+const DATA_URL = /^data:([^;,]+);base64,([A-Za-z0-9+/=\s]*)$/;
+
+function media(part: GivenMedia, at: string): Media {
+  const data = part.base64 ?? part.data;
+  const inline = DATA_URL.exec(part.url ?? "");
+  if (inline !== null) return { media_type: inline[1] ?? "", data: inline[2] ?? "" };
+  if (part.url !== undefined && data === undefined) {
+    if (/^https?:\/\//i.test(part.url)) return { url: part.url };
+    throw new InvalidRequest({ option: at, detail: `${at}: url is an http, https or data URL.` });
+  }
+  if (data === undefined || part.url !== undefined || part.media_type === undefined) {
+    const detail = `${at}: a part of type ${part.type} has either url, or base64 with media_type.`;
+    throw new InvalidRequest({ option: at, detail });
+  }
+  return { media_type: part.media_type, data };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parsedObject(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

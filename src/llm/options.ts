@@ -1,0 +1,149 @@
+/**
+ * The options of a model call as they come (agent-runtime.md §1.1): known names and types are checked here (422), what
+ * they mean where it is used (400).
+ */
+import * as z from "zod/mini";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { nearest } from "../skill/match.ts";
+import { messageShape } from "./messages.ts";
+import { transcriptShape } from "./transcript.ts";
+
+const maybe = z.exactOptional;
+
+/** The shape of every option. Any other key is a provider's name, with that provider's own part of the request. */
+function shapes() {
+  const text = z.string();
+  const texts = z.array(text);
+  const number = z.number();
+  const count = z.int().check(z.nonnegative());
+  const flag = z.boolean();
+  const json = z.custom<Json>((value) => value !== undefined);
+  const object = z.custom<JsonObject>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object",
+  );
+  const amount = number.check(z.nonnegative());
+  return {
+    provider: maybe(text),
+    model: maybe(text),
+    model_tier: maybe(text),
+    max_tokens: maybe(z.int()),
+    temperature: maybe(number),
+    top_p: maybe(number),
+    top_k: maybe(z.int()),
+    seed: maybe(z.int()),
+    frequency_penalty: maybe(number),
+    presence_penalty: maybe(number),
+    stop: maybe(z.union([texts, text])),
+    response_format: maybe(text),
+    schema: maybe(object),
+    json_schema: maybe(object),
+    output_schema: maybe(object),
+    output_format: maybe(z.union([text, object])),
+    output_validation: maybe(text),
+    schema_retries: maybe(count),
+    schema_retry_nudge: maybe(z.union([flag, text])),
+    llm_retries: maybe(count),
+    llm_backoff_ms: maybe(count),
+    thinking: maybe(json),
+    reasoning_effort: maybe(z.enum(["low", "medium", "high"])),
+    interleaved_thinking: maybe(flag),
+    anthropic_beta_features: maybe(texts),
+    vision: maybe(flag),
+    audio: maybe(flag),
+    pdf: maybe(flag),
+    tools: maybe(z.union([z.array(json), object])),
+    tool_choice: maybe(z.union([text, z.strictObject({ name: text })])),
+    tool_search: maybe(json),
+    tool_format: maybe(z.enum(["native", "text"])),
+    tool_examples: maybe(text),
+    cache: maybe(flag),
+    stream: maybe(flag),
+    timeout: maybe(number.check(z.positive())),
+    idle_timeout: maybe(number.check(z.positive())),
+    prefill: maybe(text),
+    messages: maybe(z.array(messageShape)),
+    transcript: maybe(transcriptShape),
+    session_id: maybe(text),
+    budget: maybe(
+      z.strictObject({
+        max_cost_usd: maybe(amount),
+        total_budget_usd: maybe(amount),
+        max_input_tokens: maybe(count),
+        max_output_tokens: maybe(count),
+      }),
+    ),
+    route_policy: maybe(z.union([text, z.strictObject({ mode: text, target: maybe(text) })])),
+    fallback_chain: maybe(z.union([texts, text])),
+    metadata: maybe(object),
+    mock: maybe(z.array(json)),
+    retries: maybe(count),
+    repair: maybe(z.union([flag, z.looseObject({ enabled: maybe(flag) })])),
+  };
+}
+
+const callOptions = z.lazy(() => z.object(shapes()));
+let names: string[] | null = null;
+export type CallOptions = z.infer<typeof callOptions>;
+
+/** What a call is asked: names of options, and what each provider is to get besides. */
+export interface ReadOptions {
+  options: CallOptions;
+  /** By provider name. */
+  own: Record<string, JsonObject>;
+}
+
+export interface OptionFault {
+  path: string;
+  message: string;
+}
+
+/**
+ * Checks a given set of options; `null` counts as absent.
+ * @param isProvider whether a name is a provider's, so that an object may stand under it
+ */
+export function readOptions(
+  given: JsonObject,
+  isProvider: (name: string) => boolean,
+): ReadOptions | { faults: OptionFault[] } {
+  const known: Record<string, unknown> = {};
+  const own: Record<string, JsonObject> = {};
+  const faults: OptionFault[] = [];
+  names ??= Object.keys(shapes());
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue;
+    if (names.includes(name)) known[name] = value;
+    else if (isProvider(name)) {
+      if (isObject(value)) own[name] = value;
+      else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });
+    } else {
+      const message = `there is no option "${name}"${suggestion(name, names)}`;
+      faults.push({ path: `options.${name}`, message });
+    }
+  }
+  const parsed = callOptions.safeParse(known);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const path = ["options", ...issue.path].join(".");
+      const option = issue.path[0];
+      faults.push({
+        path,
+        message: `${path}: ${issue.message}; got ${shown(known[String(option)])}`,
+      });
+    }
+  }
+  return faults.length > 0 || !parsed.success ? { faults } : { options: parsed.data, own };
+}
+
+function suggestion(name: string, known: readonly string[]): string {
+  const [near] = nearest(name, known);
+  return near === undefined ? "" : `; did you mean "${near}"?`;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

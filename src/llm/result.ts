@@ -1,0 +1,108 @@
+/** The result of a model call (agent-runtime.md §1.2). */
+import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
+import { visibleText } from "../engine/visible-text.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { parseErrorArguments, resultBlock } from "./blocks.ts";
+import { joined, type Transcript } from "./transcript.ts";
+
+/** One model's answer as a call works with it: a turn, its text, and what a text tool format made of it. */
+export interface CallTurn extends ModelTurn {
+  text: string;
+  text_format: TextFormat | null;
+}
+
+/** What the text tool format found in a text (§7.4). */
+export interface TextFormat {
+  prose: string;
+  canonical_text: string;
+  protocol_violations: string[];
+  tool_parse_errors: string[];
+  done_marker: string | null;
+}
+
+/** The figures of a call: all attempts and search rounds together. USD. */
+export interface CallFigures extends Usage {
+  cost_usd: number;
+  price_known: boolean;
+  cache_hit_ratio: number;
+  cache_savings_usd: number;
+}
+
+export interface LlmResult extends Record<string, unknown> {
+  text: string;
+  visible_text: string;
+  model: string;
+  provider: string;
+  stop_reason: string | null;
+  transcript: Transcript;
+}
+
+export interface ResultParts {
+  turn: CallTurn;
+  figures: CallFigures;
+  /** `undefined`: no JSON was asked for, or none was found. */
+  data: Json | undefined;
+  /** Whether JSON was asked for. */
+  structured: boolean;
+  transcript: Transcript;
+  warnings: readonly Warning[];
+  routing: JsonObject | null;
+  /** Further members, e.g. `mock_calls`. */
+  further: Record<string, unknown>;
+}
+
+export function resultOf(parts: ResultParts): LlmResult {
+  const { turn, figures } = parts;
+  const reasoning = joined(turn.blocks, "reasoning");
+  const summary = joined(turn.blocks, "reasoning_summary");
+  const calls = turn.blocks.flatMap((block) =>
+    block.type === "tool_call"
+      ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
+      : [],
+  );
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = figures;
+  const tokens = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+  const { cache_hit_ratio, cache_savings_usd, cost_usd, price_known } = figures;
+  return {
+    text: turn.text,
+    visible_text: visibleText(turn.text, { planner: !parts.structured }),
+    model: turn.model,
+    provider: turn.provider,
+    ...tokens,
+    cache_creation_input_tokens: cache_write_tokens,
+    usage: { ...tokens, cache_hit_ratio, cache_savings_usd, cost_usd, price_known },
+    ...(parts.data === undefined ? {} : { data: parts.data }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(reasoning === "" ? {} : { thinking: reasoning, private_reasoning: reasoning }),
+    ...(summary === "" ? {} : { thinking_summary: summary }),
+    blocks: turn.blocks.flatMap((block) => resultBlock(block) ?? []),
+    stop_reason: shownReason(turn),
+    raw_stop_reason: turn.raw_stop_reason,
+    transcript: parts.transcript,
+    ...turn.text_format,
+    ...(parts.routing === null ? {} : { routing: parts.routing }),
+    ...(parts.warnings.length === 0 ? {} : { warnings: parts.warnings }),
+    ...parts.further,
+  };
+}
+
+const SHOWN: Record<StopReason, string | null> = {
+  end_turn: "end_turn",
+  max_tokens: "max_tokens",
+  tool_use: "tool_use",
+  stop_sequence: "stop_sequence",
+  refusal: "refusal",
+  content_filter: "refusal",
+  pause: "end_turn",
+  other: null,
+};
+
+/** The normalised reason; the provider's own word where Hull knows none for it. */
+function shownReason({ stop_reason, raw_stop_reason }: ModelTurn): string | null {
+  return SHOWN[stop_reason] ?? raw_stop_reason;
+}
+
+/** The public text of a turn. */
+export function turnText(blocks: readonly Block[]): string {
+  return joined(blocks, "output_text");
+}

@@ -1,0 +1,190 @@
+/**
+ * Schemas of structured answers (agent-runtime.md §1.1, §1.4): JSON Schema, OpenAPI Schema Objects and the Harn dialect
+ * become JSON Schema 2020-12, and what could keep a validator busy for ever is refused first.
+ */
+import { InvalidRequest } from "../errors/llm.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+const MAX_DEPTH = 64;
+const MAX_NODES = 10_000;
+const MAX_CHARACTERS = 1024 * 1024;
+/** Most schemas that may apply to one value at once, references followed. */
+const MAX_APPLIED = 10_000;
+
+/** Type names of the Harn dialect that JSON Schema spells otherwise. */
+const DIALECT = new Map([
+  ["dict", "object"],
+  ["list", "array"],
+  ["int", "integer"],
+  ["float", "number"],
+  ["bool", "boolean"],
+  ["nil", "null"],
+]);
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const ONE = new Set([
+  "additionalProperties",
+  "items",
+  "contains",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
+const MANY = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const NAMED = new Set(["$defs", "definitions", "properties", "patternProperties", "dependentSchemas"]);
+/** Those that apply to the same value, not to a part of it. */
+const IN_PLACE = new Set(["not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"]);
+
+/**
+ * The schema as JSON Schema 2020-12.
+ * @throws InvalidRequest for one that is too deep, too large, or follows its own references without end
+ */
+export function readSchema(schema: JsonObject, option: string): JsonObject {
+  const refuse = (reason: string) =>
+    new InvalidRequest({ option, detail: `${option}: the schema ${reason}.` });
+  const size = { nodes: 0, characters: 0 };
+  const clean = translated(schema, 0, size, refuse);
+  if (!isObject(clean)) throw refuse("is not an object");
+  checkReferences(clean, refuse);
+  return clean;
+}
+
+type Refuse = (reason: string) => InstanceType<typeof InvalidRequest>;
+
+function translated(
+  value: Json,
+  depth: number,
+  size: { nodes: number; characters: number },
+  refuse: Refuse,
+): Json {
+  size.nodes++;
+  if (typeof value === "string") size.characters += value.length;
+  if (depth > MAX_DEPTH) throw refuse(`nests more than ${MAX_DEPTH} levels deep`);
+  if (size.nodes > MAX_NODES) throw refuse(`has more than ${MAX_NODES} parts`);
+  if (size.characters > MAX_CHARACTERS) throw refuse(`is longer than ${MAX_CHARACTERS} characters`);
+  if (Array.isArray(value)) return value.map((item) => translated(item, depth + 1, size, refuse));
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, Json] => {
+    size.characters += key.length;
+    const below = translated(item, depth + 1, size, refuse);
+    return [key, key === "type" ? jsonType(below) : below];
+  });
+  return nullable(Object.fromEntries(entries));
+}
+
+function jsonType(type: Json): Json {
+  if (typeof type === "string") return DIALECT.get(type) ?? type;
+  return Array.isArray(type) ? type.map(jsonType) : type;
+}
+
+/** OpenAPI's `nullable` and `exclusiveMinimum: true`, in words of JSON Schema. */
+function nullable(schema: JsonObject): JsonObject {
+  const { nullable: nil, ...rest } = schema;
+  if (typeof nil !== "boolean") return exclusive(schema);
+  if (!nil) return exclusive(rest);
+  const withNull = exclusive(rest);
+  if (typeof withNull.type !== "string") {
+    // References are looked up from the outside.
+    const { $defs, definitions, ...own } = withNull;
+    const shared = {
+      ...($defs === undefined ? {} : { $defs }),
+      ...(definitions === undefined ? {} : { definitions }),
+    };
+    return { ...shared, anyOf: [own, { type: "null" }] };
+  }
+  const members = Array.isArray(withNull.enum) ? { enum: [...withNull.enum, null] } : {};
+  return { ...withNull, type: [withNull.type, "null"], ...members };
+}
+
+function exclusive(schema: JsonObject): JsonObject {
+  const out = { ...schema };
+  for (const bound of ["minimum", "maximum"] as const) {
+    const word = bound === "minimum" ? "exclusiveMinimum" : "exclusiveMaximum";
+    if (typeof out[word] !== "boolean") continue;
+    const strict = out[word];
+    delete out[word];
+    const limit = out[bound];
+    if (!strict || limit === undefined) continue;
+    delete out[bound];
+    out[word] = limit;
+  }
+  return out;
+}
+
+/**
+ * Walks what applies to one value at once: a schema that comes back to itself without a step into the value, or that
+ * multiplies through references, would keep the validator busy without end.
+ */
+function checkReferences(root: JsonObject, refuse: Refuse): void {
+  const costs = new Map<JsonObject, number>();
+  const open = new Set<JsonObject>();
+  const cost = (schema: Json): number => {
+    if (!isObject(schema)) return 1;
+    const known = costs.get(schema);
+    if (known !== undefined) return known;
+    if (open.has(schema)) throw refuse("refers to itself without a step into the value");
+    open.add(schema);
+    let sum = 1;
+    for (const part of inPlace(schema, root, refuse)) sum += cost(part);
+    if (sum > MAX_APPLIED) throw refuse(`applies more than ${MAX_APPLIED} schemas to one value`);
+    open.delete(schema);
+    costs.set(schema, sum);
+    return sum;
+  };
+  for (const schema of everySchema(root)) cost(schema);
+}
+
+function inPlace(schema: JsonObject, root: JsonObject, refuse: Refuse): Json[] {
+  const parts: Json[] = [];
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === "$ref" && typeof value === "string") parts.push(target(value, root, refuse));
+    if (!IN_PLACE.has(keyword)) continue;
+    if (Array.isArray(value)) parts.push(...value);
+    else if (keyword === "dependentSchemas" && isObject(value)) parts.push(...Object.values(value));
+    else parts.push(value);
+  }
+  return parts;
+}
+
+/** What a reference inside the document points to. Others are refused: nothing is fetched. */
+function target(reference: string, root: JsonObject, refuse: Refuse): Json {
+  if (!reference.startsWith("#")) throw refuse(`refers to ${reference.slice(0, 100)}, outside of itself`);
+  if (reference === "#") return root;
+  let at: Json | undefined = root;
+  for (const step of reference.slice(2).split("/")) {
+    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    at = Array.isArray(at) ? at[Number(name)] : isObject(at) ? at[name] : undefined;
+  }
+  if (at === undefined) throw refuse(`refers to ${reference.slice(0, 100)}, which it does not hold`);
+  return at;
+}
+
+/** Every schema of a document; what stands in `enum`, `const` or `default` is none. */
+function* everySchema(schema: Json): Generator<JsonObject> {
+  if (!isObject(schema)) return;
+  yield schema;
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (ONE.has(keyword)) yield* everySchema(value);
+    else if (MANY.has(keyword) && Array.isArray(value)) for (const item of value) yield* everySchema(item);
+    else if (NAMED.has(keyword) && isObject(value)) {
+      for (const item of Object.values(value)) yield* everySchema(item);
+    }
+  }
+}
+
+/**
+ * How many times deeper levels of a value are looked at for each time the level above is: over 1 where a schema comes
+ * back to itself through several alternatives at once.
+ */
+export function recursionFactor(root: JsonObject): number {
+  const text = JSON.stringify(root);
+  const references = text.match(/"\$ref":"#/g)?.length ?? 0;
+  const alternatives = /"(?:anyOf|oneOf|allOf)":/.test(text);
+  return references > 1 && alternatives ? references : 1;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

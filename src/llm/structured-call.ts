@@ -1,0 +1,131 @@
+/** `POST /llm/structured`: JSON or the reason why there is none, in one envelope (agent-runtime.md §1.4). */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { type CallOutcome, callLlm } from "./call.ts";
+import { added } from "./figures.ts";
+import type { LlmHost } from "./host.ts";
+import type { CallFigures } from "./result.ts";
+import { isObject } from "./schema.ts";
+
+export interface StructuredInput {
+  prompt: string;
+  system: string | null;
+  schema: JsonObject;
+  options: JsonObject;
+}
+
+export interface StructuredEnvelope extends Record<string, unknown> {
+  ok: boolean;
+  data: Json;
+  raw_text: string;
+  error: Json;
+  /** `missing_json`, `schema_validation`, `repair_failed` or the category of a failed call. */
+  error_category: string | null;
+  attempts: number;
+  repaired: boolean;
+  extracted_json: boolean;
+  usage: CallFigures | null;
+  model: string | null;
+  provider: string | null;
+}
+
+const DEFAULT_RETRIES = 3;
+
+/**
+ * Calls until the answer matches; with `repair`, a last call asks to turn the text into conforming JSON.
+ * @param describe what a failure looks like to the caller
+ * @throws what is wrong with the request itself
+ */
+export async function callStructured(
+  input: StructuredInput,
+  host: LlmHost,
+  describe: (error: unknown) => { error: Json; category: string } | null,
+): Promise<StructuredEnvelope> {
+  const { repair, retries, ...options } = input.options;
+  const asked: JsonObject = {
+    response_format: "json",
+    schema_retries: retries ?? DEFAULT_RETRIES,
+    ...options,
+    output_schema: input.schema,
+    json_schema: options.json_schema ?? input.schema,
+    output_validation: "off",
+  };
+  const { prompt, system } = input;
+  let outcome: CallOutcome;
+  try {
+    outcome = await callLlm({ prompt, system, options: asked }, host);
+  } catch (error) {
+    const described = describe(error);
+    if (described === null) throw error;
+    return { ...EMPTY, error: described.error, error_category: described.category };
+  }
+  const envelope = envelopeOf(outcome);
+  if (envelope.ok || !wantsRepair(repair)) return envelope;
+  return repaired(input, asked, repair, outcome, host, describe);
+}
+
+const EMPTY: StructuredEnvelope = {
+  ok: false,
+  data: null,
+  raw_text: "",
+  error: null,
+  error_category: null,
+  attempts: 1,
+  repaired: false,
+  extracted_json: false,
+  usage: null,
+  model: null,
+  provider: null,
+};
+
+function envelopeOf({ checked, turn, figures, attempts }: CallOutcome): StructuredEnvelope {
+  const errors = checked?.errors ?? [];
+  const ok = errors.length === 0;
+  return {
+    ok,
+    data: ok ? (checked?.data ?? null) : null,
+    raw_text: turn.text,
+    error: ok ? null : errors.join("; "),
+    error_category: ok ? null : (checked?.category ?? "schema_validation"),
+    attempts,
+    repaired: false,
+    extracted_json: checked?.extracted ?? false,
+    usage: figures,
+    model: turn.model,
+    provider: turn.provider,
+  };
+}
+
+const wantsRepair = (repair: Json | undefined): repair is JsonObject | true =>
+  repair === true || (isObject(repair) && repair.enabled === true);
+
+async function repaired(
+  { schema }: StructuredInput,
+  asked: JsonObject,
+  repair: JsonObject | true,
+  first: CallOutcome,
+  host: LlmHost,
+  describe: (error: unknown) => { error: Json; category: string } | null,
+): Promise<StructuredEnvelope> {
+  const { enabled: _, ...overrides } = repair === true ? {} : repair;
+  const { messages: __, transcript: ___, session_id: ____, tools: _____, ...rest } = asked;
+  const options = { ...rest, ...overrides, schema_retries: 0, output_validation: "off" };
+  const prompt = [
+    "Turn the text below into JSON that matches this schema. Keep its facts, add none. Answer with the JSON only.",
+    `Schema:\n${JSON.stringify(schema)}`,
+    `Text:\n${first.turn.text}`,
+  ].join("\n\n");
+  const before = envelopeOf(first);
+  const failed = { ...before, error_category: "repair_failed" };
+  try {
+    const outcome = await callLlm({ prompt, system: null, options }, host);
+    const second = envelopeOf(outcome);
+    const usage = added(first.figures, outcome.figures);
+    const attempts = first.attempts + 1;
+    if (!second.ok) return { ...failed, error: second.error, raw_text: first.turn.text, usage, attempts };
+    return { ...second, raw_text: first.turn.text, repaired: true, usage, attempts };
+  } catch (error) {
+    const described = describe(error);
+    if (described === null) throw error;
+    return { ...failed, error: described.error };
+  }
+}

@@ -1,0 +1,35 @@
+/** Tool calls in text, for models without a native channel (agent-runtime.md §7.4). */
+import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
+import { parseTextTurn } from "../engine/text-tools/parse.ts";
+import { type CallTurn, turnText } from "./result.ts";
+
+/** A turn with the calls that its text holds. Calls in the provider's native form count too. */
+export function readTextTurn(turn: ModelTurn, tools: readonly ToolDefinition[]): CallTurn {
+  const text = turnText(turn.blocks);
+  const read = parseTextTurn(
+    text,
+    tools.map(({ name }) => name),
+  );
+  const taken = turn.blocks.filter((block) => block.type === "tool_call").length;
+  const calls = read.calls.map((call, n) => ({
+    type: "tool_call" as const,
+    id: `call_${taken + n + 1}`,
+    name: call.name,
+    arguments: call.arguments,
+    raw: JSON.stringify(call.arguments),
+  }));
+  const blocks = [...turn.blocks, ...calls];
+  return {
+    ...turn,
+    blocks,
+    text,
+    stop_reason: blocks.some((block) => block.type === "tool_call") ? "tool_use" : turn.stop_reason,
+    text_format: {
+      prose: read.prose,
+      canonical_text: read.canonical,
+      protocol_violations: read.violations,
+      tool_parse_errors: read.errors,
+      done_marker: read.done,
+    },
+  };
+}

@@ -1,0 +1,141 @@
+/** Transcripts (agent-runtime.md §12.3): a conversation with the events that tell how it came about. */
+import * as z from "zod/mini";
+import type { Block, Message, ModelTurn } from "../engine/messages.ts";
+import type { Json } from "../skill/manifest.ts";
+import { parseErrorArguments, type Visibility } from "./blocks.ts";
+import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
+
+const json = () => z.custom<Json>();
+const maybe = z.exactOptional;
+
+/** `messages` as in requests; everything else is carried as it came. */
+export const transcriptShape = z.lazy(() =>
+  z.strictObject({
+    _type: z.literal("transcript"),
+    version: z.literal(2),
+    id: z.string(),
+    messages: z.array(messageShape),
+    events: z.array(z.looseObject({ id: z.string(), kind: z.string() })),
+    assets: z.array(json()),
+    summary: maybe(z.string()),
+    metadata: maybe(z.record(z.string(), json())),
+    state: maybe(z.string()),
+  }),
+);
+export type Transcript = z.infer<typeof transcriptShape>;
+export type TranscriptEvent = Transcript["events"][number];
+
+/** Makes event and transcript ids: UUIDs of version 7, so that ids sort by time. */
+export type IdSource = () => string;
+
+export function emptyTranscript(id: string): Transcript {
+  return { _type: "transcript", version: 2, id, messages: [], events: [], assets: [] };
+}
+
+/** The transcript with further messages, each with its event. */
+export function withMessages(
+  transcript: Transcript,
+  messages: readonly Message[],
+  ids: IdSource,
+): Transcript {
+  const added = messages.flatMap(messageJson);
+  return {
+    ...transcript,
+    messages: [...transcript.messages, ...added],
+    events: [...transcript.events, ...added.map((message) => messageEvent(message, ids))],
+  };
+}
+
+/** The transcript after a model's turn: its message, what the provider said of it, and its reasoning. */
+export function withTurn(transcript: Transcript, turn: ModelTurn, ids: IdSource): Transcript {
+  const message: Message = { role: "assistant", content: turn.blocks };
+  const extended = withMessages(transcript, [message], ids);
+  return { ...extended, events: [...extended.events, ...turnEvents(turn, ids)] };
+}
+
+/** An event beside those of messages. */
+export function extraEvent(
+  kind: string,
+  of: { role: string; visibility: Visibility; text: string; metadata?: Record<string, unknown> },
+  ids: IdSource,
+): TranscriptEvent {
+  const { role, visibility, text, metadata } = of;
+  return { id: ids(), kind, role, visibility, text, blocks: [], ...(metadata ? { metadata } : {}) };
+}
+
+function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
+  const tool = message.role === "tool";
+  const blocks = message.role === "assistant" ? (message.blocks ?? []) : contentBlocks(message);
+  return {
+    id: ids(),
+    kind: tool ? "tool_result" : "message",
+    role: message.role,
+    visibility: tool ? "internal" : "public",
+    text: textOf(message),
+    blocks,
+    ...(tool
+      ? { metadata: { tool_call_id: message.tool_call_id, is_error: message.is_error ?? false } }
+      : {}),
+  };
+}
+
+function contentBlocks({ content }: PublicMessage): unknown[] {
+  return Array.isArray(content) ? content : [];
+}
+
+/** What a message says in text; media are left out. */
+export function textOf({ content }: PublicMessage): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content))
+    return content === null || content === undefined ? "" : JSON.stringify(content);
+  return content.flatMap((part) => (hasText(part) ? [part.text] : [])).join("\n\n");
+}
+
+const hasText = (part: unknown): part is { text: string } =>
+  typeof part === "object" && part !== null && "text" in part && typeof part.text === "string";
+
+/** What a turn adds beside its message. */
+export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
+  const reasoning = joined(turn.blocks, "reasoning");
+  const summary = joined(turn.blocks, "reasoning_summary");
+  const calls = turn.blocks.flatMap((block) =>
+    block.type === "tool_call"
+      ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
+      : [],
+  );
+  const { model, usage } = turn;
+  const payload = {
+    model,
+    input_tokens: usage.input_tokens,
+    output_tokens: usage.output_tokens,
+    tool_calls: calls,
+    ...(summary === "" ? {} : { thinking_summary: summary }),
+  };
+  const by = { role: "assistant" as const };
+  return [
+    extraEvent("provider_payload", { ...by, visibility: "internal", text: "", metadata: payload }, ids),
+    ...(reasoning === ""
+      ? []
+      : [extraEvent("private_reasoning", { ...by, visibility: "private", text: reasoning }, ids)]),
+    ...(summary === ""
+      ? []
+      : [extraEvent("thinking_summary", { ...by, visibility: "private", text: summary }, ids)]),
+  ];
+}
+
+/** The texts of all blocks of a kind. */
+export function joined(
+  blocks: readonly Block[],
+  type: "output_text" | "reasoning" | "reasoning_summary",
+): string {
+  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
+}
+
+/** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random 10 random bytes */
+export function uuidV7(now: number, random: Uint8Array): string {
+  const time = Math.floor(now).toString(16).padStart(12, "0");
+  const rest = Array.from(random.subarray(0, 10), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const variant = (0x8 | (Number.parseInt(rest[4] ?? "0", 16) & 0x3)).toString(16);
+  const tail = rest.slice(5).padEnd(15, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(1, 4)}-${variant}${tail.slice(0, 3)}-${tail.slice(3, 15)}`;
+}

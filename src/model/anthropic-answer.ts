@@ -1,0 +1,92 @@
+/** An Anthropic message to the canonical turn (agent-runtime.md §3.2). */
+import * as z from "zod/mini";
+import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { readShape } from "./provider-document.ts";
+import { readUsage } from "./usage.ts";
+import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+
+const messageShape = z.lazy(() => {
+  const optionalText = z.nullish(z.string());
+  return z.object({
+    model: optionalText,
+    content: z.array(z.looseObject({ type: z.string() })),
+    stop_reason: optionalText,
+    usage: z.optional(z.unknown()),
+  });
+});
+const textBlock = z.lazy(() => z.object({ text: z.string() }));
+const thinkingBlock = z.lazy(() => z.object({ thinking: z.string(), signature: z.optional(z.string()) }));
+const toolUseBlock = z.lazy(() =>
+  z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.unknown()) }),
+);
+const serverToolUse = z.lazy(() => z.object({ id: z.string(), name: z.string() }));
+const searchResult = z.lazy(() => {
+  const references = z.catch(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
+  return z.object({ tool_use_id: z.string(), content: z.object({ tool_references: references }) });
+});
+
+const STOP_REASONS = new Map<string, StopReason>([
+  ["end_turn", "end_turn"],
+  ["max_tokens", "max_tokens"],
+  ["model_context_window_exceeded", "max_tokens"],
+  ["stop_sequence", "stop_sequence"],
+  ["tool_use", "tool_use"],
+  ["pause_turn", "pause"],
+  ["refusal", "refusal"],
+]);
+
+/** @throws ProviderBadResponse when it is an error object or has another shape */
+export function parseMessage(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+  const message = readShape(messageShape, answer, target);
+  const raw = message.stop_reason ?? null;
+  const stop_reason = (raw === null ? undefined : STOP_REASONS.get(raw)) ?? "other";
+  const last = message.content.at(-1);
+  return {
+    // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
+    blocks: message.content.map((block) =>
+      parseBlock(block, block === last && stop_reason === "max_tokens", target, callId),
+    ),
+    stop_reason,
+    raw_stop_reason: raw,
+    usage: readUsage(message.usage),
+    provider: target.provider,
+    model: message.model ?? target.model,
+  };
+}
+
+function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, callId: CallIdSource): Block {
+  const value: JsonObject = isJsonObject(block) ? block : {};
+  const native = { provider: target.provider, value };
+  switch (block.type) {
+    case "text":
+      return { type: "output_text", text: readShape(textBlock, block, target).text };
+    case "thinking": {
+      const { thinking, signature } = readShape(thinkingBlock, block, target);
+      return { type: "reasoning", text: thinking, ...(signature ? { signature } : {}) };
+    }
+    case "tool_use": {
+      const { id, name, input } = readShape(toolUseBlock, block, target);
+      return { type: "tool_call", id: callId(id), name, ...readInput(input, cut) };
+    }
+    case "server_tool_use": {
+      const { id, name } = readShape(serverToolUse, block, target);
+      if (!name.startsWith("tool_search_tool")) return { type: "opaque", ...native };
+      return { type: "tool_search_query", id, name, query: value.input ?? null, native };
+    }
+    case "tool_search_tool_result": {
+      const { tool_use_id, content } = readShape(searchResult, block, target);
+      const tool_references = content.tool_references ?? [];
+      return { type: "tool_search_result", tool_use_id, tool_references, native };
+    }
+    default:
+      return { type: "opaque", ...native };
+  }
+}
+
+/** Text in place of an object is a streamed input that did not parse. */
+function readInput(input: unknown, cut: boolean): { arguments: JsonObject | null; raw: string } {
+  const given = input === undefined || input === "" ? {} : input;
+  const raw = typeof given === "string" ? given : JSON.stringify(given);
+  return { arguments: isJsonObject(given) && !cut ? given : null, raw };
+}

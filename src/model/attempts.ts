@@ -1,0 +1,208 @@
+/** The attempts of one model call: which of them are made, their waits and time limits (serving.md §4.5, §2.3). */
+import type { Block, ModelTurn } from "../engine/messages.ts";
+import { ClientClosedRequest } from "../errors/run.ts";
+import { HullError } from "../errors.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Clock } from "./clock.ts";
+import type { Outcome } from "./exchange.ts";
+import type { ResolvedTarget } from "./providers.ts";
+import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
+import { type TimeLimit, timeLimit } from "./time-limit.ts";
+import type { Sink } from "./wire.ts";
+
+/** A provider that asks for a longer wait is not waited for. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
+/** One attempt that did not do, for the log. Its texts come from the provider and are not redacted yet. */
+export interface AttemptEntry {
+  event: "model_attempt_failed" | "empty_completion_retry";
+  provider: string;
+  model: string;
+  attempt: number;
+  /** The code of the failure. */
+  code?: string;
+  /** `null`: no further attempt. */
+  retry_in_ms: number | null;
+  provider_status?: unknown;
+  provider_message?: unknown;
+  cause?: unknown;
+}
+
+export interface AttemptOptions extends Sink {
+  /** Ask the provider to stream; `onText`, `onReasoning` and `onOutput` are called in this case only. */
+  stream: boolean;
+  /** Hears of text that came, whether or not anybody listens to it. */
+  onOutput?: ((text: string) => void) | undefined;
+  /** Bounds the call or each attempt, as `retry` says. */
+  timeout_ms: number;
+  /** Ends an attempt whose stream is silent for so long. */
+  idle_timeout_ms?: number | undefined;
+  /** Unix ms; no wait goes beyond it. The caller aborts `signal` when it is reached. */
+  deadline_at?: number;
+  /** Default: that of skills. */
+  retry?: RetryPolicy | undefined;
+  /** Waited for before each attempt after the first, e.g. for a place under the provider's rate. */
+  turn?: ((bounds: Bounds) => Promise<void>) | undefined;
+  /** Its reason is thrown if it is a `HullError`; else the client is taken to have gone. */
+  signal: AbortSignal;
+  clock: Clock;
+  log?: ((entry: AttemptEntry) => void) | undefined;
+}
+
+/** What an attempt is given. */
+export interface Attempt {
+  stream: boolean;
+  /** Ends the attempt; what then comes out of it is of no interest. */
+  signal: AbortSignal;
+  sink: Sink;
+  /** Unix ms. */
+  now: number;
+  /** To be called for every sign of life of a stream. */
+  onBytes?: (() => void) | undefined;
+}
+
+/**
+ * Asks until there is an answer, or no further attempt is of use. A `Retry-After` replaces the wait if it is at most 30 s
+ * and fits timeout and deadline, else the call fails at once. Nothing is asked again once a listener heard of an answer.
+ * @throws HullError: the last attempt's; the signal's own reason or `ClientClosedRequest` on abort
+ */
+export async function withAttempts(
+  target: ResolvedTarget,
+  options: AttemptOptions,
+  ask: (attempt: Attempt) => Promise<Outcome> | Outcome,
+): Promise<ModelTurn> {
+  const { clock, timeout_ms, retry = SKILL_RETRIES } = options;
+  const deadline = options.deadline_at ?? Number.POSITIVE_INFINITY;
+  const whole = retry.timeout === "call" ? timeLimit(options) : null;
+  const end = whole === null ? deadline : Math.min(clock.now() + timeout_ms, deadline);
+  const hearing = listener(options);
+  let retries = 0;
+  let spared = false;
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const signal = whole?.signal ?? options.signal;
+      signal.throwIfAborted();
+      if (attempt > 1) await options.turn?.({ clock, signal, until: end });
+      const outcome = await once(target, options, whole ?? timeLimit(options), hearing.sink, ask);
+      const free = outcome.ok && !spared && isIdleOllama(target, outcome.turn);
+      const wait = free
+        ? 0
+        : retries < retry.retries
+          ? waitAfter(outcome, retries + 1, target, options)
+          : null;
+      const goesOn = wait !== null && !hearing.spoke() && clock.now() + wait < end;
+      if (!outcome.ok || goesOn) options.log?.(entryOf(target, attempt, outcome, goesOn ? wait : null));
+      if (!goesOn) {
+        if (!outcome.ok) throw outcome.error;
+        return retry.again_when_empty && isEmpty(outcome.turn)
+          ? withEmptyWarning(outcome.turn)
+          : outcome.turn;
+      }
+      if (free) spared = true;
+      else retries++;
+      await clock.sleep(wait, signal);
+    }
+  } catch (error) {
+    if (options.signal.aborted) throw closedBy(options.signal.reason);
+    if (whole?.signal.aborted) throw whole.error(target);
+    throw error;
+  } finally {
+    whole?.stop();
+  }
+}
+
+/** One attempt; its running out of time is a failure like any other. */
+async function once(
+  target: ResolvedTarget,
+  options: AttemptOptions,
+  limit: TimeLimit,
+  sink: Sink,
+  ask: (attempt: Attempt) => Promise<Outcome> | Outcome,
+): Promise<Outcome> {
+  try {
+    return await ask({
+      stream: options.stream,
+      signal: limit.signal,
+      sink,
+      now: options.clock.now(),
+      onBytes: limit.onBytes,
+    });
+  } catch (error) {
+    if (options.signal.aborted || !limit.signal.aborted) throw error;
+    return { ok: false, retry: false, error: limit.error(target) };
+  } finally {
+    if (options.retry?.timeout === "attempt") limit.stop();
+  }
+}
+
+/** Milliseconds until retry `n`; `null`: there is none. */
+function waitAfter(
+  outcome: Outcome,
+  n: number,
+  target: ResolvedTarget,
+  { clock, retry = SKILL_RETRIES }: AttemptOptions,
+): number | null {
+  const own = target.protocol === "mock" ? 0 : retry.wait_ms(n, clock.random());
+  if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
+  if (!retry.mends(outcome)) return null;
+  const { retry_after_ms } = outcome;
+  if (retry_after_ms === undefined) return own;
+  return retry_after_ms <= MAX_RETRY_AFTER_MS ? retry_after_ms : null;
+}
+
+/** Ollama's native endpoint answers nothing now and then, which a second call mends (§3.1): it costs no retry. */
+const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
+  target.protocol === "ollama" &&
+  !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
+
+/** Paid for, and without text, call or reasoning. */
+function isEmpty({ blocks, usage, stop_reason }: ModelTurn): boolean {
+  const meant = stop_reason === "refusal" || stop_reason === "pause";
+  return usage.output_tokens > 0 && !meant && !blocks.some(saysSomething);
+}
+
+const saysSomething = (block: Block): boolean =>
+  !("text" in block) || block.text !== "" || "native" in block || "signature" in block;
+
+function withEmptyWarning(turn: ModelTurn): ModelTurn {
+  const message = `${turn.provider}/${turn.model}: the answer is empty, also after further attempts.`;
+  return { ...turn, warnings: [...(turn.warnings ?? []), { code: "empty_completion", message }] };
+}
+
+/** Hands on what a listener wants to hear, and knows whether it heard anything. */
+function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
+  const { onText, onReasoning, onOutput } = options;
+  let spoke = false;
+  const heard = (listen: ((text: string) => void) | undefined, note?: (text: string) => void) =>
+    (listen ?? note) &&
+    ((text: string): void => {
+      note?.(text);
+      spoke ||= listen !== undefined;
+      listen?.(text);
+    });
+  const sink = options.stream ? { onText: heard(onText, onOutput), onReasoning: heard(onReasoning) } : {};
+  return { sink, spoke: () => spoke };
+}
+
+export function closedBy(reason: unknown): HullError {
+  return reason instanceof HullError ? reason : new ClientClosedRequest({});
+}
+
+function entryOf(
+  { provider, model }: ResolvedTarget,
+  attempt: number,
+  outcome: Outcome,
+  wait: number | null,
+): AttemptEntry {
+  const common = { provider, model, attempt, retry_in_ms: wait === null ? null : Math.round(wait) };
+  if (outcome.ok) return { event: "empty_completion_retry", ...common };
+  const { code, data, operator } = outcome.error;
+  const { provider_status } = data.members;
+  return {
+    event: "model_attempt_failed",
+    ...common,
+    code,
+    ...(provider_status === undefined ? {} : { provider_status }),
+    ...operator,
+  };
+}

@@ -1,0 +1,36 @@
+/** Where the providers of the chat protocol differ in what they take beyond OpenAI's own parameters (§3.1, §3.3). */
+import type { WireTarget } from "./wire.ts";
+
+export interface ChatTraits {
+  /** The member that asks for reasoning; `none`: the model reasons by itself. */
+  thinking: "reasoning_effort" | "reasoning" | "think" | "chat_template_kwargs" | "none";
+  top_k: boolean;
+  penalties: boolean;
+  /**
+   * How an answer begins with a given text: with a trailing assistant message, with one and the template's own
+   * parameters, or not at all.
+   */
+  prefill: "message" | "template" | "none";
+}
+
+export function chatTraits({ variant, capabilities }: WireTarget): ChatTraits {
+  switch (variant) {
+    case "openrouter":
+      return { thinking: "reasoning", top_k: false, penalties: true, prefill: "message" };
+    case "ollama":
+      return { thinking: "think", top_k: true, penalties: false, prefill: "message" };
+    case undefined: {
+      const template = capabilities.honors_chat_template_kwargs === true;
+      return {
+        thinking: template ? "chat_template_kwargs" : takesEffort(capabilities) ? "reasoning_effort" : "none",
+        top_k: false,
+        penalties: true,
+        prefill: template ? "template" : "none",
+      };
+    }
+  }
+}
+
+/** Of a model that nothing is known of it is tried. */
+const takesEffort = ({ matched, reasoning_effort_supported, thinking_modes }: WireTarget["capabilities"]) =>
+  !matched || reasoning_effort_supported === true || (thinking_modes ?? []).includes("effort");

@@ -1,0 +1,195 @@
+/**
+ * Completion endpoints (agent-runtime.md §1.7): the text between a prefix and a suffix, without a conversation. The same
+ * wires and attempts as for a model call.
+ */
+import type { CompletionCreateParamsBase } from "openai/resources/completions";
+import * as z from "zod/mini";
+import type { Block, ModelTurn, Sampling, StopReason } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { type AttemptOptions, withAttempts } from "./attempts.ts";
+import { exchange } from "./exchange.ts";
+import type { StreamEvent } from "./frames.ts";
+import { ollamaParameters } from "./ollama.ts";
+import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
+import type { HttpTarget } from "./providers.ts";
+import { readUsage } from "./usage.ts";
+import { isJsonObject, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
+
+export interface CompletionRequest {
+  prefix: string;
+  suffix?: string;
+  max_tokens: number;
+  /** As the endpoint takes it: `fitRequest` of a chat request with the same options says what to leave out. */
+  sampling?: Sampling;
+  /** Merged into the request body last, verbatim. */
+  extra?: JsonObject;
+}
+
+/** The endpoints: `/completions` as OpenAI had it, and Ollama's `/api/generate`. */
+export type CompletionProtocol = "completions" | "ollama-generate";
+
+export interface CompletionEndpoint {
+  protocol: CompletionProtocol;
+  url: string;
+}
+
+/** The completion endpoint of a target; `null` where its provider has none. */
+export function completionEndpoint({ completion_url: url }: HttpTarget): CompletionEndpoint | null {
+  if (url === null) return null;
+  return { protocol: url.endsWith("/api/generate") ? "ollama-generate" : "completions", url };
+}
+
+/**
+ * Asks a completion endpoint, with the headers and keys of the provider's chat endpoint.
+ * @throws HullError as `callModel`
+ */
+export function callCompletion(
+  request: CompletionRequest,
+  target: HttpTarget,
+  endpoint: CompletionEndpoint,
+  options: AttemptOptions & { fetch: typeof fetch },
+): Promise<ModelTurn> {
+  const wire = WIRES[endpoint.protocol];
+  const { fetch } = options;
+  const at = { ...target, url: endpoint.url };
+  return withAttempts(target, options, (attempt) => exchange(request, wire, at, { ...attempt, fetch }));
+}
+
+const completions: Wire<CompletionRequest> = {
+  framing: "sse",
+  body: ({ prefix, suffix, max_tokens, sampling }, { model }, stream): CompletionCreateParamsBase => {
+    const { top_k: _, ...known } = sampling ?? {};
+    return {
+      model,
+      prompt: prefix,
+      max_tokens,
+      ...(suffix === undefined ? {} : { suffix }),
+      ...known,
+      ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    };
+  },
+  parse(answer, target) {
+    const { model, choices, usage } = readShape(completionShape, answer, target);
+    const [choice] = choices;
+    return turnOf(target, model, choice?.text ?? "", choice?.finish_reason ?? null, usage);
+  },
+  stream: (target, sink) => completionStream(target, sink, chunkOf),
+};
+
+/** `raw` keeps the prompt out of the model's template, except where only the template knows a place for the suffix. */
+const ollamaGenerate: Wire<CompletionRequest> = {
+  framing: "ndjson",
+  body: (request, { model }, stream) => ({
+    model,
+    prompt: request.prefix,
+    ...(request.suffix === undefined ? { raw: true } : { suffix: request.suffix }),
+    ...ollamaParameters(request),
+    stream,
+  }),
+  parse(answer, target) {
+    const { model, response, done_reason, ...usage } = readShape(generatedShape, answer, target);
+    return turnOf(target, model, response, done_reason ?? null, usage);
+  },
+  stream: (target, sink) => completionStream(target, sink, lineOf),
+};
+
+const WIRES: Record<CompletionProtocol, Wire<CompletionRequest>> = {
+  completions,
+  "ollama-generate": ollamaGenerate,
+};
+
+const completionShape = z.lazy(() => {
+  const text = z.catch(z.nullish(z.string()), null);
+  const choice = z.object({ text: z.string(), finish_reason: text });
+  return z.object({
+    model: text,
+    choices: z.array(choice).check(z.minLength(1)),
+    usage: z.optional(z.unknown()),
+  });
+});
+const generatedShape = z.lazy(() => {
+  const text = z.catch(z.nullish(z.string()), null);
+  return z.looseObject({ model: text, response: z.string(), done_reason: text });
+});
+
+const STOP_REASONS = new Map<string, StopReason>([
+  ["stop", "end_turn"],
+  ["length", "max_tokens"],
+  ["content_filter", "refusal"],
+]);
+
+function turnOf(
+  target: WireTarget,
+  model: string | null | undefined,
+  text: string,
+  raw: string | null,
+  usage: unknown,
+): ModelTurn {
+  const blocks: Block[] = text === "" ? [] : [{ type: "output_text", text }];
+  return {
+    blocks,
+    stop_reason: raw === null ? "end_turn" : (STOP_REASONS.get(raw) ?? "other"),
+    raw_stop_reason: raw,
+    usage: readUsage(usage),
+    provider: target.provider,
+    model: model ?? target.model,
+  };
+}
+
+/** What one event of a completion's stream holds. */
+interface Piece {
+  text: string;
+  /** The event is the last one that matters. */
+  last: boolean;
+  /** Goes into the document that an unstreamed call would have given. */
+  members: JsonObject;
+}
+
+function completionStream(
+  target: WireTarget,
+  sink: Sink,
+  read: (event: StreamEvent, target: WireTarget) => Piece,
+): StreamReader {
+  const keep = keeper(target);
+  let text = "";
+  let members: JsonObject = {};
+  let complete = false;
+  return {
+    push(event) {
+      const piece = read(event, target);
+      text += keep(piece.text);
+      if (piece.text !== "") sink.onText?.(piece.text);
+      members = { ...members, ...piece.members };
+      complete ||= piece.last || members.finish_reason !== undefined;
+      return piece.last;
+    },
+    answer() {
+      if (!complete) throw cutOff(target, "its stream was cut off");
+      const { finish_reason = null, ...rest } = members;
+      return { ...rest, response: text, choices: [{ text, finish_reason }] };
+    },
+  };
+}
+
+function chunkOf(event: StreamEvent, target: WireTarget): Piece {
+  if (event.data.trim() === "[DONE]") return { text: "", last: true, members: {} };
+  const { model, choices, usage } = eventObject(event, target);
+  const choice = (Array.isArray(choices) ? choices[0] : undefined) ?? {};
+  if (!isJsonObject(choice)) throw unusable(target, "a choice of its stream is not as documented");
+  const { finish_reason } = choice;
+  return {
+    text: textIn(choice, "text"),
+    last: false,
+    members: {
+      ...(typeof model === "string" ? { model } : {}),
+      ...(isJsonObject(usage) ? { usage } : {}),
+      ...(typeof finish_reason === "string" ? { finish_reason } : {}),
+    },
+  };
+}
+
+function lineOf(event: StreamEvent, target: WireTarget): Piece {
+  const line = eventObject(event, target);
+  const last = line.done === true;
+  return { text: textIn(line, "response"), last, members: last ? line : {} };
+}

@@ -1,0 +1,23 @@
+/** What a caller adds to the request body for one provider (agent-runtime.md §1.1 `<provider>`). */
+import type { JsonObject } from "../skill/manifest.ts";
+import { isJsonObject } from "./wire.ts";
+
+/** The parts of a target that decide where a member goes. */
+interface Addressed {
+  protocol: string;
+  variant?: "openrouter" | "ollama" | undefined;
+}
+
+/** The body with these members, which win; for Ollama `num_ctx` goes into `options`, which are merged. */
+export function withExtra(body: object, extra: JsonObject | undefined, target: Addressed): object {
+  if (extra === undefined) return body;
+  if (target.variant !== "ollama" && !target.protocol.startsWith("ollama")) return { ...body, ...extra };
+  const { num_ctx, options, ...rest } = extra;
+  const own = "options" in body && isJsonObject(body.options) ? body.options : {};
+  const merged = {
+    ...own,
+    ...(isJsonObject(options) ? options : {}),
+    ...(num_ctx === undefined ? {} : { num_ctx }),
+  };
+  return { ...body, ...rest, ...(Object.keys(merged).length === 0 ? {} : { options: merged }) };
+}

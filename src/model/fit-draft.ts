@@ -1,0 +1,76 @@
+/** A request while it is fitted to a target: copied when it first changes, with the warnings so far. */
+import type { ModelRequest, Sampling, Thinking, Warning } from "../engine/messages.ts";
+import type { ResolvedTarget } from "./providers.ts";
+
+/** Parts of a request that some provider does not take. */
+type Droppable = "cache" | "prefill" | "tool_search" | "interleaved_thinking" | "beta_features" | "thinking";
+
+/** Options whose name differs from that of their part of the request. */
+const OPTION_NAMES: { [key in Droppable]?: string } = { beta_features: "anthropic_beta_features" };
+
+export type WarningCode =
+  /** It was left out. */
+  | "option_ignored"
+  /** It was sent otherwise than asked. */
+  | "option_changed"
+  /** It was sent, though nobody knows whether the model can do it. */
+  | "capability_unknown";
+
+export class Draft {
+  request: ModelRequest;
+  readonly target: ResolvedTarget;
+  readonly warnings: Warning[] = [];
+
+  constructor(request: ModelRequest, target: ResolvedTarget) {
+    this.request = request;
+    this.target = target;
+  }
+
+  /** @param message a phrase; who it is about is put before it */
+  warn(code: WarningCode, option: string, message: string): void {
+    const { provider, model } = this.target;
+    this.warnings.push({ code, option, message: `${provider}/${model}: ${message}.` });
+  }
+
+  /** Leaves out what is there of these, with a warning each; a `false` asked for nothing. */
+  drop(keys: readonly Droppable[], why = "this provider does not take it"): void {
+    for (const key of keys) {
+      const value = this.request[key];
+      if (value === undefined) continue;
+      const left = { ...this.request };
+      delete left[key];
+      this.request = left;
+      const option = OPTION_NAMES[key] ?? key;
+      if (value !== false) this.warn("option_ignored", option, `${option} was left out, ${why}`);
+    }
+  }
+
+  /** As `drop`; with `together` one warning for all. */
+  dropSampling(
+    keys: readonly (keyof Sampling)[],
+    why = "this provider does not take it",
+    together = false,
+  ): void {
+    const { sampling } = this.request;
+    const there = keys.filter((key) => sampling?.[key] !== undefined);
+    const [first] = there;
+    if (first === undefined) return;
+    const left = Object.entries(sampling ?? {}).filter(([key]) => !there.some((gone) => gone === key));
+    this.request = { ...this.request, sampling: Object.fromEntries(left) };
+    if (together) this.warn("option_ignored", first, `${there.join(", ")} left out, ${why}`);
+    else for (const key of there) this.warn("option_ignored", key, `${key} was left out, ${why}`);
+  }
+
+  /** A tool choice that forces a call becomes `auto`. */
+  freeChoice(why: string): void {
+    const { tool_choice, tools } = this.request;
+    if (tool_choice === "auto" || tool_choice === "none" || tools.length === 0) return;
+    this.request = { ...this.request, tool_choice: "auto" };
+    this.warn("option_changed", "tool_choice", `tool_choice is sent as auto, ${why}`);
+  }
+
+  setThinking(thinking: Thinking, changed: string | null): void {
+    this.request = { ...this.request, thinking };
+    if (changed !== null) this.warn("option_changed", "thinking", changed);
+  }
+}

@@ -1,0 +1,88 @@
+/** How each kind of provider takes a wish for reasoning, and what it rules out (agent-runtime.md §3.2, §3.3). */
+import type { ModelRequest, Thinking } from "../engine/messages.ts";
+import { anthropicMaxTokens, THINKING_BUDGET } from "./anthropic.ts";
+import type { Draft } from "./fit-draft.ts";
+import { claudeVersion, isAtLeast } from "./model-version.ts";
+
+const MIN_BUDGET = 1024;
+
+/** Up to so many tokens of thinking count as that effort. */
+const LOW_BUDGET = 4096;
+const MEDIUM_BUDGET = 16_384;
+
+/** The rules of Anthropic's models: thinking, sampling beside it, forced tools, prefilled answers, caching. */
+export function fitAnthropic(draft: Draft): void {
+  const { model, capabilities } = draft.target;
+  const version = claudeVersion(model);
+  const modes = capabilities.thinking_modes ?? [];
+  const adaptiveOnly =
+    (version !== null && isAtLeast(version, [4, 7])) ||
+    (modes.includes("adaptive") && !modes.includes("enabled"));
+  if (adaptiveOnly) draft.dropSampling(["temperature", "top_p", "top_k"], "this model takes none", true);
+  const { thinking, cache, interleaved_thinking } = draft.request;
+  if (thinking?.mode === "enabled") fitBudget(draft, thinking, adaptiveOnly);
+  if (thinking?.mode === "effort" && !(version !== null && isAtLeast(version, [4, 6]))) {
+    draft.setThinking({ mode: "adaptive" }, "this model sets the effort of its thinking by itself");
+  }
+  if (draft.request.thinking !== undefined) {
+    draft.dropSampling(["temperature", "top_k"], "it cannot be set beside thinking", true);
+    draft.freeChoice("no tool can be forced beside thinking");
+    draft.drop(["prefill"], "an answer cannot be begun beside thinking");
+  } else if (interleaved_thinking === true) {
+    draft.drop(["interleaved_thinking"], "thinking is off");
+  }
+  if (version !== null && isAtLeast(version, [4, 6])) {
+    draft.drop(["prefill"], "this model takes no begun answer");
+  }
+  if (cache === true && capabilities.matched && !capabilities.prompt_caching) {
+    draft.drop(["cache"], "this model has no prompt cache");
+  }
+}
+
+/** A budget is at least 1024 tokens and leaves something of `max_tokens` for the answer. */
+function fitBudget(draft: Draft, thinking: Thinking & { mode: "enabled" }, adaptiveOnly: boolean): void {
+  if (adaptiveOnly) {
+    draft.setThinking({ mode: "adaptive" }, "this model sets the budget of its thinking by itself");
+    return;
+  }
+  const limit = anthropicMaxTokens(draft.request.max_tokens);
+  if (limit <= MIN_BUDGET) {
+    draft.drop(["thinking"], `it needs max_tokens above ${MIN_BUDGET}`);
+    return;
+  }
+  const asked = thinking.budget_tokens ?? THINKING_BUDGET;
+  const most = Math.max(MIN_BUDGET, Math.floor(limit * 0.75));
+  const budget_tokens = Math.max(MIN_BUDGET, asked < limit ? asked : most);
+  const changed =
+    thinking.budget_tokens === undefined || budget_tokens === asked
+      ? null
+      : `the thinking budget is ${budget_tokens}: at least ${MIN_BUDGET}, and less than max_tokens`;
+  draft.setThinking({ mode: "enabled", budget_tokens }, changed);
+}
+
+/** For providers that know levels of effort only. */
+export function fitEffort(draft: Draft): void {
+  const { thinking } = draft.request;
+  if (thinking === undefined || thinking.mode === "effort") return;
+  const budget = thinking.mode === "enabled" ? thinking.budget_tokens : undefined;
+  const level = budget === undefined ? "medium" : levelOf(budget);
+  const changed = budget === undefined ? null : `the thinking budget is sent as the effort ${level}`;
+  draft.setThinking({ mode: "effort", level }, changed);
+}
+
+const levelOf = (budget: number): "low" | "medium" | "high" =>
+  budget <= LOW_BUDGET ? "low" : budget <= MEDIUM_BUDGET ? "medium" : "high";
+
+/** For providers that turn thinking on and no more; those that take levels as well keep a level. */
+export function fitThinkingSwitch(draft: Draft): void {
+  const { thinking } = draft.request;
+  if (thinking === undefined) return;
+  if (thinking.mode === "effort" && draft.target.capabilities.reasoning_effort_supported === true) return;
+  draft.setThinking(
+    { mode: "enabled" },
+    saysHowMuch(thinking) ? "thinking is on; how much cannot be set" : null,
+  );
+}
+
+const saysHowMuch = (thinking: NonNullable<ModelRequest["thinking"]>): boolean =>
+  thinking.mode === "effort" || (thinking.mode === "enabled" && thinking.budget_tokens !== undefined);

@@ -1,0 +1,96 @@
+/**
+ * What of a request a target can take (agent-runtime.md §1.1 "Capability gates", §3): what it cannot is left out or
+ * changed, with a warning each; what the model is known to lack is refused before the call. Pure.
+ */
+import type { ModelRequest, Part, Sampling, Warning } from "../engine/messages.ts";
+import { ModelLacks } from "../errors/provider.ts";
+import type { Capabilities } from "./capabilities.ts";
+import { chatTraits } from "./chat-traits.ts";
+import { Draft } from "./fit-draft.ts";
+import { fitAnthropic, fitEffort, fitThinkingSwitch } from "./fit-thinking.ts";
+import type { ResolvedTarget } from "./providers.ts";
+
+/** What the caller says that the call needs, whatever is in its messages. */
+export interface Declared {
+  vision?: boolean | undefined;
+  audio?: boolean | undefined;
+  pdf?: boolean | undefined;
+}
+
+export interface Fitted {
+  request: ModelRequest;
+  warnings: Warning[];
+}
+
+const PENALTIES = ["frequency_penalty", "presence_penalty"] as const satisfies (keyof Sampling)[];
+const ANTHROPIC_ONLY = ["interleaved_thinking", "beta_features"] as const;
+
+/**
+ * The request as the target can take it. The mock takes everything.
+ * @throws ModelLacks for thinking or media that the model is known not to support
+ */
+export function fitRequest(request: ModelRequest, target: ResolvedTarget, declared: Declared = {}): Fitted {
+  if (target.protocol === "mock") return { request, warnings: [] };
+  checkCapabilities(request, target, declared);
+  const draft = new Draft(request, target);
+  if (request.thinking !== undefined && !target.capabilities.matched) {
+    draft.warn("capability_unknown", "thinking", "whether this model can think is not known; it is asked to");
+  }
+  switch (target.protocol) {
+    case "anthropic":
+      draft.dropSampling(["seed", ...PENALTIES]);
+      fitAnthropic(draft);
+      break;
+    case "openai-chat": {
+      const traits = chatTraits(target);
+      draft.dropSampling([
+        ...(traits.top_k ? [] : ["top_k" as const]),
+        ...(traits.penalties ? [] : PENALTIES),
+      ]);
+      draft.drop(["cache", ...ANTHROPIC_ONLY, ...(traits.prefill === "none" ? ["prefill" as const] : [])]);
+      if (traits.thinking === "reasoning_effort") fitEffort(draft);
+      else if (traits.thinking !== "reasoning") fitThinkingSwitch(draft);
+      break;
+    }
+    case "openai-responses":
+      draft.dropSampling(["top_k", "stop", "seed", ...PENALTIES]);
+      draft.drop(["cache", "prefill", ...ANTHROPIC_ONLY]);
+      fitEffort(draft);
+      break;
+    case "ollama":
+      draft.dropSampling(PENALTIES);
+      draft.drop(["cache", "tool_search", ...ANTHROPIC_ONLY]);
+      draft.freeChoice("Ollama lets the model choose");
+      fitThinkingSwitch(draft);
+      break;
+    case "workers-ai":
+      draft.dropSampling(["stop"]);
+      draft.drop(["cache", "prefill", "tool_search", ...ANTHROPIC_ONLY]);
+      fitEffort(draft);
+      break;
+  }
+  return { request: draft.request, warnings: draft.warnings };
+}
+
+/** Unknown passes; only what a rule of the matrix denies is refused. */
+function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declared: Declared): void {
+  const { provider, model, capabilities } = target;
+  const lacks = (option: string, what: string) => new ModelLacks({ provider, model, option, what });
+  if (request.thinking !== undefined && cannotThink(capabilities)) throw lacks("thinking", "thinking");
+  const media: [option: "vision" | "audio" | "pdf", type: Part["type"], what: string][] = [
+    ["vision", "image", "images"],
+    ["audio", "audio", "audio"],
+    ["pdf", "document", "PDF documents"],
+  ];
+  for (const [option, type, what] of media) {
+    if (capabilities[option] !== false) continue;
+    if (declared[option] === true || holds(request, type)) throw lacks(option, what);
+  }
+}
+
+/** A model whose effort can be set reasons, whatever else its rule says. */
+const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>
+  matched && !thinking && reasoning_effort_supported !== true;
+
+const holds = ({ messages }: ModelRequest, type: Part["type"]): boolean =>
+  messages.some((message) => message.role === "user" && message.content.some((part) => part.type === type));

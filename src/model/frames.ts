@@ -1,0 +1,132 @@
+/** Events out of a byte stream, in whatever pieces the bytes come: server-sent ones (WHATWG HTML §9.2), or one a line. */
+import { createParser } from "eventsource-parser";
+import type { HullError } from "../errors.ts";
+
+export interface StreamEvent {
+  /** The `event` field, where there was one. */
+  event?: string | undefined;
+  /** The `data` lines, joined by newlines; the whole line of NDJSON. */
+  data: string;
+  /** The stream ended before the event did. */
+  unfinished?: boolean;
+}
+
+export interface FrameOptions {
+  framing: "sse" | "ndjson";
+  /** Most characters of one event. */
+  max_event: number;
+  /** Most bytes of the whole stream. */
+  max_bytes: number;
+  /** Ends the stream and releases its connection. */
+  signal: AbortSignal;
+  /** Makes the error for a stream that is too long; `reason` is a phrase that is safe for callers. */
+  unusable(reason: string): HullError;
+  /** Makes the error for a stream that breaks off. */
+  cutOff(reason: string): HullError;
+  /** Hears of every piece that comes. */
+  onBytes?: (() => void) | undefined;
+}
+
+/** Cuts text into events. */
+interface Cutter {
+  feed(text: string): void;
+  /** A last event that lacks its end counts. */
+  end(): void;
+}
+
+/**
+ * Reads a stream up to its end, or until `take` answers `true`; the body is cancelled then, and after an error.
+ * @throws what `unusable` and `cutOff` make; what `take` throws; the signal's reason when it is aborted
+ */
+export async function readFrames(
+  body: ReadableStream<Uint8Array>,
+  options: FrameOptions,
+  take: (event: StreamEvent) => boolean,
+): Promise<void> {
+  const { signal } = options;
+  let done = false;
+  let ending = false;
+  const onEvent = (event: StreamEvent): void => {
+    done ||= take(ending ? { ...event, unfinished: true } : event);
+  };
+  const cutter = options.framing === "sse" ? sseCutter(options, onEvent) : lineCutter(options, onEvent);
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  const release = (): void => {
+    reader.cancel().catch(() => undefined);
+  };
+  signal.addEventListener("abort", release, { once: true });
+  if (signal.aborted) release();
+  let bytes = 0;
+  try {
+    while (!done) {
+      const chunk = await reader.read().catch(() => null);
+      signal.throwIfAborted();
+      if (chunk === null) throw options.cutOff("its stream broke off");
+      if (chunk.done) {
+        cutter.feed(decoder.decode());
+        ending = true;
+        cutter.end();
+        return;
+      }
+      options.onBytes?.();
+      bytes += chunk.value.byteLength;
+      if (bytes > options.max_bytes) throw options.unusable(`it is longer than ${options.max_bytes} bytes`);
+      try {
+        cutter.feed(decoder.decode(chunk.value, { stream: true }));
+      } catch (error) {
+        // What comes after the last event does not count.
+        if (!done) throw error;
+      }
+    }
+  } finally {
+    signal.removeEventListener("abort", release);
+    release();
+  }
+}
+
+const tooLong = ({ max_event, unusable }: FrameOptions): HullError =>
+  unusable(`one of its events is longer than ${max_event} characters`);
+
+function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void): Cutter {
+  let overflow = false;
+  const parser = createParser({
+    maxBufferSize: options.max_event,
+    onEvent,
+    onError: (error) => {
+      overflow ||= error.type === "max-buffer-size-exceeded";
+    },
+  });
+  const feed = (text: string): void => {
+    parser.feed(text);
+    if (overflow) throw tooLong(options);
+  };
+  return { feed, end: () => feed("\n\n") };
+}
+
+/** Blank lines say nothing. */
+function lineCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void): Cutter {
+  let begun: string[] = [];
+  let length = 0;
+  const flush = (): void => {
+    const data = begun.join("").trim();
+    begun = [];
+    length = 0;
+    if (data !== "") onEvent({ data });
+  };
+  return {
+    feed(text) {
+      let from = 0;
+      for (let at = text.indexOf("\n"); ; at = text.indexOf("\n", from)) {
+        const piece = text.slice(from, at === -1 ? text.length : at);
+        begun.push(piece);
+        length += piece.length;
+        if (length > options.max_event) throw tooLong(options);
+        if (at === -1) return;
+        flush();
+        from = at + 1;
+      }
+    },
+    end: flush,
+  };
+}

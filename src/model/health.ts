@@ -1,0 +1,120 @@
+/** Whether a provider answers to its key: one cheap call, no model involved (agent-runtime.md §1.9). */
+import { HullError } from "../errors.ts";
+import type { Catalogue, ProviderDefinition } from "./catalogue/definition.ts";
+import type { ProtocolName } from "./catalogue/layer.ts";
+import { baseOverride, protocolOf, type ReadVariable } from "./catalogue/reach.ts";
+import { addressOf, join } from "./providers.ts";
+
+export interface Health {
+  provider: string;
+  valid: boolean;
+  message: string;
+  metadata: {
+    /** Why not: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`, `unreachable`. */
+    reason?: string;
+    /** HTTP status of the provider's answer. */
+    status?: number;
+    latency_ms?: number;
+    /** The variable that is to be set. */
+    variable?: string;
+  };
+}
+
+interface HealthContext {
+  env: ReadVariable;
+  catalogue: Catalogue;
+  fetch: typeof fetch;
+  /** Asks the AI binding for something small; absent: there is no binding. */
+  askBinding?: (() => Promise<unknown>) | undefined;
+  /** How long the provider may take, in ms. */
+  timeout_ms: number;
+}
+
+/** What the provider says is not shown: it may repeat the key. */
+export async function checkHealth(provider: string, context: HealthContext): Promise<Health> {
+  const { catalogue, env } = context;
+  const definition = catalogue.providers.get(provider);
+  const failed = (reason: string, message: string, more: object = {}): Health => ({
+    provider,
+    valid: false,
+    message,
+    metadata: { reason, ...more },
+  });
+  if (definition === undefined) return failed("unknown_provider", `There is no provider "${provider}".`);
+  const protocol = protocolOf(definition, baseOverride(provider, definition, env));
+  if (protocol === "mock") return { provider, valid: true, message: "It answers by itself.", metadata: {} };
+  const started = Date.now();
+  try {
+    if (protocol === "workers-ai") {
+      if (context.askBinding === undefined) return failed("not_configured", "There is no AI binding here.");
+      await within(context.askBinding(), context.timeout_ms);
+      return {
+        provider,
+        valid: true,
+        message: "The AI binding answers.",
+        metadata: { latency_ms: Date.now() - started },
+      };
+    }
+    const status = await ask(provider, definition, protocol, context);
+    const facts = { status, latency_ms: Date.now() - started };
+    if (status >= 200 && status < 300) {
+      return {
+        provider,
+        valid: true,
+        message: `${provider} answers.`,
+        metadata: facts,
+      };
+    }
+    if (status === 401 || status === 403)
+      return failed("auth_failure", `${provider} refused the key (HTTP ${status}).`, facts);
+    if (status >= 300 && status < 400)
+      return failed("redirect", `${provider} answered with a redirect (HTTP ${status}).`, facts);
+    return failed("http_status", `${provider} answered with HTTP ${status}.`, facts);
+  } catch (error) {
+    if (error instanceof HullError) {
+      const { variable } = error.data.members;
+      return failed("not_configured", error.data.detail, typeof variable === "string" ? { variable } : {});
+    }
+    const latency_ms = Date.now() - started;
+    if (error instanceof Error && error.name === "TimeoutError") {
+      return failed("timeout", `${provider} did not answer within ${context.timeout_ms} ms.`, { latency_ms });
+    }
+    return failed("unreachable", `${provider} cannot be reached.`, { latency_ms });
+  }
+}
+
+/** @returns the status of the answer */
+async function ask(
+  provider: string,
+  definition: ProviderDefinition,
+  protocol: ProtocolName,
+  context: HealthContext,
+): Promise<number> {
+  const { env, fetch, timeout_ms } = context;
+  const { base, headers } = addressOf(provider, definition, env, { protocol });
+  const { method = "GET", path, url, body } = definition.healthcheck ?? {};
+  const own = url !== undefined && baseOverride(provider, definition, env) === null;
+  const usual = protocol === "ollama" ? "/api/tags" : "/models";
+  const response = await fetch(own ? url : join(base, path ?? usual), {
+    method,
+    headers: {
+      accept: "application/json",
+      "user-agent": "hull",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(method === "GET" || body === undefined ? {} : { body }),
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeout_ms),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** The binding takes no signal for what it is asked here. */
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  const signal = AbortSignal.timeout(ms);
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return Promise.race([work, promise]);
+}

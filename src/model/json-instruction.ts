@@ -1,0 +1,21 @@
+/** Asking for JSON in words, for models and modes that need them. */
+import type { ModelRequest } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+
+/** The system text with the schema that the answer has to conform to. */
+export function withSchema(system: string, schema: JsonObject): string {
+  const ask = "Answer with one JSON document, nothing else. It must conform to this JSON Schema:";
+  return joined(system, `${ask}\n${JSON.stringify(schema)}`);
+}
+
+/** JSON modes are refused for a conversation that never asks for JSON in words. */
+export const withJsonWord = (request: ModelRequest): string =>
+  mentionsJson(request) ? request.system : joined(request.system, "Answer in JSON.");
+
+export function mentionsJson({ system, messages }: ModelRequest): boolean {
+  const parts = messages.flatMap((message) => (message.role === "user" ? message.content : []));
+  return /json/i.test(system) || parts.some((part) => part.type === "text" && /json/i.test(part.text));
+}
+
+const joined = (system: string, more: string): string =>
+  system.trim() === "" ? more : `${system}\n\n${more}`;

@@ -1,0 +1,40 @@
+/** Versions out of model ids (agent-runtime.md §4.1). */
+
+export type Version = readonly [major: number, minor: number];
+
+/** From here on a number is a date. */
+const DATE = 1000;
+
+/** The version of a Claude or GPT model; `null` for any other id. */
+export function modelVersion(model: string): Version | null {
+  return claudeVersion(model) ?? gptVersion(model);
+}
+
+/**
+ * `claude-opus-4-6` is 4.6, `claude-sonnet-4-20250514` is 4.0; `null` for ids without a version after the family, such as
+ * `claude-3-5-sonnet-20241022`.
+ */
+export function claudeVersion(model: string): Version | null {
+  const id = model.toLowerCase();
+  if (!id.startsWith("claude-") && !id.includes("/claude-")) return null;
+  const family = /(?:opus|sonnet|haiku)-/.exec(id);
+  return family === null ? null : leadingVersion(id.slice(family.index + family[0].length));
+}
+
+/** `gpt-5.4-preview` is 5.4, `openai/gpt-5` is 5.0; `null` for `gpt-4o`, which is no version. */
+export function gptVersion(model: string): Version | null {
+  const name = model.toLowerCase().slice(model.lastIndexOf("/") + 1);
+  const at = name.indexOf("gpt-");
+  return at < 0 ? null : leadingVersion(name.slice(at + "gpt-".length));
+}
+
+export const isAtLeast = ([major, minor]: Version, [least, lesser]: Version): boolean =>
+  major > least || (major === least && minor >= lesser);
+
+/** `5.4…`, `5-4…`, or `5` alone or before something that is neither digit nor letter. */
+function leadingVersion(text: string): Version | null {
+  const [, major, minor] = /^(\d+)(?:[.-](\d+)|(?![\da-z]))/.exec(text) ?? [];
+  if (major === undefined || Number(major) >= DATE) return null;
+  const second = Number(minor ?? 0);
+  return [Number(major), second >= DATE ? 0 : second];
+}

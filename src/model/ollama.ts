@@ -1,0 +1,170 @@
+/**
+ * Ollama's native chat protocol (agent-runtime.md §3.1; https://github.com/ollama/ollama/blob/main/docs/api.md): canonical
+ * request to body, answer to canonical turn. Always streamed, one JSON object a line.
+ */
+import * as z from "zod/mini";
+import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason } from "../engine/messages.ts";
+import { ModelLacks } from "../errors/provider.ts";
+import { UnsupportedMediaType } from "../errors/request.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { createOllamaStream } from "./ollama-stream.ts";
+import { textBlocks } from "./openai-chat-answer.ts";
+import { parseArguments, readShape } from "./provider-document.ts";
+import { readUsage } from "./usage.ts";
+import { type CallIdSource, isJsonObject, sendableName, type Wire, type WireTarget } from "./wire.ts";
+
+/** What Hull asks for where nobody asks otherwise: Ollama's own defaults suit short chats. */
+const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
+const KEEP_ALIVE = "30m";
+
+export const ollama: Wire = {
+  framing: "ndjson",
+  body: ollamaBody,
+  parse: parseOllama,
+  stream: createOllamaStream,
+};
+
+interface WireCall {
+  id: string;
+  function: { name: string; arguments: JsonObject };
+}
+
+/** https://github.com/ollama/ollama/blob/main/api/types.go, `Message` */
+interface WireMessage {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string;
+  thinking?: string;
+  images?: string[];
+  tool_calls?: WireCall[];
+  tool_name?: string;
+  tool_call_id?: string;
+}
+
+function ollamaBody(request: ModelRequest, target: WireTarget, stream: boolean): object {
+  const { system, thinking, prefill } = request;
+  const messages: WireMessage[] = [
+    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
+    ...request.messages.flatMap((message) => wireMessages(message, target)),
+    ...(prefill === undefined || prefill === "" ? [] : [{ role: "assistant" as const, content: prefill }]),
+  ];
+  // There is no tool choice: tools that may not be called are not declared.
+  const tools = request.tool_choice === "none" ? [] : request.tools;
+  return {
+    model: target.model,
+    messages,
+    ...ollamaParameters(request),
+    ...(tools.length === 0 ? {} : { tools: tools.map(wireTool) }),
+    ...(thinking === undefined ? {} : { think: thinking.mode === "effort" ? thinking.level : true }),
+    ...(request.json ? { format: request.schema?.schema ?? "json" } : {}),
+    stream,
+  };
+}
+
+/** Limits and sampling, as both native endpoints take them. */
+export function ollamaParameters({
+  max_tokens,
+  sampling = {},
+}: Pick<ModelRequest, "max_tokens" | "sampling">): object {
+  const { temperature, top_p, top_k, stop, seed } = sampling;
+  const asked = Object.entries({ temperature, top_p, top_k, stop, seed }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return {
+    max_tokens,
+    options: { ...OPTIONS, num_predict: max_tokens, ...Object.fromEntries(asked) },
+    keep_alive: KEEP_ALIVE,
+  };
+}
+
+const wireTool = ({ name, description, parameters }: ModelRequest["tools"][number]) => ({
+  type: "function",
+  function: { name, description, parameters },
+});
+
+function wireMessages(message: Message, target: WireTarget): WireMessage[] {
+  if (message.role === "user") return [userMessage(message.content, target)];
+  if (message.role === "tool") {
+    return message.results.map(({ content, name, call_id }) => ({
+      role: "tool",
+      content,
+      tool_name: sendableName(name),
+      tool_call_id: call_id,
+    }));
+  }
+  const { content } = message;
+  const text = content.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const thinking = content.map(ownThought).join("");
+  const calls = content.flatMap((block): WireCall[] =>
+    block.type === "tool_call"
+      ? [{ id: block.id, function: { name: sendableName(block.name), arguments: block.arguments ?? {} } }]
+      : [],
+  );
+  if (text === "" && calls.length === 0) return [];
+  return [
+    {
+      role: "assistant",
+      content: text,
+      // Models that think between calls want to see what they thought.
+      ...(thinking === "" || calls.length === 0 ? {} : { thinking }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    },
+  ];
+}
+
+/** Reasoning in words; what another provider signed is of no use here. */
+const ownThought = (block: Block): string =>
+  block.type === "reasoning" && block.signature === undefined && block.native === undefined ? block.text : "";
+
+function userMessage(parts: readonly Part[], { provider, model }: WireTarget): WireMessage {
+  const images = parts.flatMap((part): string[] => {
+    if (part.type === "text") return [];
+    if (part.type === "image" && "data" in part) return [part.data];
+    if ("url" in part) {
+      const what = "files by URL; send the bytes in Base64";
+      throw new ModelLacks({ provider, model, option: "messages", what });
+    }
+    throw new UnsupportedMediaType({ type: part.media_type, accepted: ["text/*", "image/*"] });
+  });
+  const content = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+  return { role: "user", content, ...(images.length === 0 ? {} : { images }) };
+}
+
+const answerShape = z.lazy(() => {
+  const text = z.catch(z.nullish(z.string()), null);
+  const called = z.object({ name: z.string(), arguments: z.optional(z.custom<Json>()) });
+  const call = z.object({ id: text, function: called });
+  return z.looseObject({
+    model: text,
+    message: z.object({ content: text, thinking: text, tool_calls: z.nullish(z.array(call)) }),
+    done_reason: text,
+  });
+});
+
+const STOP_REASONS = new Map<string, StopReason>([
+  ["stop", "end_turn"],
+  ["length", "max_tokens"],
+]);
+
+function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+  const { model, message, done_reason, ...rest } = readShape(answerShape, answer, target);
+  const raw = done_reason ?? null;
+  const blocks: Block[] = [
+    ...(message.thinking ? [{ type: "reasoning" as const, text: message.thinking }] : []),
+    ...textBlocks(message.content ?? ""),
+    ...(message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }): Block => {
+      const args = isJsonObject(given) ? given : parseArguments(typeof given === "string" ? given : "");
+      const text = typeof given === "string" ? given : JSON.stringify(given ?? {});
+      return { type: "tool_call", id: callId(id), name, arguments: args, raw: text };
+    }),
+  ];
+  const finish = raw === null ? "end_turn" : (STOP_REASONS.get(raw) ?? "other");
+  const calls = blocks.some((block) => block.type === "tool_call");
+  return {
+    blocks,
+    stop_reason: finish === "end_turn" && calls ? "tool_use" : finish,
+    raw_stop_reason: raw,
+    usage: readUsage(rest),
+    provider: target.provider,
+    model: model ?? target.model,
+  };
+}

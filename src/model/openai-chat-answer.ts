@@ -1,0 +1,120 @@
+/** A chat completion to the canonical turn (agent-runtime.md §3.3, §3.6). */
+import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import { completionShape, type WireCall, type WireMessage } from "./openai-chat-shape.ts";
+import { detailsText } from "./openrouter-reasoning.ts";
+import { parseArguments, readShape, unusable } from "./provider-document.ts";
+import { splitThinking } from "./think-tags.ts";
+import { searchBlock } from "./tool-search-blocks.ts";
+import { readUsage } from "./usage.ts";
+import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+
+const STOP_REASONS = new Map<string, StopReason>([
+  ["stop", "end_turn"],
+  ["length", "max_tokens"],
+  ["max_tokens", "max_tokens"],
+  ["tool_calls", "tool_use"],
+  ["function_call", "tool_use"],
+  ["content_filter", "refusal"],
+]);
+
+/** @throws ProviderBadResponse when it is an error object or has another shape */
+export function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+  const completion = readShape(completionShape, answer, target);
+  const [choice] = completion.choices;
+  const message = choice?.message ?? {};
+  const raw = choice?.finish_reason ?? null;
+  const finish = raw === null ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
+  const blocks = messageBlocks(message, finish === "max_tokens", target, callId);
+  return {
+    blocks,
+    stop_reason: message.refusal ? "refusal" : stopReason(finish, blocks),
+    raw_stop_reason: raw,
+    usage: readUsage(completion.usage),
+    provider: target.provider,
+    model: completion.model ?? target.model,
+  };
+}
+
+/** Some providers say "stop" for a turn that ends in calls. */
+function stopReason(finish: StopReason, blocks: readonly Block[]): StopReason {
+  return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
+}
+
+/**
+ * The canonical order: reasoning, text, calls; the protocol itself has none. `cut`: the token limit ended the turn, so
+ * that a last call without arguments lost them.
+ */
+function messageBlocks(
+  message: Partial<WireMessage>,
+  cut: boolean,
+  target: WireTarget,
+  callId: CallIdSource,
+): Block[] {
+  const { provider } = target;
+  const blocks: Block[] = [];
+  const details = message.reasoning_details ?? [];
+  const reasoning = message.reasoning_content || message.reasoning || detailsText(details);
+  if (reasoning !== "" || details.length > 0) {
+    const native = details.length === 0 ? {} : { native: { provider, value: details } };
+    blocks.push({ type: "reasoning", text: reasoning, ...native });
+  }
+  blocks.push(...textBlocks(contentText(message.content)));
+  if (message.refusal) {
+    blocks.push({ type: "opaque", provider, value: { refusal: message.refusal } });
+  }
+  const calls = message.tool_calls ?? [];
+  let search = "";
+  for (const call of calls) {
+    const found = isJsonObject(call) ? searchBlock(call, provider, search) : null;
+    if (found?.type === "tool_search_query") search = found.id;
+    if (found !== null) blocks.push(found);
+    else blocks.push(...callBlocks(call, cut && call === calls.at(-1), target, callId));
+  }
+  return withSpokenReasoning(blocks);
+}
+
+export function contentText(content: WireMessage["content"]): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
+}
+
+/** Text and the reasoning inside of it, in order. */
+export const textBlocks = (text: string): Block[] =>
+  splitThinking(text).map(({ type, text: piece }) =>
+    type === "text" ? { type: "output_text", text: piece } : { type: "reasoning", text: piece },
+  );
+
+/** Some models put their whole answer where reasoning belongs: of a turn with nothing else it is the text as well. */
+export function withSpokenReasoning(blocks: Block[]): Block[] {
+  const thoughts = blocks.flatMap((block) => (block.type === "reasoning" ? [block] : []));
+  const text = thoughts.map((block) => block.text).join("");
+  return thoughts.length < blocks.length || text.trim() === ""
+    ? blocks
+    : [...blocks, { type: "output_text", text }];
+}
+
+function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: CallIdSource): Block[] {
+  if (call.function === undefined || call.function === null) {
+    throw unusable(target, "a tool call of it is not as documented");
+  }
+  const { provider } = target;
+  const id = callId(call.id);
+  const raw = rawArguments(call.function.arguments);
+  const block: Block = {
+    type: "tool_call",
+    id,
+    name: call.function.name ?? "",
+    arguments: cut && raw.trim() === "" ? null : parseArguments(raw),
+    raw,
+  };
+  const { extra_content } = call;
+  return extra_content === undefined
+    ? [block]
+    : [block, { type: "opaque", provider, value: { call_id: id, extra_content } }];
+}
+
+/** Arguments are JSON text by the protocol; some providers send the object itself. */
+export function rawArguments(value: unknown): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

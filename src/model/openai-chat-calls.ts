@@ -1,0 +1,116 @@
+/** Tool calls of a streamed chat completion, put together from their fragments (agent-runtime.md §3.3). */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { textIn } from "./provider-document.ts";
+import { isJsonObject } from "./wire.ts";
+
+interface OpenCall {
+  id: string | null;
+  name: string;
+  /** Text so far; anything else is what the provider sent in place of text. */
+  arguments: Json | undefined;
+  extra_content: Json | undefined;
+  braces: Braces;
+}
+
+export interface CallFold {
+  /** The `tool_calls` of a delta. */
+  take(fragments: Json | undefined): void;
+  /** The calls so far as an unstreamed message has them, in the order in which they began. */
+  list(): object[];
+}
+
+/**
+ * @param keep bounds what is kept
+ * @param odd makes the error for a fragment of another shape
+ */
+export function createCallFold(keep: (piece: string) => string, odd: (what: string) => Error): CallFold {
+  /** Calls, and the provider's own entries (tool search), which come whole. */
+  const entries: (OpenCall | { own: JsonObject })[] = [];
+  const byIndex = new Map<number, OpenCall>();
+  let last: OpenCall | null = null;
+
+  /**
+   * By index where the provider sends one. A name with another id begins a new call even under a known index (providers
+   * that send 0 for all). Without an index (Google), a fragment continues the last call unless it names a tool and has
+   * another id, or the last call is complete.
+   */
+  const callOf = (fragment: JsonObject, called: JsonObject): OpenCall => {
+    const index = typeof fragment.index === "number" ? fragment.index : null;
+    const known = index === null ? last : (byIndex.get(index) ?? null);
+    const id = textIn(fragment, "id");
+    const otherId = id !== "" && id !== known?.id;
+    const isNew =
+      textIn(called, "name") !== "" && (otherId || (index === null && known?.braces.closed === true));
+    if (known !== null && !isNew) return known;
+    const begun: OpenCall = {
+      id: null,
+      name: "",
+      arguments: undefined,
+      extra_content: undefined,
+      braces: new Braces(),
+    };
+    entries.push(begun);
+    last = begun;
+    if (index !== null) byIndex.set(index, begun);
+    return begun;
+  };
+
+  const add = (fragment: JsonObject): void => {
+    if (textIn(fragment, "type").startsWith("tool_search_")) {
+      keep(JSON.stringify(fragment));
+      entries.push({ own: fragment });
+      return;
+    }
+    const called = isJsonObject(fragment.function) ? fragment.function : {};
+    const call = callOf(fragment, called);
+    call.id ??= textIn(fragment, "id") || null;
+    if (call.name === "") call.name = keep(textIn(called, "name"));
+    if (fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
+    const piece = called.arguments;
+    if (typeof piece === "string") {
+      call.arguments = (typeof call.arguments === "string" ? call.arguments : "") + keep(piece);
+      if (typeof fragment.index !== "number") call.braces.feed(piece);
+    } else if (piece !== undefined && (piece !== null || call.arguments === undefined)) {
+      call.arguments = piece;
+      call.braces.closed = true;
+    }
+  };
+
+  return {
+    take(fragments) {
+      if (fragments === undefined || fragments === null) return;
+      if (!Array.isArray(fragments)) throw odd("a delta");
+      for (const fragment of fragments) {
+        if (!isJsonObject(fragment)) throw odd("a tool call");
+        add(fragment);
+      }
+    },
+    list: () =>
+      entries.map((entry) => {
+        if ("own" in entry) return entry.own;
+        const { id, name, arguments: args, extra_content } = entry;
+        return { id, function: { name, arguments: args }, extra_content };
+      }),
+  };
+}
+
+/** Whether the braces of a growing JSON text are closed; each character is looked at once. */
+class Braces {
+  closed = false;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  feed(text: string): void {
+    for (let at = 0; at < text.length; at++) {
+      const character = text[at];
+      if (this.#escaped) this.#escaped = false;
+      else if (this.#inString) {
+        if (character === "\\") this.#escaped = true;
+        else if (character === '"') this.#inString = false;
+      } else if (character === '"') this.#inString = true;
+      else if (character === "{" || character === "[") this.#depth++;
+      else if (character === "}" || character === "]") this.closed = --this.#depth === 0;
+    }
+  }
+}

@@ -1,0 +1,151 @@
+/** The canonical conversation as messages of the chat protocol (agent-runtime.md §3.3). */
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
+import type { Block, Media, Message, ModelRequest, Part } from "../engine/messages.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { chatTraits } from "./chat-traits.ts";
+import { isJsonObject, sendableIds, sendableName, type WireTarget } from "./wire.ts";
+
+/** OpenAI refuses longer tool call ids. */
+const MAX_ID_LENGTH = 40;
+
+/** A call with what a provider put beside it and wants back (Google: `thought_signature`). */
+type WireToolCall = ChatCompletionMessageFunctionToolCall & { extra_content?: Json };
+
+/** Tool search entries go back among the calls as they came. */
+type WireAssistant = Omit<ChatCompletionAssistantMessageParam, "tool_calls"> & {
+  tool_calls?: (WireToolCall | JsonObject)[];
+  reasoning_content?: string;
+  reasoning_details?: Json;
+};
+
+export type WireMessage = Exclude<ChatCompletionMessageParam, { role: "assistant" }> | WireAssistant;
+
+export function chatMessages(
+  request: Pick<ModelRequest, "system" | "messages" | "prefill" | "tool_search">,
+  target: WireTarget,
+): WireMessage[] {
+  const { system, prefill } = request;
+  const to: Addressee = {
+    target,
+    sendableId: sendableIds(request.messages, MAX_ID_LENGTH),
+    searches: request.tool_search !== undefined,
+  };
+  const begun: WireMessage[] =
+    prefill === undefined || prefill === "" || chatTraits(target).prefill === "none"
+      ? []
+      : [{ role: "assistant", content: prefill }];
+  return [
+    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
+    ...request.messages.flatMap((message) => wireMessages(message, to)),
+    ...begun,
+  ];
+}
+
+interface Addressee {
+  target: WireTarget;
+  sendableId: (id: string) => string;
+  /** Whether tool search is on; only then its entries are understood. */
+  searches: boolean;
+}
+
+function wireMessages(message: Message, to: Addressee): WireMessage[] {
+  if (message.role === "user") return [{ role: "user", content: userContent(message.content) }];
+  if (message.role === "tool") {
+    return message.results.map((result) => ({
+      role: "tool",
+      tool_call_id: to.sendableId(result.call_id),
+      content: result.content,
+    }));
+  }
+  return assistantMessage(message.content, to);
+}
+
+/** One string where there is only text: not every provider takes lists of parts. */
+function userContent(parts: readonly Part[]): string | ChatCompletionContentPart[] {
+  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  if (texts.length === parts.length) return texts.join("\n\n");
+  return parts.map(contentPart);
+}
+
+function contentPart(part: Part): ChatCompletionContentPart {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      const detail = part.detail === undefined ? {} : { detail: part.detail };
+      return { type: "image_url", image_url: { url: mediaUrl(part), ...detail } };
+    }
+    case "document":
+      return {
+        type: "file",
+        file: { filename: part.filename ?? "document.pdf", file_data: mediaUrl(part) },
+      };
+    case "audio": {
+      const format = part.media_type.endsWith("wav") ? "wav" : "mp3";
+      return { type: "input_audio", input_audio: { data: part.data, format } };
+    }
+  }
+}
+
+/** The URL of a part, or its bytes as a data URL. */
+export const mediaUrl = (media: Media): string =>
+  "url" in media ? media.url : `data:${media.media_type};base64,${media.data}`;
+
+/** No message for a turn of which nothing can be sent: most providers refuse an assistant without content. */
+function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistant[] {
+  const { target } = to;
+  const own = blocks.flatMap((block) =>
+    block.type === "opaque" && block.provider === target.provider && isJsonObject(block.value)
+      ? [block.value]
+      : [],
+  );
+  const calls = blocks.flatMap((block) => wireCall(block, own, to));
+  const text = blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const refusal = own.find((value) => typeof value.refusal === "string")?.refusal;
+  if (text === "" && calls.length === 0 && refusal === undefined) return [];
+  const reasoning = blocks.map((block) => (block.type === "reasoning" ? block.text : "")).join("");
+  const details = blocks.flatMap((block) =>
+    block.type === "reasoning" &&
+    block.native?.provider === target.provider &&
+    Array.isArray(block.native.value)
+      ? block.native.value
+      : [],
+  );
+  return [
+    {
+      role: "assistant",
+      content: text === "" ? null : text,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(typeof refusal === "string" ? { refusal } : {}),
+      ...(target.reasoning_echo && calls.length > 0 ? { reasoning_content: reasoning } : {}),
+      ...(details.length === 0 ? {} : { reasoning_details: details }),
+    },
+  ];
+}
+
+function wireCall(
+  block: Block,
+  own: readonly JsonObject[],
+  { target, sendableId, searches }: Addressee,
+): (WireToolCall | JsonObject)[] {
+  if (block.type === "tool_search_query" || block.type === "tool_search_result") {
+    const value = searches && block.native?.provider === target.provider ? block.native.value : null;
+    // `execution` is in items of a response, which this protocol does not know.
+    return isJsonObject(value) && !("execution" in value) ? [value] : [];
+  }
+  if (block.type !== "tool_call") return [];
+  const extra = own.find((value) => value.call_id === block.id)?.extra_content;
+  return [
+    {
+      id: sendableId(block.id),
+      type: "function",
+      function: { name: sendableName(block.name), arguments: block.raw.trim() === "" ? "{}" : block.raw },
+      ...(extra === undefined ? {} : { extra_content: extra }),
+    },
+  ];
+}

@@ -1,0 +1,108 @@
+/** A response to the canonical turn (agent-runtime.md §3.4, §3.6). */
+import * as z from "zod/mini";
+import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { textBlocks } from "./openai-chat-answer.ts";
+import { failedAnswer, parseArguments, readShape, textIn } from "./provider-document.ts";
+import { searchBlock } from "./tool-search-blocks.ts";
+import { readUsage } from "./usage.ts";
+import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+
+const responseShape = z.lazy(() => {
+  const text = z.catch(z.nullish(z.string()), null);
+  return z.object({
+    model: text,
+    status: text,
+    incomplete_details: z.catch(z.nullish(z.object({ reason: text })), null),
+    output: z.array(z.looseObject({ type: z.string() })),
+    usage: z.optional(z.unknown()),
+  });
+});
+
+/** @throws ProviderBadResponse when it failed, is an error object or has another shape */
+export function parseResponse(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+  const response = readShape(responseShape, answer, target);
+  if (response.status === "failed" || response.status === "cancelled") {
+    throw failedAnswer(target, `its status is ${response.status}`, answer);
+  }
+  const blocks: Block[] = [];
+  let search = "";
+  for (const item of response.output) {
+    if (!isJsonObject(item)) continue;
+    const found = searchBlock(item, target.provider, search);
+    if (found?.type === "tool_search_query") search = found.id;
+    blocks.push(...(found === null ? itemBlocks(item, target, callId) : [found]));
+  }
+  const incomplete = response.status === "incomplete" ? (response.incomplete_details?.reason ?? null) : null;
+  return {
+    blocks,
+    stop_reason: stopReason(response.status ?? null, incomplete, blocks),
+    raw_stop_reason: incomplete ?? response.status ?? null,
+    usage: readUsage(response.usage),
+    provider: target.provider,
+    model: response.model ?? target.model,
+  };
+}
+
+function stopReason(status: string | null, incomplete: string | null, blocks: readonly Block[]): StopReason {
+  if (incomplete === "max_output_tokens" || incomplete === "max_tokens") return "max_tokens";
+  if (incomplete === "content_filter" || blocks.some(isRefusal)) return "refusal";
+  if (status !== "completed" && status !== null) return "other";
+  return blocks.some((block) => block.type === "tool_call") ? "tool_use" : "end_turn";
+}
+
+const isRefusal = (block: Block): boolean =>
+  block.type === "opaque" && isJsonObject(block.value) && typeof block.value.refusal === "string";
+
+function itemBlocks(item: JsonObject, target: WireTarget, callId: CallIdSource): Block[] {
+  const { provider } = target;
+  switch (item.type) {
+    case "message":
+      return messageBlocks(item, provider);
+    case "reasoning":
+      return reasoningBlocks(item, provider);
+    case "function_call": {
+      const raw = textIn(item, "arguments");
+      return [
+        {
+          type: "tool_call",
+          id: callId(textIn(item, "call_id") || textIn(item, "id")),
+          name: textIn(item, "name"),
+          arguments: item.status === "incomplete" ? null : parseArguments(raw),
+          raw,
+        },
+      ];
+    }
+    default:
+      return [{ type: "opaque", provider, value: item }];
+  }
+}
+
+function messageBlocks(item: JsonObject, provider: string): Block[] {
+  const parts = Array.isArray(item.content) ? item.content.filter(isJsonObject) : [];
+  const blocks = parts.flatMap((part): Block[] => {
+    if (part.type === "output_text") return textBlocks(textIn(part, "text"));
+    return part.type === "refusal"
+      ? [{ type: "opaque", provider, value: { refusal: textIn(part, "refusal") } }]
+      : [];
+  });
+  // Wanted back with the message it came with.
+  const { phase } = item;
+  return typeof phase === "string" ? [...blocks, { type: "opaque", provider, value: { phase } }] : blocks;
+}
+
+/** The item goes back whole with its first block; one that can be read by the provider alone has no other form. */
+function reasoningBlocks(item: JsonObject, provider: string): Block[] {
+  const texts = (list: unknown): string[] =>
+    (Array.isArray(list) ? list : [])
+      .filter(isJsonObject)
+      .map((part) => textIn(part, "text"))
+      .filter((text) => text !== "");
+  const said = [
+    ...texts(item.content).map((text) => ({ type: "reasoning" as const, text })),
+    ...texts(item.summary).map((text) => ({ type: "reasoning_summary" as const, text })),
+  ];
+  const native = { provider, value: item };
+  if (said.length === 0) return [{ type: "opaque", ...native }];
+  return said.map((block, n) => (n === 0 ? { ...block, native } : block));
+}

@@ -1,0 +1,95 @@
+/**
+ * The OpenAI Responses protocol (agent-runtime.md §3.4; https://platform.openai.com/docs/api-reference/responses):
+ * canonical request to body. Nothing is stored at the provider: each request carries the conversation
+ * (`openai-responses-input.ts`). The way back: `openai-responses-answer.ts`.
+ */
+import type {
+  FunctionTool,
+  NamespaceTool,
+  ResponseCreateParamsBase,
+  ResponseTextConfig,
+  Tool,
+  ToolChoiceFunction,
+  ToolChoiceOptions,
+} from "openai/resources/responses/responses";
+import type { ModelRequest, ToolChoice, ToolDefinition } from "../engine/messages.ts";
+import { mentionsJson, withJsonWord } from "./json-instruction.ts";
+import { parseResponse } from "./openai-responses-answer.ts";
+import { responsesInput, type WireItem } from "./openai-responses-input.ts";
+import { createResponsesStream } from "./openai-responses-stream.ts";
+import { sendableName, type Wire, type WireTarget } from "./wire.ts";
+
+export const openAiResponses: Wire = {
+  framing: "sse",
+  body: responsesBody,
+  parse: parseResponse,
+  stream: createResponsesStream,
+};
+
+type WireBody = Omit<ResponseCreateParamsBase, "input"> & { input: WireItem[] };
+
+function responsesBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
+  const { sampling = {}, thinking } = request;
+  const format = textFormat(request);
+  const system = format?.type === "json_object" ? withJsonWord(request) : request.system;
+  const reasons = thinking !== undefined || target.capabilities.reasoning_effort_supported === true;
+  return {
+    model: target.model,
+    ...(system.trim() === "" ? {} : { instructions: system }),
+    input: responsesInput(request, target),
+    max_output_tokens: request.max_tokens,
+    ...toolMembers(request),
+    ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
+    ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
+    ...(format === undefined ? {} : { text: { format } }),
+    ...(thinking?.mode === "effort" ? { reasoning: { effort: thinking.level } } : {}),
+    store: false,
+    // Without storage, reasoning goes back in the form that only the provider can read.
+    ...(reasons ? { include: ["reasoning.encrypted_content" as const] } : {}),
+    ...(stream ? { stream: true } : {}),
+  };
+}
+
+function textFormat(request: ModelRequest): ResponseTextConfig["format"] {
+  const { json, json_as_text, schema } = request;
+  if (!json) return undefined;
+  if (json_as_text === true) return mentionsJson(request) ? { type: "json_object" } : undefined;
+  if (schema === undefined) return { type: "json_object" };
+  return { type: "json_schema", name: "response", ...schema };
+}
+
+function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choice"> {
+  const { tools, tool_choice, tool_search } = request;
+  if (tools.length === 0) return {};
+  const declared = tool_search === undefined ? tools.map(functionTool) : searchableTools(tools);
+  return { tools: declared, ...(tool_choice === "auto" ? {} : { tool_choice: toolChoice(tool_choice) }) };
+}
+
+function toolChoice(choice: ToolChoice): ToolChoiceOptions | ToolChoiceFunction {
+  return typeof choice === "object" ? { type: "function", name: sendableName(choice.name) } : choice;
+}
+
+const functionTool = (tool: ToolDefinition): FunctionTool => ({
+  type: "function",
+  name: tool.name,
+  description: tool.description,
+  parameters: tool.parameters,
+  strict: false,
+  ...(tool.defer_loading === true ? { defer_loading: true } : {}),
+});
+
+/** The search first, then the tools without a namespace, then each namespace with its own. */
+function searchableTools(tools: readonly ToolDefinition[]): Tool[] {
+  const groups = Map.groupBy(tools, ({ namespace }) => namespace);
+  const named = Array.from(groups).flatMap(([name, members]) =>
+    name === undefined ? [] : [namespaceTool(name, members)],
+  );
+  return [{ type: "tool_search" }, ...(groups.get(undefined) ?? []).map(functionTool), ...named];
+}
+
+/** The model sees name and description of a namespace before it searches. */
+function namespaceTool(name: string, tools: readonly ToolDefinition[]): NamespaceTool {
+  const names = tools.map((tool) => tool.name).join(", ");
+  const description = `The tools of ${name}: ${names}`.slice(0, 1000);
+  return { type: "namespace", name, description, tools: tools.map(functionTool) };
+}

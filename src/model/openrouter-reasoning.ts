@@ -1,0 +1,36 @@
+/** OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): whole again from pieces. */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { textIn } from "./provider-document.ts";
+import { isJsonObject } from "./wire.ts";
+
+/** Members that grow from piece to piece; of any other the last value holds. */
+const GROWING = ["text", "summary", "data"];
+
+/** What they say in words. */
+export const detailsText = (details: readonly Json[]): string =>
+  details
+    .map((entry) => (isJsonObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : ""))
+    .join("");
+
+/** Adds the entries of one delta; a piece continues the last entry where kind and index are the same. */
+export function mergeDetails(
+  details: JsonObject[],
+  pieces: readonly Json[],
+  keep: (piece: string) => string,
+): void {
+  for (const piece of pieces) {
+    if (!isJsonObject(piece)) continue;
+    keep(GROWING.map((key) => (typeof piece[key] === "string" ? piece[key] : "")).join(""));
+    const last = details.at(-1);
+    if (last === undefined || last.type !== piece.type || last.index !== piece.index) {
+      details.push({ ...piece });
+      continue;
+    }
+    for (const [key, value] of Object.entries(piece)) {
+      const before = last[key];
+      const grows = GROWING.includes(key) && typeof before === "string" && typeof value === "string";
+      if (grows) last[key] = before + value;
+      else if (value !== null) last[key] = value;
+    }
+  }
+}

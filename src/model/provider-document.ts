@@ -1,0 +1,146 @@
+/** Reading what a provider sent: JSON, its shape, its errors, and how much of it is kept. */
+import type * as z from "zod/mini";
+import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
+import { ProviderBadResponse } from "../errors/provider.ts";
+import type { HullError } from "../errors.ts";
+import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { classify } from "./classify.ts";
+import type { StreamEvent } from "./frames.ts";
+import { isJsonObject } from "./wire.ts";
+
+/** Whose answer it is. */
+export interface Asked {
+  provider: string;
+  model: string;
+}
+
+/** Longest text of a provider that is kept of its error, in characters. */
+const MAX_WORDS = 2000;
+/** How much of a body is looked at to tell what kind of failure it is, in characters. */
+const MAX_CLASSIFIED = 64 * 1024;
+/** Most characters of text, reasoning and arguments of one answer. */
+const MAX_KEPT = 16 * 1024 * 1024;
+
+/** The error for an answer that cannot be used; `reason` is a phrase that is safe for callers. */
+export function unusable(asked: Asked, reason: string, failure?: FailureClass): HullError {
+  const { provider, model } = asked;
+  return new ProviderBadResponse({ provider, model, reason, failure });
+}
+
+/** The error for an answer or stream that ended too early. */
+export const cutOff = (asked: Asked, reason: string): HullError =>
+  unusable(asked, reason, FAILURES.network_error);
+
+/** The error for an answer that holds the provider's own words about a failure. */
+export function failedAnswer(asked: Asked, reason: string, document: unknown): HullError {
+  const { provider, model } = asked;
+  const { provider_message } = providerWords(document);
+  const failure = classify({ status: innerStatus(document), body: textOf(document) });
+  return new ProviderBadResponse({ provider, model, reason, failure, provider_message });
+}
+
+/** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object (serving.md §4.2). */
+export function parseArguments(raw: string): JsonObject | null {
+  if (raw.trim() === "") return {};
+  const value = parseJson(raw);
+  return isJsonObject(value) ? value : null;
+}
+
+/** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
+export function parseJson(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    // A shorter text has no room for so many brackets and their ends.
+    return text.length > 2 * MAX_JSON_DEPTH && nestsTooDeep(value) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Checks a provider's document against the shape that Hull reads.
+ * @throws ProviderBadResponse for an error object, and naming the first place that differs
+ */
+export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, asked: Asked): T {
+  if (holdsError(value)) throw failedAnswer(asked, ERROR_UNDER_SUCCESS, value);
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const path = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw unusable(
+    asked,
+    path === "" ? "it is not an answer of this protocol" : `its ${path} is not as documented`,
+  );
+}
+
+const ERROR_UNDER_SUCCESS = "it is an error object under a status of success";
+
+/** The JSON object that an event holds. @throws ProviderBadResponse for anything else, and for an error object */
+export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
+  const data = parseJson(event.data);
+  if (data === undefined) {
+    throw event.unfinished === true
+      ? cutOff(asked, "its stream was cut off")
+      : unusable(asked, "an event of its stream is not JSON");
+  }
+  if (event.event === "error" || holdsError(data)) {
+    throw failedAnswer(asked, "its stream holds an error event", holdsError(data) ? data : { error: data });
+  }
+  if (!isJsonObject(data)) throw unusable(asked, "an event of its stream is not as documented");
+  return data;
+}
+
+const holdsError = (value: unknown): boolean =>
+  isJsonObject(value) && value.error !== undefined && value.error !== null;
+
+/** Bounds what is kept of a stream: hands on each piece. @throws ProviderBadResponse when it becomes too much */
+export function keeper(asked: Asked): (piece: string) => string {
+  let kept = 0;
+  return (piece) => {
+    kept += piece.length;
+    if (kept > MAX_KEPT) throw unusable(asked, `it is longer than ${MAX_KEPT} characters`);
+    return piece;
+  };
+}
+
+/** A member that is text; anything else is no text. */
+export const textIn = (object: JsonObject, key: string): string => {
+  const value = object[key];
+  return typeof value === "string" ? value : "";
+};
+
+/**
+ * What a provider's error document says: its message for the operator, its short type or code for the caller. Takes a
+ * parsed document, alone or (Google) in a list, or the text of one that is not JSON.
+ */
+export function providerWords(value: unknown): { provider_message?: string; provider_type?: string } {
+  const error = errorOf(value);
+  if (error === null) {
+    const text = textOf(value).trim();
+    return text === "" || text === '""' ? {} : { provider_message: text.slice(0, MAX_WORDS) };
+  }
+  const { message, type, code, status } = error;
+  const short = [type, code, status].find((word) => typeof word === "string" && /^[\w.:-]{1,64}$/.test(word));
+  return {
+    ...(typeof message === "string" ? { provider_message: message.slice(0, MAX_WORDS) } : {}),
+    ...(typeof short === "string" ? { provider_type: short } : {}),
+  };
+}
+
+/** The error inside a document; `null` where there is none of the usual form. */
+function errorOf(value: unknown): JsonObject | null {
+  const document: unknown = Array.isArray(value) ? value[0] : value;
+  if (!isJsonObject(document)) return null;
+  const { error } = document;
+  if (typeof error === "string") return { message: error };
+  return isJsonObject(error) ? error : null;
+}
+
+/** A status that an error names inside a document (OpenRouter: `code`), for want of a better one. */
+function innerStatus(document: unknown): number | null {
+  const code = errorOf(document)?.code;
+  return typeof code === "number" && code >= 400 && code < 600 ? code : null;
+}
+
+const textOf = (value: unknown): string =>
+  (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).slice(0, MAX_CLASSIFIED);

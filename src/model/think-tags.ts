@@ -1,0 +1,100 @@
+/**
+ * Reasoning that a model writes into its text between `<think>` and `</think>` (agent-runtime.md §3.3), told apart while
+ * it comes, in pieces of any size.
+ */
+
+const TAGS = { text: "<think>", reasoning: "</think>" } as const;
+
+interface Listener {
+  onText(text: string): void;
+  onReasoning(text: string): void;
+}
+
+export interface ThinkSplitter {
+  push(piece: string): void;
+  /** Nothing follows: what looked like the beginning of a tag is none. */
+  end(): void;
+}
+
+/**
+ * Tells text from reasoning; the tags, blanks around the reasoning and blanks before the text that follows it go. An
+ * unclosed tag holds to the end. Holds back at most a part of a tag and blanks.
+ */
+export function thinkSplitter(listener: Listener): ThinkSplitter {
+  let inside: "text" | "reasoning" = "text";
+  /** What may be the beginning of a tag. */
+  let partial = "";
+  /** Blanks that the next reasoning decides upon. */
+  let blanks = "";
+  /** At the beginning of reasoning, and of the text after it, blanks are dropped. */
+  let skipping = false;
+
+  const say = (said: string): void => {
+    const text = skipping ? said.trimStart() : said;
+    if (text === "") return;
+    skipping = false;
+    if (inside === "text") {
+      listener.onText(text);
+      return;
+    }
+    const kept = text.trimEnd();
+    if (kept !== "") listener.onReasoning(blanks + kept);
+    blanks = (kept === "" ? blanks : "") + text.slice(kept.length);
+  };
+
+  return {
+    push(piece) {
+      if (partial === "" && inside === "text" && !piece.includes("<")) {
+        say(piece);
+        return;
+      }
+      const data = partial + piece;
+      let from = 0;
+      for (;;) {
+        const tag = TAGS[inside];
+        const at = data.indexOf(tag, from);
+        if (at === -1) {
+          const end = data.length - partialTag(data, tag, from);
+          say(data.slice(from, end));
+          partial = data.slice(end);
+          return;
+        }
+        say(data.slice(from, at));
+        from = at + tag.length;
+        inside = inside === "text" ? "reasoning" : "text";
+        blanks = "";
+        skipping = true;
+      }
+    },
+    end() {
+      const rest = partial;
+      partial = "";
+      say(rest);
+    },
+  };
+}
+
+/** A piece of a text that was told apart. */
+export type Segment = { type: "text" | "reasoning"; text: string };
+
+/** The whole text at once; neighbours of one kind are joined, empty pieces left out. */
+export function splitThinking(text: string): Segment[] {
+  const segments: Segment[] = [];
+  const add = (type: Segment["type"]) => (piece: string) => {
+    const last = segments.at(-1);
+    if (last?.type === type) last.text += piece;
+    else segments.push({ type, text: piece });
+  };
+  const splitter = thinkSplitter({ onText: add("text"), onReasoning: add("reasoning") });
+  splitter.push(text);
+  splitter.end();
+  return segments;
+}
+
+/** How many characters at the end, not before `from`, begin a tag. */
+function partialTag(data: string, tag: string, from: number): number {
+  for (let length = Math.min(tag.length - 1, data.length - from); length > 0; length--) {
+    if (data.endsWith(tag.slice(0, length))) return length;
+  }
+  return 0;
+}

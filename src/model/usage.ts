@@ -1,0 +1,29 @@
+/** Token counts under the names that providers give them (agent-runtime.md §3.6). */
+import type { Usage } from "../engine/messages.ts";
+import { isJsonObject } from "./wire.ts";
+
+/** The counts of a provider's usage object; 0 for what it does not say, or says with anything but a count. */
+export function readUsage(usage: unknown): Usage {
+  const of = isJsonObject(usage) ? usage : {};
+  const prompt = isJsonObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
+  const input = isJsonObject(of.input_tokens_details) ? of.input_tokens_details : {};
+  return {
+    input_tokens: said(of.input_tokens, of.prompt_tokens, of.prompt_eval_count),
+    output_tokens: said(of.output_tokens, of.completion_tokens, of.eval_count),
+    cache_read_tokens: said(
+      of.cache_read_input_tokens,
+      prompt.cached_tokens,
+      input.cached_tokens,
+      of.cache_read_tokens,
+      of.cached_prompt_tokens,
+      of.prompt_cache_hit_tokens,
+    ),
+    cache_write_tokens: said(of.cache_creation_input_tokens, prompt.cache_write_tokens),
+  };
+}
+
+/** The first count that says something. */
+function said(...counts: unknown[]): number {
+  for (const count of counts) if (typeof count === "number" && count > 0) return Math.trunc(count);
+  return 0;
+}

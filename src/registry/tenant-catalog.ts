@@ -1,0 +1,153 @@
+/**
+ * What one tenant is served: the published catalog, and the skills that the tenant uploaded. What an isolate knows of the
+ * uploads is read again beside requests, so that only a tenant's first request, and one for a skill that is not known,
+ * wait for D1. Requests for published skills never come here.
+ */
+import type { Bindings } from "../env.ts";
+import { utf8, webCryptoHash } from "../skill/bundle.ts";
+import type { Card } from "../skill/manifest.ts";
+import { byteOrder } from "../skill/path.ts";
+import { RouteTable } from "../skill/route.ts";
+import { type CardLookup, currentCatalog, type LoadedCatalog } from "./published.ts";
+import { uploadsOf } from "./uploads.ts";
+
+/** Age in ms up to which what is known of a tenant's uploads is used: so long an upload may be unseen elsewhere. */
+export const KNOWN_FOR_MS = 10_000;
+/** Age in ms from which it is read again in the background. */
+const REFRESH_AFTER_MS = 2000;
+/** Age in ms up to which it is taken to know of every skill: a request for none is answered without D1 again. */
+export const COMPLETE_FOR_MS = 1000;
+/** Tenants, and cards of all their uploads, that an isolate keeps in mind. */
+const MAX_TENANTS = 1000;
+const MAX_CARDS = 2000;
+
+interface Known {
+  uploads: readonly Card[];
+  /** Reads are numbered, since they may end in another order. */
+  sequence: number;
+  /** Unix ms. */
+  readAt: number;
+  refreshing: boolean;
+  /** The uploads in the current catalog, once they were asked for. */
+  view: LoadedCatalog | null;
+}
+
+interface Memory {
+  byTenant: Map<string, Known>;
+  reads: number;
+  /** The catalog that the views are made with. */
+  catalog: LoadedCatalog | null;
+}
+
+const memories = new WeakMap<D1Database, Memory>();
+
+function memoryOf({ DB }: Bindings): Memory {
+  const memory = memories.get(DB) ?? { byTenant: new Map<string, Known>(), reads: 0, catalog: null };
+  memories.set(DB, memory);
+  return memory;
+}
+
+/**
+ * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+ * @param oldestMs greatest age of what is known of the uploads
+ * @throws CatalogMissing when nothing was published
+ */
+export async function tenantCatalog(
+  env: Bindings,
+  tenant: string,
+  background: (work: Promise<unknown>) => void,
+  oldestMs = KNOWN_FOR_MS,
+): Promise<LoadedCatalog> {
+  const catalog = await currentCatalog(env, background);
+  let known = memoryOf(env).byTenant.get(tenant);
+  const age = Date.now() - (known?.readAt ?? 0);
+  if (known === undefined || age >= oldestMs) {
+    known = await readUploads(env, tenant);
+  } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
+    known.refreshing = true;
+    // What cannot be read again now is read by the request that finds it too old.
+    background(readUploads(env, tenant).catch(() => {}));
+  }
+  if (known.uploads.length === 0) return catalog;
+  const memory = memoryOf(env);
+  if (memory.catalog !== catalog) {
+    memory.catalog = catalog;
+    for (const other of memory.byTenant.values()) other.view = null;
+  }
+  if (known.view !== null) return known.view;
+  const view = await merged(catalog, known.uploads);
+  if (memory.catalog === catalog) known.view = view;
+  return view;
+}
+
+/** Reads a tenant's uploads anew; also makes a change through this isolate take effect here at once. */
+export async function readUploads(env: Bindings, tenant: string): Promise<Known> {
+  const memory = memoryOf(env);
+  memory.reads += 1;
+  const sequence = memory.reads;
+  const readAt = Date.now();
+  const uploads = (await uploadsOf(env, tenant)).map(({ card }) => card);
+  const before = memory.byTenant.get(tenant);
+  if (before !== undefined && before.sequence > sequence) return before;
+  const known: Known = { uploads, sequence, readAt, refreshing: false, view: null };
+  if (before !== undefined && sameCards(before.uploads, uploads)) {
+    known.uploads = before.uploads;
+    known.view = before.view;
+  }
+  memory.byTenant.delete(tenant);
+  memory.byTenant.set(tenant, known);
+  forgetOldest(memory);
+  return known;
+}
+
+function forgetOldest({ byTenant }: Memory): void {
+  let cards = 0;
+  for (const { uploads } of byTenant.values()) cards += uploads.length;
+  for (const [tenant, { uploads }] of byTenant) {
+    if (byTenant.size === 1 || (byTenant.size <= MAX_TENANTS && cards <= MAX_CARDS)) return;
+    byTenant.delete(tenant);
+    cards -= uploads.length;
+  }
+}
+
+function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
+  return a.length === b.length && a.every((card, i) => card.version === b[i]?.version);
+}
+
+/** Uploads whose address a published skill holds are not served. Copies nothing: there is a view for every tenant. */
+async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
+  const served = uploads.filter((card) => publishedHolder(catalog, card) === null);
+  const parts = [catalog.tag, ...served.map(({ slug, version }) => `${slug}@${version}`)];
+  const tag = (await webCryptoHash(utf8(parts.join("\n")))).slice(0, 32);
+  return {
+    ...catalog,
+    tag,
+    get cards() {
+      return [...catalog.cards, ...served].sort((a, b) => byteOrder(a.slug, b.slug));
+    },
+    bySlug: both(catalog.bySlug, new Map(served.map((card) => [card.slug, card]))),
+    byRoute: both(catalog.byRoute, new Map(served.map((card) => [card.route, card]))),
+    uploads: served,
+  };
+}
+
+function both(published: CardLookup, uploaded: ReadonlyMap<string, Card>): CardLookup {
+  return {
+    get: (key) => published.get(key) ?? uploaded.get(key),
+    keys: () => [...published.keys(), ...uploaded.keys()],
+  };
+}
+
+const tables = new WeakMap<LoadedCatalog, RouteTable>();
+
+/** The published skill that keeps an upload from being served at its address, by the rules of the build. */
+export function publishedHolder(catalog: LoadedCatalog, { slug, route }: Card): Card | null {
+  let table = tables.get(catalog);
+  if (table === undefined) {
+    table = new RouteTable();
+    for (const card of catalog.cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
+    tables.set(catalog, table);
+  }
+  const conflict = table.conflict({ folder: slug, slug, route });
+  return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);
+}

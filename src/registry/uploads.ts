@@ -1,0 +1,161 @@
+/** Uploaded skills in D1 (serving.md §1): who owns which slug and route, and which versions there were. */
+import * as z from "zod/mini";
+import { databaseWith } from "../database.ts";
+import type { Bindings } from "../env.ts";
+import type { Card } from "../skill/manifest.ts";
+import { cardSchema, sha256 } from "./schema.ts";
+import { UPLOADS_SCHEMA } from "./uploads-schema.ts";
+
+/** Most uploaded skills of one tenant: an isolate holds all their cards. */
+export const MAX_UPLOADS = 200;
+/** Versions that are remembered of one skill. */
+const MAX_VERSIONS = 100;
+
+export interface Upload {
+  slug: string;
+  /** The tenant. */
+  owner: string;
+  /** SHA-256 of the skill record. */
+  digest: string;
+  card: Card;
+  /** RFC 3339: of the first upload, and of the version that is served. */
+  created_at: string;
+  updated_at: string;
+}
+
+const COLUMNS = "slug, owner, digest, card, created_at, updated_at";
+
+const upload = z.lazy(() =>
+  z.object({
+    slug: z.string(),
+    owner: z.string(),
+    digest: sha256(),
+    card: z.pipe(
+      z.pipe(
+        z.string(),
+        z.transform((text): unknown => JSON.parse(text)),
+      ),
+      cardSchema,
+    ),
+    created_at: z.string(),
+    updated_at: z.string(),
+  }),
+);
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, UPLOADS_SCHEMA);
+
+/** The uploads that hold, or touch, the slug and the route: all that a conflict of addresses can be with. */
+export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise<Upload[]> {
+  const db = await database(env);
+  const below = /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug;
+  const { results } = await db
+    .prepare(
+      `SELECT ${COLUMNS} FROM uploaded_skills
+       WHERE slug IN (?1, ?2) OR route = ?3 OR route = '/skills/' || ?1 OR route LIKE '/skills/' || ?1 || '/%'
+       ORDER BY slug`,
+    )
+    .bind(slug, below, route)
+    .all();
+  return z.array(upload).parse(results);
+}
+
+/** All uploads of a tenant, sorted by slug. */
+export async function uploadsOf(env: Bindings, owner: string): Promise<Upload[]> {
+  return listUploads(env, { owner, after: "", limit: MAX_UPLOADS });
+}
+
+/** Uploads of a tenant whose slug comes after `after`, sorted by slug. */
+export async function listUploads(
+  env: Bindings,
+  { owner, after, limit }: { owner: string; after: string; limit: number },
+): Promise<Upload[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(`SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ? AND slug > ? ORDER BY slug LIMIT ?`)
+    .bind(owner, after, limit)
+    .all();
+  return z.array(upload).parse(results);
+}
+
+/**
+ * Serves a version of a skill from now on; the one that is served already changes nothing. `taken`: slug or route went
+ * to another skill in the meantime. `full`: the owner has as many skills as there may be.
+ */
+export async function saveUpload(
+  env: Bindings,
+  owner: string,
+  card: Card,
+  now: Date,
+): Promise<Upload | "taken" | "full"> {
+  const db = await database(env);
+  const values = [card.slug, card.route, owner, card.version, JSON.stringify(card), now.toISOString()];
+  const statements = [
+    db
+      .prepare(
+        `INSERT INTO uploaded_skills (slug, route, owner, digest, card, created_at, updated_at)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?6
+         WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?3 AND slug <> ?1) < ?7
+         ON CONFLICT (slug) DO UPDATE SET route = excluded.route, digest = excluded.digest, card = excluded.card,
+           updated_at = iif(digest = excluded.digest, updated_at, excluded.updated_at)
+         WHERE owner = excluded.owner
+         RETURNING ${COLUMNS}`,
+      )
+      .bind(...values, MAX_UPLOADS),
+    db
+      .prepare(
+        `INSERT INTO uploaded_versions (slug, version, digest, uploaded_at)
+         SELECT slug, 1 + (SELECT coalesce(max(version), 0) FROM uploaded_versions WHERE slug = ?1), digest, updated_at
+         FROM uploaded_skills WHERE slug = ?1 AND digest IS NOT
+           (SELECT digest FROM uploaded_versions WHERE slug = ?1 ORDER BY version DESC LIMIT 1)`,
+      )
+      .bind(card.slug),
+    db
+      .prepare(
+        `DELETE FROM uploaded_versions WHERE slug = ?1 AND version <=
+           (SELECT max(version) FROM uploaded_versions WHERE slug = ?1) - ?2`,
+      )
+      .bind(card.slug, MAX_VERSIONS),
+  ];
+  const results = await db.batch(statements).catch((error: unknown) => {
+    if (/UNIQUE constraint failed/.test(String(error))) return null;
+    throw error;
+  });
+  if (results === null) return "taken";
+  const [saved] = z.array(upload).parse(results[0]?.results);
+  if (saved !== undefined) return saved;
+  const near = await uploadsNear(env, card);
+  return near.some(({ slug }) => slug === card.slug) ? "taken" : "full";
+}
+
+/**
+ * Removes an upload with its versions; answers whose it was, or `null` where there is none.
+ * @param owner `null`: of any tenant
+ */
+export async function removeUpload(
+  env: Bindings,
+  slug: string,
+  owner: string | null,
+): Promise<string | null> {
+  const db = await database(env);
+  const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
+  const [, gone] = await db.batch([
+    db.prepare(`DELETE FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`).bind(slug, owner),
+    db.prepare(`DELETE ${which} RETURNING owner`).bind(slug, owner),
+  ]);
+  return z.array(z.object({ owner: z.string() })).parse(gone?.results)[0]?.owner ?? null;
+}
+
+/** The versions of an upload, the newest first. */
+export async function uploadedVersions(
+  env: Bindings,
+  slug: string,
+): Promise<{ digest: string; published_at: string }[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(
+      "SELECT digest, uploaded_at AS published_at FROM uploaded_versions WHERE slug = ? ORDER BY version DESC",
+    )
+    .bind(slug)
+    .all();
+  return z.array(z.object({ digest: z.string(), published_at: z.string() })).parse(results);
+}

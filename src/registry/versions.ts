@@ -1,0 +1,43 @@
+/** The versions of a skill (contract.md `GET /skills/{slug}/versions`). */
+import type { Bindings } from "../env.ts";
+import type { Card } from "../skill/manifest.ts";
+import { type LoadedCatalog, readCatalog, readPointer } from "./published.ts";
+import { uploadedVersions } from "./uploads.ts";
+
+export interface Version {
+  digest: string;
+  /** RFC 3339; `null` for a catalog that a deployment pins and that was never published. */
+  published_at: string | null;
+  /** Whether it is the one that is served. */
+  current: boolean;
+}
+
+/**
+ * The versions of a skill that is served, the newest first: of a published skill as far as the catalog pointer
+ * remembers, each at the time of the first publish since another one; of an upload the last hundred.
+ */
+export async function versionsOf(env: Bindings, catalog: LoadedCatalog, card: Card): Promise<Version[]> {
+  const found = card.uploaded ? await uploadedVersions(env, card.slug) : await published(env, catalog, card);
+  const current = found.findIndex(({ digest }) => digest === card.version);
+  return found.map((version, i) => ({ ...version, current: i === current }));
+}
+
+async function published(
+  env: Bindings,
+  catalog: LoadedCatalog,
+  card: Card,
+): Promise<Omit<Version, "current">[]> {
+  const pointer = await readPointer(env);
+  const known = pointer === null ? [] : [pointer, ...(pointer.earlier ?? [])];
+  const served = known.some(({ id }) => id === catalog.id) ? [] : [{ id: catalog.id, published_at: null }];
+  const versions: Omit<Version, "current">[] = [];
+  for (const { id, published_at } of [...served, ...known]) {
+    const { cards } = id === catalog.id ? catalog : await readCatalog(env, id);
+    const version = cards.find(({ slug, uploaded }) => slug === card.slug && uploaded !== true)?.version;
+    const last = versions.at(-1);
+    if (version === undefined) continue;
+    if (last?.digest === version) last.published_at = published_at;
+    else versions.push({ digest: version, published_at });
+  }
+  return versions;
+}

@@ -1,0 +1,39 @@
+/** SHA-256 of bytes on their way somewhere else. */
+
+/** `body` yields the same pieces; `sha256`, in hex, is there when it has been read to its end. */
+export function digested(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): {
+  body: AsyncGenerator<Uint8Array, void>;
+  sha256: Promise<string>;
+} {
+  const stream = new crypto.DigestStream("SHA-256");
+  const sha256 = stream.digest.then(hex);
+  // A body that breaks off has none, and whoever read it knows.
+  sha256.catch(() => {});
+  return { body: passed(body, stream.getWriter()), sha256 };
+}
+
+async function* passed(
+  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  writer: WritableStreamDefaultWriter<ArrayBuffer | ArrayBufferView>,
+): AsyncGenerator<Uint8Array, void> {
+  let whole = false;
+  try {
+    for await (const piece of body) {
+      await writer.write(piece);
+      yield piece;
+    }
+    whole = true;
+  } finally {
+    await (whole ? writer.close() : writer.abort()).catch(() => {});
+  }
+}
+
+/** In hex; of a text, that of its UTF-8 bytes. */
+export async function sha256(content: string | Uint8Array): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  return hex(await crypto.subtle.digest("SHA-256", bytes));
+}
+
+function hex(digest: ArrayBuffer): string {
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,172 @@
+/**
+ * Files of tenants in R2 (serving.md §3.1, §5.1): those that clients uploaded and those that runs produced. The tenant
+ * is in the key, so that another tenant's file cannot be found. Its FileIndexObject knows of every key before something
+ * is stored there, and removes what has expired.
+ */
+import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
+import { FileNotFound } from "../errors/request.ts";
+import { digested } from "./digest.ts";
+import { type Body, HELD_BYTES, holdOrStore, type Shelf, storeSized, storeWhole } from "./large-body.ts";
+import { askObject } from "./object.ts";
+
+/** How long files can be fetched, in ms. */
+export const PRODUCED_TTL_MS = 3_600_000;
+export const UPLOADED_TTL_MS = 24 * 3_600_000;
+/** How long a run's input may lie in R2, in ms; removed earlier, unless whoever put it there died. */
+const INPUT_TTL_MS = 3_600_000;
+
+export interface NewFile {
+  /** `null`: nobody named it. */
+  filename: string | null;
+  /** Media type with parameters. */
+  mime: string;
+  ttl_ms: number;
+  /** In bytes, where it is known beforehand. */
+  size: number | null;
+}
+
+/** A stored file on the wire. */
+export interface FileDocument {
+  /** `file_<32 hex digits>`. */
+  id: string;
+  filename: string | null;
+  mime: string;
+  size: number;
+  sha256: string;
+  /** RFC 3339. */
+  created_at: string;
+  expires_at: string;
+}
+
+/** Stores a file; one whose body breaks off leaves nothing. */
+export async function storeFile(
+  env: Bindings,
+  tenant: string,
+  { filename, mime, ttl_ms, size: knownSize }: NewFile,
+  content: Body | Uint8Array,
+): Promise<FileDocument> {
+  const id = `file_${crypto.randomUUID().replaceAll("-", "")}`;
+  const now = Date.now();
+  const expiresAt = now + ttl_ms;
+  let noted = false;
+  const shelf: Shelf = {
+    bucket: env.FILES,
+    key: () => fileKey(tenant, id),
+    options: {
+      httpMetadata: { contentType: mime },
+      customMetadata: {
+        ...(filename === null ? {} : { filename: encodeURIComponent(filename) }),
+        expires_at: String(expiresAt),
+      },
+    },
+    note: (key, uploadId) => {
+      noted = true;
+      return askIndex(env, tenant, (index) => index.keep(key, expiresAt, uploadId));
+    },
+  };
+  const { body, sha256 } = digested(content instanceof Uint8Array ? [content] : content);
+  try {
+    const size = await store(shelf, body, knownSize);
+    const times = { created_at: new Date(now).toISOString(), expires_at: new Date(expiresAt).toISOString() };
+    return { id, filename, mime, size, sha256: await sha256, ...times };
+  } catch (error) {
+    // Where it fails, the index does it later.
+    if (noted) await dropFile(env, tenant, id).catch(() => {});
+    throw error;
+  }
+}
+
+async function store(shelf: Shelf, body: Body, knownSize: number | null): Promise<number> {
+  if (knownSize !== null && knownSize > HELD_BYTES) return (await storeSized(shelf, body, knownSize)).size;
+  const content = await holdOrStore(shelf, body);
+  return content instanceof Uint8Array ? (await storeWhole(shelf, content)).size : content.size;
+}
+
+export interface StoredFile {
+  id: string;
+  key: string;
+  filename: string | null;
+  mime: string;
+  size: number;
+  /** A strong validator: what is under an id never changes. */
+  etag: string;
+}
+
+/** A tenant's file, not read yet; `null` for an unknown, foreign or expired id. */
+export async function lookUpFile(env: Bindings, tenant: string, id: string): Promise<StoredFile | null> {
+  if (!/^file_[0-9a-f]{32}$/.test(id)) return null;
+  const key = fileKey(tenant, id);
+  const object = await env.FILES.head(key);
+  const { filename, expires_at } = object?.customMetadata ?? {};
+  if (object === null || Number(expires_at) <= Date.now()) return null;
+  return {
+    id,
+    key,
+    filename: filename === undefined ? null : decodeURIComponent(filename),
+    mime: object.httpMetadata?.contentType ?? "application/octet-stream",
+    size: object.size,
+    etag: object.httpEtag,
+  };
+}
+
+/** @throws FileNotFound for an unknown, foreign or expired id */
+export async function findFile(env: Bindings, tenant: string, id: string): Promise<StoredFile> {
+  const file = await lookUpFile(env, tenant, id);
+  if (file === null) throw new FileNotFound({ id });
+  return file;
+}
+
+/** The bytes of a file, or some of them. @throws FileNotFound where it was removed since */
+export async function readFile(
+  env: Bindings,
+  { id, key }: StoredFile,
+  range: { offset: number; length: number } | null,
+): Promise<ReadableStream<Uint8Array>> {
+  const object = await env.FILES.get(key, range === null ? {} : { range });
+  if (object === null) throw new FileNotFound({ id });
+  return object.body;
+}
+
+/** Removes a file, and the memory of its upload. */
+export function dropFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  return askIndex(env, tenant, (index) => index.drop([fileKey(tenant, id)]));
+}
+
+/** Makes an upload the answer to every later one of its name, unless there is an earlier one: that is answered. */
+export function claimUpload(
+  env: Bindings,
+  tenant: string,
+  id: string,
+  upload: IdempotentUpload,
+): Promise<IdempotentUpload | null> {
+  return askIndex(env, tenant, (index) => index.claim(fileKey(tenant, id), upload));
+}
+
+/** Where the parts of an input go that are too much for memory; `stored` gathers their keys for `dropInput`. */
+export function inputShelf(env: Bindings, tenant: string, stored: string[]): Shelf {
+  return {
+    bucket: env.FILES,
+    key: () => `inputs/${tenant}/${crypto.randomUUID()}`,
+    note: (key, uploadId) => {
+      stored.push(key);
+      return askIndex(env, tenant, (index) => index.keep(key, Date.now() + INPUT_TTL_MS, uploadId));
+    },
+  };
+}
+
+/** Removes an input that has been used. */
+export function dropInput(env: Bindings, tenant: string, stored: string[]): Promise<void> {
+  return askIndex(env, tenant, (index) => index.drop(stored));
+}
+
+function fileKey(tenant: string, id: string): string {
+  return `files/${tenant}/${id}`;
+}
+
+function askIndex<T>(
+  { FILE_INDEX }: Bindings,
+  tenant: string,
+  ask: (index: DurableObjectStub<FileIndexRpc>) => Promise<T>,
+): Promise<T> {
+  return askObject(FILE_INDEX, tenant, ask);
+}

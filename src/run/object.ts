@@ -1,0 +1,21 @@
+/** Calls to Durable Objects that are safe to repeat. */
+
+/** Asks the object with this name. A call that the platform broke off, e.g. by a deploy, is made once more. */
+export async function askObject<R extends Rpc.DurableObjectBranded, T>(
+  namespace: DurableObjectNamespace<R>,
+  name: string,
+  ask: (object: DurableObjectStub<R>) => Promise<T>,
+): Promise<T> {
+  const id = namespace.idFromName(name);
+  try {
+    return await ask(namespace.get(id));
+  } catch (error) {
+    if (!isRetryable(error)) throw error;
+    return ask(namespace.get(id));
+  }
+}
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return Reflect.get(error, "retryable") === true && Reflect.get(error, "overloaded") !== true;
+}

@@ -1,0 +1,143 @@
+/** The events of an execution or a session: stored, then shown to whoever follows (serving.md §5.4). */
+import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
+
+/** Text that comes within this many ms of what was stored last waits for more, so that rows stay few. */
+const GATHER_MS = 40;
+/** Characters of one gathered event. */
+const GATHER_CHARACTERS = 32 * 1024;
+
+/** Where events are kept. */
+export interface EventSource {
+  /** Stores one and answers its number, from 1. */
+  appendEvent(event: RunEvent): number;
+  /** The next events after a number; none where there are none yet. */
+  events(after: number): (RunEvent & { seq: number })[];
+  /** Whether no further event will come. */
+  ended(): boolean;
+}
+
+export class EventLog {
+  readonly #store: EventSource;
+  readonly #encoder = new TextEncoder();
+  readonly #followers = new Set<() => void>();
+  #gathered: RunEvent | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #storedAt = 0;
+
+  constructor(store: EventSource) {
+    this.#store = store;
+  }
+
+  /** Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. */
+  emit(event: RunEvent): void {
+    const gathered = this.#gathered === null ? null : together(this.#gathered, event);
+    if (gathered !== null) {
+      this.#gathered = gathered;
+      return;
+    }
+    this.flush();
+    const wait = this.#storedAt + GATHER_MS - Date.now();
+    if (wait > 0 && textOf(event) !== null) {
+      this.#gathered = event;
+      // A store that takes no more is noticed by the run's next step.
+      this.#timer = setTimeout(() => this.#tryFlush(), wait);
+      return;
+    }
+    this.#store.appendEvent(event);
+    this.announce();
+  }
+
+  /** Stores what waits. Called before anything else is stored, so that the order of events is that of the run. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    const event = this.#gathered;
+    this.#gathered = null;
+    if (event === null) return;
+    this.#store.appendEvent(event);
+    this.announce();
+  }
+
+  /** Tells followers that there is more, after events were stored by other ways. */
+  announce(): void {
+    this.#storedAt = Date.now();
+    for (const wake of this.#followers) wake();
+  }
+
+  /**
+   * The events after number `after`, those that are there and those that still come, up to the last.
+   * @param last whether an event is the last one that this follower is to get
+   */
+  follow(
+    id: string,
+    after: number,
+    last: (event: RunEvent) => boolean = () => false,
+  ): ReadableStream<Uint8Array> {
+    const { readable, writable } = new IdentityTransformStream();
+    void this.#feed(id, after, writable.getWriter(), last);
+    return readable;
+  }
+
+  async #feed(
+    id: string,
+    after: number,
+    writer: WritableStreamDefaultWriter<Uint8Array>,
+    last: (event: RunEvent) => boolean,
+  ): Promise<void> {
+    try {
+      for (let seen = after; ; ) {
+        const stored = this.#store.events(seen);
+        const end = stored.findIndex(last);
+        const events = end === -1 ? stored : stored.slice(0, end + 1);
+        if (events.length > 0) {
+          const text = events.map(({ seq, event, data }) => formatEvent(id, seq, event, data)).join("");
+          await writer.write(this.#encoder.encode(text));
+          seen = events.at(-1)?.seq ?? seen;
+          if (end !== -1) return await writer.close();
+        } else if (this.#store.ended()) {
+          return await writer.close();
+        } else if (!(await this.#news())) {
+          await writer.write(this.#encoder.encode(HEARTBEAT));
+        }
+      }
+    } catch (error) {
+      // The client left, or what it follows was removed.
+      await writer.abort(error).catch(() => {});
+    }
+  }
+
+  /** Resolves with the next event, or with `false` after a silence. */
+  #news(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (news: boolean): void => {
+        clearTimeout(silence);
+        this.#followers.delete(wake);
+        resolve(news);
+      };
+      const wake = (): void => end(true);
+      const silence = setTimeout(() => end(false), HEARTBEAT_MS);
+      this.#followers.add(wake);
+    });
+  }
+
+  #tryFlush(): void {
+    try {
+      this.flush();
+    } catch (error) {
+      console.error(JSON.stringify({ event: "event_not_stored", error: String(error) }));
+    }
+  }
+}
+
+/** Two events of text as one, where they are alike but for their text. */
+function together(a: RunEvent, b: RunEvent): RunEvent | null {
+  const first = textOf(a);
+  const second = textOf(b);
+  if (first === null || second === null || a.event !== b.event || a.data.round !== b.data.round) return null;
+  if (first.length + second.length > GATHER_CHARACTERS) return null;
+  return { event: a.event, data: { ...a.data, text: first + second } };
+}
+
+function textOf({ event, data }: RunEvent): string | null {
+  const text = event === "delta" || event === "stderr" ? data.text : null;
+  return typeof text === "string" ? text : null;
+}

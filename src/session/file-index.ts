@@ -1,0 +1,95 @@
+/**
+ * What R2 holds of a tenant, and until when (docs/storage-schema.md). A key is noted before anything is stored under it,
+ * so that whatever dies on the way, the alarm removes it.
+ */
+import type { IdempotentUpload } from "../env.ts";
+
+/** Keys removed at a time; R2 takes 1000. */
+const BATCH = 500;
+/** A removal that failed is tried again after this many ms. */
+const RETRY_MS = 60_000;
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS kept (
+  key TEXT PRIMARY KEY,
+  expires_at INTEGER NOT NULL,
+  upload_id TEXT,
+  name TEXT,
+  request_hash TEXT,
+  answer TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_by_expiry ON kept (expires_at);
+CREATE UNIQUE INDEX IF NOT EXISTS kept_by_name ON kept (name);
+`;
+
+export class FileIndex {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #bucket: R2Bucket;
+
+  constructor(storage: DurableObjectStorage, bucket: R2Bucket) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#bucket = bucket;
+    this.#sql.exec(SCHEMA);
+  }
+
+  async keep(key: string, expiresAt: number, uploadId: string | null): Promise<void> {
+    this.#sql.exec(
+      `INSERT INTO kept (key, expires_at, upload_id) VALUES (?1, ?2, ?3)
+       ON CONFLICT (key) DO UPDATE SET expires_at = ?2, upload_id = ?3`,
+      ...[key, expiresAt, uploadId],
+    );
+    const due = await this.#storage.getAlarm();
+    if (due === null || due > expiresAt) await this.#storage.setAlarm(expiresAt);
+  }
+
+  claim(key: string, upload: IdempotentUpload): IdempotentUpload | null {
+    const { name, request_hash, answer } = upload;
+    return this.#storage.transactionSync(() => {
+      this.#sql.exec("UPDATE kept SET name = NULL WHERE name = ? AND expires_at <= ?", name, Date.now());
+      const [first] = this.#sql
+        .exec<{ key: string; request_hash: string; answer: string }>(
+          "SELECT key, request_hash, answer FROM kept WHERE name = ?",
+          name,
+        )
+        .toArray();
+      if (first !== undefined && first.key !== key) return { name, ...first };
+      this.#sql.exec(
+        "UPDATE kept SET name = ?, request_hash = ?, answer = ? WHERE key = ?",
+        ...[name, request_hash, answer, key],
+      );
+      return null;
+    });
+  }
+
+  async drop(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const [row] = this.#sql
+        .exec<{ upload_id: string | null }>("SELECT upload_id FROM kept WHERE key = ?", key)
+        .toArray();
+      // One that was completed or aborted has nothing to abort.
+      if (row?.upload_id)
+        await this.#bucket
+          .resumeMultipartUpload(key, row.upload_id)
+          .abort()
+          .catch(() => {});
+    }
+    await this.#bucket.delete([...keys]);
+    for (const key of keys) this.#sql.exec("DELETE FROM kept WHERE key = ?", key);
+  }
+
+  /** The alarm: removes what has expired. A tenant without files has no alarm. */
+  async sweep(now: number): Promise<void> {
+    await this.#storage.setAlarm(now + RETRY_MS);
+    const expired = this.#sql
+      .exec<{ key: string }>("SELECT key FROM kept WHERE expires_at <= ? LIMIT ?", now, BATCH)
+      .toArray();
+    if (expired.length > 0) await this.drop(expired.map(({ key }) => key));
+    const { next } = this.#sql
+      .exec<{ next: number | null }>("SELECT min(expires_at) AS next FROM kept")
+      .one();
+    if (next === null) await this.#storage.deleteAlarm();
+    else await this.#storage.setAlarm(next);
+  }
+}

@@ -1,0 +1,28 @@
+/** Which paths an archive may hold: plain ones inside its folder, each once, none both a file and a folder. */
+import { insidePath } from "./path.ts";
+
+export class ArchivePaths {
+  readonly #files = new Set<string>();
+  readonly #folders = new Set<string>();
+
+  /** How many files were entered. */
+  get size(): number {
+    return this.#files.size;
+  }
+
+  /** Enters a file; answers why it is refused, or `null`. */
+  enter(path: string): string | null {
+    if (insidePath(path) !== path || path.includes("\\")) {
+      return `the path ${JSON.stringify(path)} is not plainly inside the folder`;
+    }
+    if (this.#files.has(path) || this.#folders.has(path)) return `the path ${path} appears twice`;
+    const segments = path.split("/");
+    for (let i = 1; i < segments.length; i++) {
+      const folder = segments.slice(0, i).join("/");
+      if (this.#files.has(folder)) return `${folder} is both a file and a folder`;
+      this.#folders.add(folder);
+    }
+    this.#files.add(path);
+    return null;
+  }
+}

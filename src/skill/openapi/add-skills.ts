@@ -1,0 +1,20 @@
+/** Uploaded skills in the document of a catalog, in the Worker. Pure. */
+import type { JsonObject, Manifest } from "../manifest.ts";
+import { byteOrder } from "../path.ts";
+import { Components, members } from "./components.ts";
+import { skillOperations } from "./skill-routes.ts";
+
+/**
+ * A document with further skills in it, as if it had been made with them; their routes must be free.
+ * @param document is changed
+ */
+export function addSkills(document: JsonObject, manifests: readonly Manifest[]): void {
+  const existing = members(document.components);
+  const components = new Components(existing);
+  const paths = members(document.paths);
+  for (const manifest of [...manifests].sort((a, b) => byteOrder(a.slug, b.slug))) {
+    paths[manifest.route] = skillOperations(manifest, components);
+  }
+  for (const kind of ["responses", "requestBodies", "schemas"] as const)
+    existing[kind] = components.all(kind);
+}

@@ -1,0 +1,204 @@
+/** The routes that say which models there are, and the shapes that they answer with (agent-runtime.md §1.9, §4.4). */
+import type { Json, JsonObject } from "../manifest.ts";
+import { json, type Operation, schema } from "./operation.ts";
+import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
+
+const TEXTS: JsonObject = { type: "array", items: TEXT };
+const FLAG: JsonObject = { type: "boolean" };
+const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
+const MAYBE_FLAG: JsonObject = { type: ["boolean", "null"], description: "`null`: not known" };
+const MAYBE_NUMBER: JsonObject = { type: ["number", "null"] };
+const MAYBE_COUNT: JsonObject = { type: ["integer", "null"], minimum: 0 };
+const COUNT: JsonObject = { type: "integer", minimum: 0 };
+const TIER: JsonObject = { enum: ["small", "mid", "frontier"] };
+
+const wanted = (name: string, description: string): JsonObject => ({
+  ...query(name, description, { type: "string", minLength: 1 }),
+  required: true,
+});
+const MODEL = wanted("model", "The id of a model, or an alias.");
+const NAME = inPath("name");
+
+const reads = (
+  id: string,
+  summary: string,
+  shape: Json,
+  more: Partial<Operation> = {},
+): { get: Operation } => ({
+  get: {
+    id,
+    tag: "models",
+    summary,
+    scope: "invoke",
+    answers: { 200: answer("The answer", json(shape)) },
+    ...more,
+  },
+});
+
+export const MODEL_OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+  "/llm/info": reads("getModelInfo", "Where a call goes that names no model", schema("ModelInfo"), {
+    faults: [400],
+  }),
+  "/llm/models": reads(
+    "listModels",
+    "The aliases; with `id` one model",
+    { oneOf: [schema("ModelAliases"), schema("Model")] },
+    { parameters: [query("id", "The id of a model, or an alias.", TEXT)], faults: [400] },
+  ),
+  "/llm/resolve": reads("resolveModel", "What a model name stands for", schema("ModelTarget"), {
+    parameters: [MODEL],
+    faults: [400],
+  }),
+  "/llm/infer": reads("inferProvider", "The provider of a model", object({ provider: TEXT }), {
+    parameters: [MODEL],
+    faults: [400],
+  }),
+  "/llm/tier": reads("tierOfModel", "How capable a model is taken to be", object({ tier: TIER }), {
+    parameters: [MODEL],
+    faults: [400],
+  }),
+  "/llm/pick": reads("pickModel", "The model of an alias or tier", schema("ModelTarget"), {
+    parameters: [wanted("target", "An alias or a tier.")],
+    faults: [400],
+  }),
+  "/llm/cost": reads(
+    "priceTokens",
+    "What tokens of a model cost, in USD",
+    object({ cost_usd: { type: "number" }, price_known: FLAG }),
+    {
+      parameters: [
+        MODEL,
+        query("provider", "Whose price counts where none is known for the model.", TEXT),
+        query("input_tokens", "Of the prompt.", COUNT),
+        query("output_tokens", "Of the answer.", COUNT),
+        query("cache_read_tokens", "Read from the provider's cache.", COUNT),
+        query("cache_write_tokens", "Written to the provider's cache.", COUNT),
+      ],
+      faults: [400],
+    },
+  ),
+  "/llm/capabilities": {
+    ...reads("getCapabilities", "What a model can do", schema("ModelCapabilities"), {
+      parameters: [
+        wanted("provider", "The name of a provider."),
+        query("model", "The id of a model; the provider's default one without it.", TEXT),
+      ],
+      faults: [400],
+    }),
+    put: {
+      id: "putCapabilities",
+      tag: "models",
+      summary: "Replaces the tenant's own capability rules",
+      scope: "admin",
+      body: {
+        required: true,
+        description: "TOML: `[[provider.<name>]]` rules and `[provider_family]`.",
+        content: { "application/toml": { schema: TEXT }, "text/plain": { schema: TEXT } },
+      },
+      answers: {
+        200: answer(
+          "They count from now on",
+          json(object({ providers: TEXTS, provider_family: { type: "object", additionalProperties: TEXT } })),
+        ),
+      },
+      faults: [400, 408, 413, 422],
+    },
+    delete: {
+      id: "deleteCapabilities",
+      tag: "models",
+      summary: "Removes the tenant's own capability rules",
+      scope: "admin",
+      answers: { 204: answer("They are gone", null) },
+    },
+  },
+  "/llm/providers": reads("listProviders", "The providers of this deployment", schema("ModelProviders")),
+  "/llm/providers/available": reads(
+    "listAvailableProviders",
+    "Those whose key is set, and those that need none",
+    schema("ModelProviders"),
+  ),
+  "/llm/providers/{name}": reads("getProvider", "One provider, without secrets", schema("ModelProvider"), {
+    parameters: [NAME],
+    faults: [404],
+  }),
+  "/llm/providers/{name}/health": reads(
+    "checkProvider",
+    "Asks the provider whether it is there and takes the key; 200 whatever it says",
+    schema("ProviderHealth"),
+    { parameters: [NAME] },
+  ),
+};
+
+const CAPABILITIES: JsonObject = {
+  native_tools: FLAG,
+  defer_loading: FLAG,
+  tool_search: TEXTS,
+  max_tools: MAYBE_COUNT,
+  prompt_caching: FLAG,
+  thinking: FLAG,
+  thinking_modes: { type: ["array", "null"], items: { enum: ["enabled", "adaptive", "effort"] } },
+  vision: MAYBE_FLAG,
+  audio: MAYBE_FLAG,
+  pdf: MAYBE_FLAG,
+  structured_output: { enum: ["native", "tool_use", "format_kw", "json_object", null] },
+  interleaved_thinking_supported: MAYBE_FLAG,
+  anthropic_beta_features: { type: ["array", "null"], items: TEXT },
+  preserve_thinking: MAYBE_FLAG,
+  requires_completion_tokens: MAYBE_FLAG,
+  reasoning_effort_supported: MAYBE_FLAG,
+  honors_chat_template_kwargs: MAYBE_FLAG,
+  server_parser: MAYBE_TEXT,
+  recommended_endpoint: MAYBE_TEXT,
+  text_tool_wire_format_supported: FLAG,
+};
+
+/** All of `components/schemas` that these routes use. */
+export function modelSchemas(): JsonObject {
+  return {
+    ModelInfo: object({ provider: TEXT, model: MAYBE_TEXT, api_key_set: FLAG }),
+    ModelAliases: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
+    ModelTarget: object({ id: TEXT, provider: TEXT, tier: TIER }),
+    Model: object({
+      id: TEXT,
+      provider: TEXT,
+      tool_format: { enum: ["native", "text"] },
+      tier: TIER,
+      capabilities: object(CAPABILITIES),
+      catalog: { type: ["object", "null"], description: "What configuration lists of it." },
+      auth_available: FLAG,
+    }),
+    ModelCapabilities: object({ provider: TEXT, model: TEXT, ...CAPABILITIES }),
+    ModelProvider: object({
+      name: TEXT,
+      protocol: { enum: ["anthropic", "openai-chat", "openai-responses", "ollama", "workers-ai", "mock"] },
+      base_url: MAYBE_TEXT,
+      base_url_env: { ...TEXTS, description: "Variables that replace the base, the first one set." },
+      auth_style: { enum: ["bearer", "header", "none"] },
+      auth_env: { ...TEXTS, description: "Variables that may hold the key." },
+      extra_headers: { ...TEXTS, description: "Names only." },
+      chat_endpoint: MAYBE_TEXT,
+      completion_endpoint: MAYBE_TEXT,
+      healthcheck: { type: ["object", "null"] },
+      features: TEXTS,
+      fallback: MAYBE_TEXT,
+      default_model: MAYBE_TEXT,
+      rpm: MAYBE_COUNT,
+      cost_per_1k_in: MAYBE_NUMBER,
+      cost_per_1k_out: MAYBE_NUMBER,
+      latency_p50_ms: MAYBE_NUMBER,
+      available: FLAG,
+    }),
+    ModelProviders: object({
+      data: { type: "array", items: ref("schemas", "ModelProvider") },
+      next_cursor: MAYBE_TEXT,
+    }),
+    ProviderHealth: object({
+      provider: TEXT,
+      valid: FLAG,
+      message: TEXT,
+      metadata: object({ reason: TEXT, status: COUNT, latency_ms: COUNT, variable: TEXT }, [
+        ...["reason", "status", "latency_ms", "variable"],
+      ]),
+    }),
+  };
+}

@@ -1,0 +1,59 @@
+/** One operation of a fixed route, and the parts that several of them have. */
+import type { Json, JsonObject } from "../manifest.ts";
+import { answer, answerHeaders, inPath, query, ref, TEXT } from "./parts.ts";
+import { problems } from "./problems.ts";
+
+type Scope = "open" | "invoke" | "publish" | "admin";
+
+/** What can go wrong on every route that wants a key, before its own work begins. */
+const GUARDED = [401, 403, 405, 429, 500, 503];
+
+export interface Operation {
+  id: string;
+  tag: "skills" | "files" | "models" | "spending" | "operation" | "publishing";
+  summary: string;
+  scope: Scope;
+  parameters?: JsonObject[];
+  body?: JsonObject;
+  answers: { [status: string]: JsonObject };
+  /** Statuses beside those of `GUARDED`. */
+  faults?: number[];
+}
+
+/** Operations by path and method. */
+export type Operations = { [path: string]: { [method: string]: Operation } };
+
+export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
+export const schema = (name: string): JsonObject => ref("schemas", name);
+export const tagged = (...names: string[]): JsonObject => ({
+  ...answerHeaders(),
+  etag: ref("headers", "etag"),
+  ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])),
+});
+export const UNCHANGED = answer("Unchanged", null, tagged());
+export const NO_MATCH = ref("parameters", "if-none-match");
+export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
+export const cursor = query("cursor", "Where the page before ended.", TEXT);
+
+/** The Operation Object. */
+export function render({
+  id,
+  tag,
+  summary,
+  scope,
+  parameters,
+  body,
+  answers,
+  faults = [],
+}: Operation): JsonObject {
+  const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: { ...problems(statuses), ...answers },
+    security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
+  };
+}

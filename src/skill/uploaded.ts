@@ -1,0 +1,116 @@
+/** Uploaded skills: their folder in an archive, and what they may not do (serving.md §1, §3.3, §6.2). */
+import type { SourceFile } from "./bundle.ts";
+import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
+import type { Diagnostic, Manifest } from "./manifest.ts";
+import type { Position } from "./tree.ts";
+import { variablesOf } from "./variables.ts";
+
+/** An archive that holds no skill folder. `reason` is safe to show. */
+export class FolderError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`folder refused: ${reason}`);
+    this.name = "FolderError";
+    this.reason = reason;
+  }
+}
+
+/** What archivers of desktop systems add beside the folder. */
+const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db)$/;
+
+/**
+ * The files of the skill in an archive, as the build would bundle them: the archive is the skill's folder, or holds
+ * nothing beside it.
+ * @throws FolderError
+ */
+export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
+  const entries = archive.filter(({ path }) => !JUNK.test(path));
+  for (const { path } of entries) {
+    if (/[\u0000-\u001f\u007f]|^[A-Za-z]:/.test(path)) {
+      throw new FolderError(`the path ${JSON.stringify(path)} has control characters or a drive letter`);
+    }
+  }
+  const files = entries.some(({ path }) => path === "SKILL.md") ? entries : insideTopFolder(entries);
+  const ignore = files.find(({ path }) => path === ".hullignore");
+  const rules = ignore === undefined ? [] : parseIgnore(new TextDecoder().decode(ignore.bytes));
+  const levels = [{ base: "", rules }];
+  return files.filter(({ path }) => !isLeftOut(path, levels));
+}
+
+function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
+  const tops = new Set(entries.map(({ path }) => path.slice(0, path.indexOf("/") + 1)));
+  const [top = ""] = tops;
+  const files = entries.map((file) => ({ ...file, path: file.path.slice(top.length) }));
+  if (top !== "" && tops.size === 1 && files.some(({ path }) => path === "SKILL.md")) return files;
+  const near = entries.find(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
+  throw new FolderError(
+    `it is not a skill's folder: SKILL.md stands neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
+  );
+}
+
+/** Whether the build would leave it out: itself, or a folder above it. */
+function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
+  for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
+    if (isIgnored(path.slice(0, end), true, levels)) return true;
+  }
+  return isIgnored(path, false, levels);
+}
+
+interface Place {
+  folder: string;
+  file: string;
+  positions: ReadonlyMap<string, Position>;
+}
+
+/** What is refused of an uploaded skill, while the deployment's own may have it: commands by their absolute path. */
+export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
+  const commands: [field: string, argv: readonly string[]][] = [
+    ["run", manifest.run ?? []],
+    ...(manifest.llm?.tools ?? []).map((tool, i): [string, string[]] => [
+      `tools[${i}].command`,
+      tool.command,
+    ]),
+  ];
+  return commands.flatMap(([field, [program = ""]]) => {
+    if (!program.startsWith("/")) return [];
+    const finding = {
+      code: "command_absolute",
+      level: "error" as const,
+      field,
+      value: JSON.stringify(program),
+    };
+    const message = `The program ${program} is named by an absolute path, which an uploaded skill may not do.`;
+    const hint = "Name a program on PATH, such as python3, or a file of the skill, such as ./run.sh.";
+    return [{ ...at(field, place), ...finding, message, hint }];
+  });
+}
+
+/** Warns about variables that the skill asks for and does not get. */
+export function warnNotGranted(manifest: Manifest, granted: ReadonlySet<string>, place: Place): Diagnostic[] {
+  const missing = variablesOf(manifest).filter((name) => !granted.has(name));
+  return missing.map((name) => {
+    const field = manifest.tool_env.includes(name) ? "tool_env" : "proxy";
+    const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
+    const hint = "The operator grants it in HULL_GRANTS.";
+    const finding = {
+      code: "variable_not_granted",
+      level: "warning" as const,
+      field,
+      value: JSON.stringify(name),
+    };
+    return { ...at(field, place), ...finding, message, hint };
+  });
+}
+
+function at(
+  field: string,
+  { folder, file, positions }: Place,
+): Pick<Diagnostic, "skill" | "file" | "line" | "column"> {
+  const position = positions.get(field.replace(/\[.*$/, ""));
+  return {
+    skill: folder,
+    file,
+    ...(position === undefined ? {} : { line: position.line, column: position.column }),
+  };
+}

@@ -1,0 +1,277 @@
+/**
+ * Reads zips of skill folders (APPNOTE 6.3.10): stored and deflated files, as the common programs write them. Strict where
+ * programs differ in what they see: the central directory and each local header have to agree, entries may not overlap,
+ * and nothing may lead out of the folder. Nothing is inflated beyond the size that the directory states.
+ */
+import { ArchivePaths } from "./archive-paths.ts";
+import type { SourceFile } from "./bundle.ts";
+
+export interface ZipLimits {
+  /** Most bytes of all files together, unpacked. */
+  max_bytes: number;
+  /** Most entries, folders included. */
+  max_entries: number;
+}
+
+/** A zip that is broken, or holds what a skill never holds. `reason` is safe to show. */
+export class ZipError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`zip refused: ${reason}`);
+    this.name = "ZipError";
+    this.reason = reason;
+  }
+}
+
+/** A file larger than this may not be larger than `MAX_RATIO` times its compressed form. */
+const RATIO_FROM_BYTES = 1024 * 1024;
+const MAX_RATIO = 100;
+
+const END = { signature: 0x06054b50, length: 22, maxComment: 0xffff };
+const ENTRY = { signature: 0x02014b50, length: 46 };
+const LOCAL = { signature: 0x04034b50, length: 30 };
+/** What a field holds whose value stands in a zip64 record. */
+const IN_ZIP64 = { short: 0xffff, long: 0xffffffff };
+/** General purpose bits: encrypted; patch data; strong encryption; masked headers. */
+const REFUSED_FLAGS = 0x0001 | 0x0020 | 0x0040 | 0x2000;
+const METHOD = { stored: 0, deflated: 8 };
+/** File types in the upper 16 bits of the external attributes, as Unix has them. */
+const TYPE = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 };
+/** Deflate makes 1032 bytes of one at most: so much is inflated at once, at most 8 MiB. */
+const PIECE_BYTES = 8192;
+
+type View = DataView<ArrayBuffer>;
+
+interface Entry {
+  name: string;
+  rawName: Uint8Array;
+  mode: 0o644 | 0o755;
+  method: number;
+  flags: number;
+  crc: number;
+  packed: number;
+  size: number;
+  at: number;
+}
+
+/** The files of a zip; folders are left out. Files that were stored are views of `zip`. @throws ZipError */
+export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): Promise<SourceFile[]> {
+  const view = new DataView(zip.buffer, zip.byteOffset, zip.byteLength);
+  const directory = findDirectory(view);
+  if (directory.entries > limits.max_entries) throw new ZipError(`more than ${limits.max_entries} entries`);
+  const entries = readDirectory(view, directory);
+  const paths = new ArchivePaths();
+  let total = 0;
+  for (const { name, size, packed } of entries) {
+    const refused = paths.enter(name);
+    if (refused !== null) throw new ZipError(refused);
+    total += size;
+    if (total > limits.max_bytes) throw new ZipError(`more than ${limits.max_bytes} bytes unpacked`);
+    if (size > RATIO_FROM_BYTES && size > packed * MAX_RATIO) {
+      throw new ZipError(`${name} unpacks to more than ${MAX_RATIO} times its size`);
+    }
+  }
+  const places = entries.map((entry) => locate(view, entry, directory.at));
+  checkOverlap(places);
+  const files: SourceFile[] = [];
+  for (const { entry, data } of places) {
+    const { name, size, crc, mode } = entry;
+    const bytes = entry.method === METHOD.stored ? data : await inflate(data, size, name);
+    if (bytes.length !== size) throw new ZipError(`${name} has ${bytes.length} bytes instead of ${size}`);
+    if (crc32(bytes) !== crc) throw new ZipError(`${name} is damaged: its CRC-32 is another one`);
+    files.push({ path: name, mode, bytes });
+  }
+  return files;
+}
+
+interface Directory {
+  entries: number;
+  /** Offset. */
+  at: number;
+  /** Offset of the end record, which follows directly. */
+  end: number;
+}
+
+/** The last thing in the file is the end record, with a comment of exactly the length that it states. */
+function findDirectory(view: View): Directory {
+  const last = view.byteLength - END.length;
+  for (let at = last; at >= Math.max(0, last - END.maxComment); at--) {
+    if (view.getUint32(at, true) !== END.signature) continue;
+    if (at + END.length + view.getUint16(at + 20, true) !== view.byteLength) continue;
+    const [disk, startDisk, here, entries] = [4, 6, 8, 10].map((offset) => view.getUint16(at + offset, true));
+    const size = view.getUint32(at + 12, true);
+    const start = view.getUint32(at + 16, true);
+    if (entries === IN_ZIP64.short || size === IN_ZIP64.long || start === IN_ZIP64.long) {
+      throw new ZipError("it is a zip64");
+    }
+    if (disk !== 0 || startDisk !== 0 || here !== entries) throw new ZipError("it is one part of several");
+    if (start + size !== at) throw new ZipError("its directory does not end where the end record begins");
+    return { entries: entries ?? 0, at: start, end: at };
+  }
+  throw new ZipError("it has no end record: it is cut off, or no zip");
+}
+
+/** The entries of the directory that are files. */
+function readDirectory(view: View, directory: Directory): Entry[] {
+  const entries: Entry[] = [];
+  let at = directory.at;
+  for (let n = 0; n < directory.entries; n++) {
+    if (at + ENTRY.length > directory.end || view.getUint32(at, true) !== ENTRY.signature) {
+      throw new ZipError("its directory is broken");
+    }
+    const [nameLength = 0, extraLength = 0, commentLength = 0] = [28, 30, 32].map((offset) =>
+      view.getUint16(at + offset, true),
+    );
+    const next = at + ENTRY.length + nameLength + extraLength + commentLength;
+    if (next > directory.end) throw new ZipError("its directory is broken");
+    const entry = readEntry(view, at, nameLength);
+    if (entry !== null) entries.push(entry);
+    at = next;
+  }
+  if (at !== directory.end) throw new ZipError("its directory holds more than its entries");
+  return entries;
+}
+
+/** One entry, or `null` for a folder. */
+function readEntry(view: View, at: number, nameLength: number): Entry | null {
+  const short = (offset: number): number => view.getUint16(at + offset, true);
+  const long = (offset: number): number => view.getUint32(at + offset, true);
+  const rawName = bytesOf(view, at + ENTRY.length, nameLength);
+  const shown = decode(rawName);
+  const isFolder = shown.endsWith("/");
+  const name = isFolder ? shown.slice(0, -1) : shown;
+  const unixMode = long(38) >>> 16;
+  const type = unixMode & TYPE.mask;
+  const entry: Entry = {
+    name,
+    rawName,
+    mode: (unixMode & 0o111) === 0 ? 0o644 : 0o755,
+    flags: short(8),
+    method: short(10),
+    crc: long(16),
+    packed: long(20),
+    size: long(24),
+    at: long(42),
+  };
+  if ([entry.packed, entry.size, entry.at].includes(IN_ZIP64.long))
+    throw new ZipError(`${name} is a zip64 entry`);
+  if ((entry.flags & REFUSED_FLAGS) !== 0) throw new ZipError(`${name} is encrypted or a patch`);
+  if (entry.method !== METHOD.stored && entry.method !== METHOD.deflated) {
+    throw new ZipError(
+      `${name} is compressed by method ${entry.method}; only stored and deflated files are read`,
+    );
+  }
+  if (short(34) !== 0) throw new ZipError(`${name} stands in another part of the zip`);
+  if (type !== TYPE.none && type !== (isFolder ? TYPE.folder : TYPE.file)) {
+    throw new ZipError(`${name} is a link, a device, or of another type than its name says`);
+  }
+  if (!isFolder) return entry;
+  if (entry.size !== 0) throw new ZipError(`the folder ${name} has content`);
+  const refused = new ArchivePaths().enter(name);
+  if (refused !== null) throw new ZipError(refused);
+  return null;
+}
+
+interface Place {
+  entry: Entry;
+  /** Where its local header begins and its data ends. */
+  from: number;
+  to: number;
+  data: Uint8Array<ArrayBuffer>;
+}
+
+/** Finds an entry's data; what its local header says has to be what the directory says. */
+function locate(view: View, entry: Entry, limit: number): Place {
+  const { at, name } = entry;
+  const broken = (): ZipError => new ZipError(`${name} has a local header that is not its own`);
+  if (at + LOCAL.length > limit || view.getUint32(at, true) !== LOCAL.signature) throw broken();
+  const short = (offset: number): number => view.getUint16(at + offset, true);
+  const nameLength = short(26);
+  const start = at + LOCAL.length + nameLength + short(28);
+  const to = start + entry.packed;
+  if (to > limit) throw broken();
+  const localName = bytesOf(view, at + LOCAL.length, nameLength);
+  const same = localName.length === entry.rawName.length && localName.every((b, i) => b === entry.rawName[i]);
+  if (!same || short(6) !== entry.flags || short(8) !== entry.method) throw broken();
+  return { entry, from: at, to, data: bytesOf(view, start, entry.packed) };
+}
+
+function checkOverlap(places: readonly Place[]): void {
+  const sorted = places.toSorted((a, b) => a.from - b.from);
+  for (const [i, { entry, from }] of sorted.entries()) {
+    const before = sorted[i - 1];
+    if (before !== undefined && before.to > from) {
+      throw new ZipError(`${entry.name} and ${before.entry.name} share bytes`);
+    }
+  }
+}
+
+/** Inflates to exactly `size` bytes, and stops where there is more. */
+async function inflate(
+  data: Uint8Array<ArrayBuffer>,
+  size: number,
+  name: string,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new DecompressionStream("deflate-raw");
+  const writer = stream.writable.getWriter();
+  const reader = stream.readable.getReader();
+  const bytes = new Uint8Array(size);
+  let length = 0;
+  let done = false;
+  const fed = (async () => {
+    for (let at = 0; at < data.length && !done; at += PIECE_BYTES) {
+      await writer.write(data.subarray(at, at + PIECE_BYTES));
+    }
+    await writer.close();
+  })();
+  // The reading side fails with it, and says so.
+  fed.catch(() => {});
+  try {
+    for (;;) {
+      const read = await reader.read();
+      if (read.done) break;
+      if (length + read.value.length > size) throw new ZipError(`${name} has more than its ${size} bytes`);
+      bytes.set(read.value, length);
+      length += read.value.length;
+    }
+  } catch (error) {
+    throw error instanceof ZipError ? error : new ZipError(`${name} cannot be inflated`);
+  } finally {
+    done = true;
+    await reader.cancel().catch(() => {});
+  }
+  return length === size ? bytes : bytes.subarray(0, length);
+}
+
+function bytesOf(view: View, at: number, length: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(view.buffer, view.byteOffset + at, length);
+}
+
+function decode(name: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(name);
+  } catch {
+    throw new ZipError("a name is not UTF-8");
+  }
+}
+
+let crcTable: Uint32Array | null = null;
+
+function makeCrcTable(): Uint32Array {
+  return Uint32Array.from({ length: 256 }, (_, n) => {
+    let value = n;
+    for (let bit = 0; bit < 8; bit++) value = (value & 1) === 0 ? value >>> 1 : (value >>> 1) ^ 0xedb88320;
+    return value;
+  });
+}
+
+/** CRC-32 of ISO 3309, as zips have it. */
+function crc32(bytes: Uint8Array): number {
+  crcTable ??= makeCrcTable();
+  let crc = 0xffffffff;
+  for (let i = 0; i < bytes.length; i++) {
+    crc = (crc >>> 8) ^ (crcTable[(crc ^ (bytes[i] ?? 0)) & 0xff] ?? 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

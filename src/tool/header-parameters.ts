@@ -1,0 +1,41 @@
+/** Header values of the form `value; name=token; other="quoted"` (RFC 9110 §5.6.6). Pure. */
+
+export interface ParameterisedValue {
+  /** What stands before the first `;`, in lower case. */
+  value: string;
+  /** By name in lower case. */
+  parameters: ReadonlyMap<string, string>;
+}
+
+const PARAMETER = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*)))?[ \t]*/y;
+
+/**
+ * Reads a value with its parameters; `null` where it cannot be read, or names a parameter twice. In quotes `\"` and `\\`
+ * stand for a quote and a backslash; any other backslash stands for itself, since clients send Windows paths as they are.
+ */
+export function parseParameters(text: string): ParameterisedValue | null {
+  const end = text.includes(";") ? text.indexOf(";") : text.length;
+  const parameters = new Map<string, string>();
+  for (let at = end; at < text.length; ) {
+    PARAMETER.lastIndex = at;
+    const match = PARAMETER.exec(text);
+    if (match === null) return null;
+    at += match[0].length;
+    const [, name, quoted, token] = match;
+    if (name === undefined) continue;
+    if (parameters.has(name.toLowerCase())) return null;
+    parameters.set(name.toLowerCase(), quoted?.replace(/\\(["\\])/g, "$1") ?? token ?? "");
+  }
+  return { value: text.slice(0, end).trim().toLowerCase(), parameters };
+}
+
+/** The file name of a Content-Disposition (RFC 6266 §4.3): `filename*` before `filename`; `null` where there is none. */
+export function dispositionFilename({ parameters }: ParameterisedValue): string | null {
+  const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(parameters.get("filename*") ?? "") ?? [];
+  try {
+    if (encoded !== undefined) return decodeURIComponent(encoded);
+  } catch {
+    // Not what it says it is: the plain name is beside it.
+  }
+  return parameters.get("filename") ?? null;
+}

@@ -1,0 +1,106 @@
+/** `hull upload` and `hull remove` against a real `hull dev --direct` with a real runner (S119). */
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+
+const ADMIN = "e2e-admin-key-0123456789";
+const SKILL =
+  "---\nname: Bounce\ndescription: Echoes.\nrun: ./run.sh\ntool_env: [TOKEN, HIDDEN]\n---\nEchoes.\n";
+const SCRIPT = '#!/bin/sh\nprintf "%s/%s/" "$TOKEN" "$HIDDEN"; cat; cat data/note.txt\n';
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({
+    skills: {
+      "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
+    },
+    env: {
+      HULL_ADMIN_KEY: ADMIN,
+      HULL_GRANTS: JSON.stringify({ "acme/bounce": ["TOKEN"] }),
+      TOKEN: "granted-7",
+      HIDDEN: "canary-hidden-8",
+    },
+    args: ["--direct"],
+  });
+  write({ "SKILL.md": SKILL, "run.sh": SCRIPT, "data/note.txt": "!", ".env": "SECRET=1" });
+});
+afterAll(() => hull?.stop());
+
+function write(files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    const target = join(hull.root, "bounce", path);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, text);
+    if (text.startsWith("#!")) chmodSync(target, 0o755);
+  }
+}
+
+const command = (args: string[], key: string) =>
+  runHull([...args, "--url", hull.url], { cwd: hull.root, env: { HULL_API_KEY: key, NO_COLOR: "1" } });
+const run = (key: string) =>
+  hull.call("/skills/bounce", "ball", { headers: { authorization: `Bearer ${key}` } });
+async function keyOf(tenant: string): Promise<string> {
+  const made = await command(["keys", "add", "--tenant", tenant, "--scopes", "invoke,publish"], ADMIN);
+  return /^hull_\S+$/m.exec(made.output)?.[0] ?? "";
+}
+
+test("a script is uploaded, runs with what it is granted, gets a new version, and is removed", async () => {
+  const [acme, other] = [await keyOf("acme"), await keyOf("other")];
+  const uploaded = await command(["upload", "bounce"], acme);
+  expect(uploaded.output).toMatch(
+    /bounce\/SKILL\.md:5:1 warning tool_env: The variable HIDDEN is not granted/,
+  );
+  expect(uploaded.output).toMatch(
+    new RegExp(`Uploaded bounce as [0-9a-f]{12}: POST ${hull.url}/skills/bounce\n$`),
+  );
+  expect(uploaded.output).not.toContain("TOKEN is not");
+  expect(uploaded.code).toBe(0);
+  expect(await (await run(acme)).text()).toBe("granted-7//ball!");
+  expect([(await run(other)).status, (await run(ADMIN)).status]).toEqual([404, 404]);
+  expect(await command(["upload", "bounce"], other)).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("[slug_taken]"),
+  });
+  expect(await command(["remove", "bounce"], other)).toMatchObject({ code: 3 });
+
+  // A zip of the whole folder, as a person would make it and curl send it.
+  execFileSync("zip", ["-qr", "../bounce.zip", "."], { cwd: join(hull.root, "bounce") });
+  const again = await hull.call("/_hull/skills/bounce", undefined, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${acme}` },
+    body: readFileSync(join(hull.root, "bounce.zip")),
+  });
+  const before = await json(again);
+  expect([again.status, before.updated_at]).toEqual([200, before.created_at]);
+  write({ "data/note.txt": "?" });
+  expect((await command(["upload", "bounce", "--json"], acme)).output).toContain(`"slug":"bounce"`);
+  expect(await (await run(acme)).text()).toBe("granted-7//ball?");
+
+  expect(await command(["remove", "bounce"], acme)).toMatchObject({ code: 0, output: "Removed bounce.\n" });
+  expect((await run(acme)).status).toBe(404);
+  expect(await command(["remove", "bounce"], acme)).toMatchObject({ code: 3 });
+  expect(hull.output()).not.toContain("canary-hidden-8");
+});
+
+test("what cannot be uploaded is told, and why", async () => {
+  const key = await keyOf("acme");
+  for (const [program, message] of [
+    ["/bin/cat", "named by an absolute path"],
+    ["./none.sh", "no file none.sh"],
+  ]) {
+    write({ "SKILL.md": SKILL.replace("./run.sh", program ?? "") });
+    const { code, output } = await command(["upload", "bounce"], key);
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/bounce\/SKILL\.md:4:\d error run: .*Nothing was/s),
+    ]);
+    expect(output).toContain(message);
+  }
+  write({ "SKILL.md": SKILL });
+  expect(await command(["upload", "."], key)).toMatchObject({ code: 3 });
+  expect(await command(["upload", "nowhere"], key)).toMatchObject({ code: 3 });
+  expect(await command(["upload", "bounce"], "wrong-key-0123456789")).toMatchObject({ code: 5 });
+  expect((await runHull(["upload", "bounce"], { cwd: hull.root })).code).toBe(2);
+});

@@ -1,0 +1,216 @@
+/** Runs the agent loop in memory with scripted models, tools and hooks. */
+
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import { driveAgent, type Rest } from "../../../../src/engine/agent/drive.ts";
+import type { Vault } from "../../../../src/engine/agent/next.ts";
+import type { AgentRecord, AgentToolResult } from "../../../../src/engine/agent/records.ts";
+import type { AgentSpec, AgentTool, ToolAnnotations } from "../../../../src/engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION, type RunState } from "../../../../src/engine/agent/state.ts";
+import type { AgentRequest } from "../../../../src/engine/agent/step.ts";
+import type { Block, ModelTurn } from "../../../../src/engine/messages.ts";
+import type { HullError } from "../../../../src/errors.ts";
+import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";
+
+/** A model's turn: its text, calls as `[name, arguments]`, or a failure. */
+export type Reply =
+  | string
+  | { text?: string; calls?: [string, JsonObject | string][]; output_tokens?: number }
+  | HullError;
+
+export interface Script {
+  spec?: Partial<AgentSpec>;
+  replies: Reply[];
+  /** By tool; a list is used up one by one. */
+  results?: Record<string, (Partial<AgentToolResult> | string)[]>;
+  hooks?: Record<string, (payload: Json) => Json>;
+  vault?: Vault;
+  state?: AgentState;
+  summary?: string | HullError;
+  cost_usd?: number;
+}
+
+export interface Played extends Rest {
+  run: RunState;
+  requests: AgentRequest[];
+  records: AgentRecord[];
+  /** Rows: what was stored at once. */
+  rows: AgentRecord[][];
+  /** Tools as they were executed. */
+  executed: { name: string; args: JsonObject | null; again: boolean }[];
+  pauses: number[];
+  hooks: { hook: string; payload: Json }[];
+}
+
+export function tool(name: string, annotations: ToolAnnotations = {}, required: string[] = []): AgentTool {
+  const properties = Object.fromEntries(required.map((key) => [key, { type: "string" }]));
+  return {
+    definition: { name, description: name, parameters: { type: "object", properties, required } },
+    executor: "command",
+    annotations,
+    handler: null,
+    skill: null,
+  };
+}
+
+export const SPEC: AgentSpec = {
+  run_id: "run_1",
+  session_id: "s1",
+  system: "Be good.",
+  prompt: [{ role: "user", content: [{ type: "text", text: "go" }] }],
+  tools: [],
+  tool_format: "native",
+  tool_search: null,
+  tool_examples: null,
+  tool_choice: null,
+  skills: [],
+  skill_match: { strategy: "metadata", top_n: 1, sticky: true },
+  working_files: [],
+  persistent: false,
+  done_sentinel: "##DONE##",
+  max_iterations: 50,
+  max_nudges: 3,
+  nudge: null,
+  tool_retries: 0,
+  tool_backoff_ms: 1000,
+  turn_policy: null,
+  stop_after_successful_tools: [],
+  require_successful_tools: [],
+  loop_detect: { warn: 2, block: 3, skip: 4 },
+  exit_when_verified: false,
+  token_budget: null,
+  total_budget_usd: null,
+  native_tool_fallback: "allow",
+  break_unless_phase: null,
+  task_ledger: null,
+  context_callback: null,
+  post_turn_callback: null,
+  policies: { policy: null, approval_policy: null, permissions: null, approval_timeout_s: 86_400 },
+  compaction: {
+    auto: null,
+    threshold_tokens: 48_000,
+    keep_first: 0,
+    keep_last: 12,
+    strategy: "observation_mask",
+    hard_limit_tokens: null,
+    hard_limit_strategy: "llm",
+    tool_output_max_chars: 16_000,
+    compact_callback: null,
+    mask_callback: null,
+    compress_callback: null,
+  },
+  daemon: null,
+  call: {},
+  model: {
+    provider: "mock",
+    model: "mock",
+    context_window: null,
+    native_tools: true,
+    defer_loading: false,
+    tool_search: [],
+  },
+};
+
+let now = 1_700_000_000_000;
+
+/** Plays a run from its start, or goes on with a given state. */
+export async function play(script: Script): Promise<Played> {
+  const spec = { ...SPEC, ...script.spec };
+  const start: AgentRecord = { v: 1, at: now, type: "run_started", run: spec.run_id, spec };
+  const initial = script.state ?? applyAgentRecord(EMPTY_SESSION, start);
+  const replies = [...script.replies];
+  const results = Object.fromEntries(
+    Object.entries(script.results ?? {}).map(([name, list]) => [name, [...list]]),
+  );
+  const requests: AgentRequest[] = [];
+  const rows: AgentRecord[][] = [];
+  const executed: Played["executed"] = [];
+  const pauses: number[] = [];
+  const hooks: Played["hooks"] = [];
+  const rest = await driveAgent(initial, {
+    vault: script.vault ?? null,
+    now: () => ++now,
+    signal: new AbortController().signal,
+    append: (records) => void rows.push([...records]),
+    effects: {
+      async callModel({ request }) {
+        requests.push(request);
+        const reply = replies.shift() ?? "";
+        if (reply instanceof Error) throw reply;
+        return { turn: turnOf(reply), cost_usd: script.cost_usd ?? 0, warnings: [] };
+      },
+      async runTool({ call, again }) {
+        executed.push({ name: call.name, args: call.arguments, again });
+        const list = results[call.name] ?? [];
+        const given = list.length > 1 ? list.shift() : list[0];
+        const base: AgentToolResult = {
+          status: "ok",
+          content: "ok",
+          value: null,
+          error_category: null,
+          exit_code: 0,
+          duration_ms: 1,
+        };
+        return typeof given === "string" ? { ...base, content: given } : { ...base, ...given };
+      },
+      async callHook(hook, payload) {
+        hooks.push({ hook, payload });
+        return script.hooks?.[hook]?.(payload) ?? null;
+      },
+      async pause(ms) {
+        pauses.push(ms);
+      },
+      async summarize() {
+        const summary = script.summary ?? "summary";
+        if (summary instanceof Error) throw summary;
+        return summary;
+      },
+      async searchTools() {
+        return { state: null, result: "{}", events: [] };
+      },
+    },
+  });
+  const { run } = rest.state;
+  if (run === null) throw new TypeError("no run");
+  return { ...rest, run, requests, records: rows.flat(), rows, executed, pauses, hooks };
+}
+
+function turnOf(reply: Exclude<Reply, HullError>): ModelTurn {
+  const { text = "", calls = [], output_tokens = 5 } = typeof reply === "string" ? { text: reply } : reply;
+  const blocks: Block[] = [
+    ...(text === "" ? [] : [{ type: "output_text" as const, text }]),
+    ...calls.map(
+      ([name, args], n): Block => ({
+        type: "tool_call",
+        id: `c${++ids}_${n}`,
+        name,
+        arguments: typeof args === "string" ? null : args,
+        raw: typeof args === "string" ? args : JSON.stringify(args),
+      }),
+    ),
+  ];
+  return {
+    blocks,
+    stop_reason: calls.length > 0 ? "tool_use" : "end_turn",
+    raw_stop_reason: null,
+    usage: { input_tokens: 10, output_tokens, cache_read_tokens: 0, cache_write_tokens: 0 },
+    provider: "mock",
+    model: "mock",
+  };
+}
+let ids = 0;
+
+/** The texts of the user messages of a request. */
+export function userTexts({ messages }: AgentRequest): string[] {
+  return messages.flatMap((message) =>
+    message.role === "user"
+      ? message.content.flatMap((part) => (part.type === "text" ? [part.text] : []))
+      : [],
+  );
+}
+
+/** What the model was shown as results of tools. */
+export function toolTexts({ messages }: AgentRequest): string[] {
+  return messages.flatMap((message) =>
+    message.role === "tool" ? message.results.map(({ content }) => content) : [],
+  );
+}

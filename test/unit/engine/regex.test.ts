@@ -1,0 +1,214 @@
+/** Expressions from outside: what is taken, what it matches (as the platform's own engine says), and what it may cost. */
+import * as fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import type { Budget } from "../../../src/engine/regex/automaton.ts";
+import { compilePattern } from "../../../src/engine/regex/pattern.ts";
+
+/** Number of matches, or why the expression is refused. */
+function matches(source: string, text: string, budget: Budget = { left: 1e6 }): number | string | null {
+  const compiled = compilePattern(source);
+  if (!compiled.ok) return compiled.reason;
+  const lower = text.toLowerCase();
+  return compiled.pattern.automaton.count(lower, { start: 0, end: lower.length }, budget);
+}
+
+describe("what is refused, with the reason", () => {
+  it.each<[string, RegExp]>([
+    ["(?=a)b", /look-around/],
+    ["(?!a)b", /look-around/],
+    ["(?<=a)b", /look-around/],
+    ["(?<!a)b", /look-around/],
+    ["(a)\\1", /back-references/],
+    ["(?P<n>a)(?P=n)", /back-references/],
+    ["(?<n>a)\\k<n>", /back-references/],
+    ["(?>a)", /kind of group/],
+    ["a++", /possessive/],
+    ["a**", /repeated/],
+    ["*deploy", /nothing to repeat/],
+    ["a|{2}", /nothing to repeat/],
+    ["\\b+", /position/],
+    ["(a", /without its \)/],
+    ["a)", /without its \(/],
+    ["[a", /without its \]/],
+    ["[z-a]", /range's end/],
+    ["[\\d-z]", /begins with a class/],
+    ["[a-\\d]", /ends with a class/],
+    ["[[:alpha:]]", /POSIX/],
+    ["[😀]", /beyond U\+FFFF/],
+    ["\\pL", /Unicode classes/],
+    ["\\q", /no escape \\q/],
+    ["a\\", /ends with a backslash/],
+    ["(?x)a", /flags "x"/],
+    ["a{2,1}", /end lies before/],
+    ["a{1001}", /over 1000/],
+    ["a{99999999999}", /over 1000/],
+    ["(a{100}){100}", /too large/],
+    ["((){1000}){1000}", /too large/],
+    ["a".repeat(257), /257 characters/],
+  ])("%s", (source, reason) => {
+    expect(matches(source, "")).toMatch(reason);
+  });
+});
+
+describe("what others write differently", () => {
+  it.each<[string, string, number]>([
+    ["(?i)SLACK", "slack Slack", 2],
+    ["(?P<verb>get|set)_", "get_a set_b", 2],
+    ["(?:get|set)_", "get_a", 1],
+    ["a{,2}b", "aaab", 1],
+    ["a{", "a{ a", 1],
+    ["a{x}", "a{x}", 1],
+    ["[]a]", "]a", 2],
+    ["[^]a]", "]ab", 1],
+    ["[\\b]", "\b", 1],
+    ["\\Aopen", "open\nopen", 1],
+    ["open\\Z", "open\nopen", 1],
+    ["(?s)a.b", "a\nb", 1],
+    ["a.b", "a\nb", 0],
+    ["😀+", "😀😀", 1],
+    ["\\x41\\u0042", "ab", 1],
+    ["(a*)*b", "aab", 1],
+  ])("%s in %j", (source, text, count) => {
+    expect(matches(source, text)).toBe(count);
+  });
+});
+
+test("without the characters beyond U+FFFF of a class, letter pairs beyond ASCII fold as the platform's do", () => {
+  expect(matches("[À-Ý]", "ÀàÝýz")).toBe("ÀàÝýz".match(/[À-Ý]/gi)?.length);
+});
+
+/** An expression, and whether it can match nothing: a repetition of such a one means different things to engines. */
+interface Sample {
+  source: string;
+  nullable: boolean;
+}
+const { expression } = fc.letrec<{ expression: Sample; atom: Sample }>((tie) => {
+  const unit = fc
+    .constantFrom(
+      ..."ab_ 1é",
+      ".",
+      "A",
+      "\\w",
+      "\\W",
+      "\\d",
+      "\\D",
+      "\\s",
+      "\\S",
+      "\\n",
+      "\\.",
+      "[ab]",
+      "[^a_]",
+      "[A-Z]",
+      "[^\\d\\s]",
+      "[\\w-]",
+      "[^\\W1]",
+      "(?:ab)",
+      "(?:b_a|aa)",
+    )
+    .map((source) => ({ source, nullable: false }));
+  const position = fc.constantFrom("^", "$", "\\b", "\\B").map((source) => ({ source, nullable: true }));
+  const group = fc
+    .tuple(fc.constantFrom("(", "(?:", "(?<n>"), tie("expression"))
+    .map(([open, { source, nullable }]) => ({ source: `${open}${source})`, nullable }));
+  const repeated = fc
+    .tuple(
+      tie("atom"),
+      fc.constantFrom("*", "+", "?", "{2}", "{1,}", "{0,2}", "{2,3}"),
+      fc.constantFrom("", "?"),
+    )
+    .filter(([part]) => !part.nullable && !/[*+?}]$/.test(part.source))
+    .map(([part, count, lazy]) => ({
+      source: `${part.source}${count}${lazy}`,
+      nullable: /^(?:\*|\?|\{0)/.test(count),
+    }));
+  const atom = fc.oneof(
+    { maxDepth: 4, depthIdentifier: "depth" },
+    { arbitrary: unit, weight: 5 },
+    position,
+    group,
+    repeated,
+  );
+  const sequence = fc.array(tie("atom"), { maxLength: 4 }).map((parts) => ({
+    source: parts.map(({ source }) => source).join(""),
+    nullable: parts.every(({ nullable }) => nullable),
+  }));
+  const expression = fc
+    .array(sequence, { minLength: 1, maxLength: 3, depthIdentifier: "depth" })
+    .map((options) => ({
+      source: options.map(({ source }) => source).join("|"),
+      nullable: options.some(({ nullable }) => nullable),
+    }));
+  return { expression, atom };
+});
+/** A name may stand once only; groups that are numbered mean the same. */
+const oneName = (source: string): boolean => (source.match(/\(\?<n>/g)?.length ?? 0) <= 1;
+const text = fc.string({ unit: fc.constantFrom(..."aabb__  1éÉAB-.\n\r"), maxLength: 30 });
+
+test("matches are those of the platform's engine, and required texts stand in every match", () => {
+  fc.assert(
+    fc.property(
+      expression.filter(({ source }) => oneName(source)),
+      fc.array(text, { minLength: 1, maxLength: 5 }),
+      ({ source }, texts) => {
+        const compiled = compilePattern(source);
+        if (!compiled.ok) return expect(compiled.reason).toMatch(/too large|characters/);
+        const { automaton, required, lead } = compiled.pattern;
+        for (const sample of texts) {
+          const lower = sample.toLowerCase();
+          const found = Array.from(lower.matchAll(new RegExp(source, "gim")), ([hit]) => hit);
+          const count = automaton.count(lower, { start: 0, end: lower.length }, { left: 1e6 });
+          expect([sample, count]).toEqual([sample, found.length]);
+          for (const hit of found) expect(hit.startsWith(lead)).toBe(true);
+          if (required !== null) {
+            for (const hit of found) expect(required.some((needle) => hit.includes(needle))).toBe(true);
+          }
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  );
+});
+
+test("any text as an expression is taken or refused, and stays within its budget", () => {
+  const syntax = fc.string({ unit: fc.constantFrom(..."ab|()[]{}*+?.^$\\-,:<=!012dwsbÉ😀"), maxLength: 40 });
+  fc.assert(
+    fc.property(fc.oneof(syntax, fc.string({ maxLength: 300 })), text, (source, sample) => {
+      const budget = { left: 100_000 };
+      const result = matches(source, sample, budget);
+      if (result === null) expect(budget.left).toBeLessThan(0);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+describe("hostile expressions cost what the text's length and the budget allow", () => {
+  const long = `${"a".repeat(5000)}!`;
+  /** What is spent on a text of 5,001 units; `null`: the budget ran out. */
+  const spent = (source: string): number | null => {
+    const budget = { left: 1e6 };
+    return matches(source, long, budget) === null ? null : 1e6 - budget.left;
+  };
+  it.each(["(a+)+$b", "(a|a)*b", "(a|aa)+b", "(.*)*x", "(a*)*(a*)*b", "(?:a?){30}a{30}b", "^(\\w+\\s?)*x$"])(
+    "%s",
+    (source) => {
+      expect(spent(source)).toBeLessThan(200_000);
+    },
+  );
+
+  it("one whose states are without number, and one whose every try reads to the end, run out of budget", () => {
+    const random = Array.from({ length: 5000 }, (_, i) => "ab"[(i * i * 7919 + (i >> 3)) % 2]).join("");
+    expect(matches("a.{900}b", random.repeat(4), { left: 1e6 })).toBe(null);
+    expect(matches("a.*!|a", "a".repeat(5000), { left: 1e6 })).toBe(null);
+  });
+
+  it("more states than the table holds begin it anew, with the same matches", () => {
+    let state = 1;
+    const bit = () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return state >>> 31;
+    };
+    const bits = Array.from({ length: 100_000 }, bit).join("");
+    const source = "1[01]{18}1[01]{10}0";
+    expect(matches(source, bits, { left: 1e9 })).toBe(bits.match(new RegExp(source, "g"))?.length);
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { extractJson } from "../../../src/llm/extract.ts";
+import { correction } from "../../../src/llm/nudge.ts";
+import { readSchema } from "../../../src/llm/schema.ts";
+import { schemaErrors } from "../../../src/llm/validate.ts";
+import type { JsonObject } from "../../../src/skill/manifest.ts";
+
+const of = (text: string) => extractJson(text, [], null);
+
+describe("JSON in an answer (§1.4)", () => {
+  it.each<[string, unknown, boolean]>([
+    ['{"a":1}', { a: 1 }, false],
+    [' [1, {"a": 2}] ', [1, { a: 2 }], false],
+    ["42", 42, false],
+    ['```json\n{"a":1}\n```', { a: 1 }, true],
+    ['Here it is: {"a":"}"} — done', { a: "}" }, true],
+    ['All: [{"a":1},{"a":2}].', [{ a: 1 }, { a: 2 }], true],
+    ['{"a":"\\"}"} tail', { a: '"}' }, true],
+  ])("%j holds %j", (text, value, cut) => {
+    expect(of(text)).toEqual({ value, cut });
+  });
+
+  it.each(["", "no json here", '{"a":', "{a:1}"])("%j holds none", (text) => {
+    expect(of(text)).toBeNull();
+  });
+
+  it("the arguments of a call are a candidate, the prose of a text turn the last", () => {
+    const call = { type: "tool_call" as const, id: "1", name: "json_response", arguments: { a: 1 }, raw: "" };
+    expect(extractJson("", [call], null)?.value).toEqual({ a: 1 });
+    expect(extractJson("x", [], '{"b":2}')?.value).toEqual({ b: 2 });
+  });
+
+  it("megabytes of opening brackets take linear time", () => {
+    expect(of("{[".repeat(1_000_000))).toBeNull();
+  });
+});
+
+describe("schemas", () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    [
+      "the Harn dialect",
+      { type: "dict", properties: { n: { type: "int" }, l: { type: "list" } } },
+      { type: "object", properties: { n: { type: "integer" }, l: { type: "array" } } },
+    ],
+    ["OpenAPI nullable", { type: "string", nullable: true }, { type: ["string", "null"] }],
+    [
+      "nullable enum",
+      { type: "string", nullable: true, enum: ["a"] },
+      { type: ["string", "null"], enum: ["a", null] },
+    ],
+    [
+      "nullable reference",
+      { $defs: { a: {} }, $ref: "#/$defs/a", nullable: true },
+      { $defs: { a: {} }, anyOf: [{ $ref: "#/$defs/a" }, { type: "null" }] },
+    ],
+    ["OpenAPI exclusive bound", { minimum: 1, exclusiveMinimum: true }, { exclusiveMinimum: 1 }],
+  ])("%s becomes JSON Schema", (_, given, read) => {
+    expect(readSchema(given, "schema")).toEqual(read);
+  });
+
+  const deep = (levels: number): JsonObject =>
+    levels === 0 ? { type: "string" } : { type: "object", properties: { a: deep(levels - 1) } };
+  const wide: JsonObject = {
+    type: "object",
+    properties: Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, {}])),
+  };
+  const doubling: JsonObject = {
+    $ref: "#/$defs/a0",
+    $defs: Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => [
+        `a${i}`,
+        i === 39 ? {} : { allOf: [{ $ref: `#/$defs/a${i + 1}` }, { $ref: `#/$defs/a${i + 1}` }] },
+      ]),
+    ),
+  };
+  it.each<[string, JsonObject, RegExp]>([
+    ["deep", deep(100), /levels deep/],
+    ["huge", wide, /more than 10000 parts/],
+    ["refers to itself at once", { $ref: "#" }, /refers to itself/],
+    [
+      "refers to itself in a circle",
+      { anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { allOf: [{ $ref: "#" }] } } },
+      /refers to itself/,
+    ],
+    ["multiplies", doubling, /applies more than/],
+    ["refers elsewhere", { $ref: "https://example.com/x" }, /outside of itself/],
+    ["refers to nothing", { $ref: "#/$defs/nope" }, /does not hold/],
+  ])("a hostile one that is %s is refused", (_, schema, reason) => {
+    expect(() => readSchema(schema, "schema")).toThrow(reason);
+  });
+
+  it("one that refers to itself through its properties is followed, as deep as can be done", () => {
+    const tree = readSchema(
+      { type: "object", properties: { left: { $ref: "#" }, value: { type: "integer" } } },
+      "schema",
+    );
+    expect(schemaErrors(tree, { left: { left: { value: 1 } } })).toEqual([]);
+    expect(schemaErrors(tree, { left: { left: { value: "x" } } }).join()).toMatch(/left.left.value/);
+    const exploding = readSchema(
+      { anyOf: [{ properties: { a: { $ref: "#" } } }, { properties: { a: { $ref: "#" } } }] },
+      "schema",
+    );
+    let value = {};
+    for (let i = 0; i < 60; i++) value = { a: value };
+    expect(schemaErrors(exploding, value).join()).toMatch(/deeper than/);
+  });
+});
+
+describe("the correction", () => {
+  const schema: JsonObject = {
+    type: "object",
+    required: ["name"],
+    properties: { name: { type: "string" }, tags: { type: "array", items: { type: "string" } } },
+  };
+  it("says what was wrong, what is required, allowed and how the schema looks", () => {
+    const text = correction(true, ["name: missing", "tags: not a list"], schema) ?? "";
+    const order = [
+      "did not match the JSON schema",
+      "name: missing; tags: not a list",
+      "Required keys: name",
+      "name, tags",
+      "- tags?: array of string",
+      "no code fences",
+    ];
+    const places = order.map((part) => text.indexOf(part));
+    expect(places.every((place) => place >= 0)).toBe(true);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+  it("is the caller's own words with the errors, or nothing", () => {
+    expect(correction("Try again.", ["x"], schema)).toBe("Try again.\n\nx");
+    expect(correction(false, ["x"], schema)).toBeNull();
+  });
+  it("lists at most 16 keys and 8 lines", () => {
+    const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${i}`, { type: "string" }]));
+    const text = correction(true, ["x"], { type: "object", properties: many }) ?? "";
+    expect(text).toContain("+4 more");
+    expect(text.split("\n").filter((line) => line.startsWith("- ")).length).toBeLessThanOrEqual(8);
+  });
+});

@@ -1,0 +1,203 @@
+/** Retries of `POST /llm/*` and runs, and their time limits, against a real server (agent-runtime.md §2.3, Checks §2). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { AttemptEntry } from "../../../src/model/attempts.ts";
+import { type CallOptions, callModel } from "../../../src/model/call.ts";
+import { systemClock } from "../../../src/model/clock.ts";
+import { callWithFallback } from "../../../src/model/fallback.ts";
+import type { HttpTarget } from "../../../src/model/providers.ts";
+import { llmRetries } from "../../../src/model/retry.ts";
+import { request, target } from "../../fixtures/wires/fixture.ts";
+import { failureOf } from "../../support/failure.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+beforeEach(() => {
+  fake.script([]);
+  fake.requests.length = 0;
+});
+
+const at = (protocol: HttpTarget["protocol"] = "openai-chat"): HttpTarget => {
+  const path = { anthropic: "/v1/messages", ollama: "/api/chat", "openai-responses": "/v1/responses" };
+  const chat = "/v1/chat/completions";
+  const url = fake.url + (protocol === "openai-chat" ? chat : path[protocol]);
+  return target(protocol === "ollama" ? "ollama" : "openai", protocol, "m", {}, { url });
+};
+
+const options = (more: Partial<CallOptions> = {}): CallOptions => ({
+  stream: true,
+  timeout_ms: 5000,
+  retry: llmRetries(2, 2000),
+  signal: new AbortController().signal,
+  clock: fakeClock(() => 0),
+  fetch,
+  ...more,
+});
+const call = (more: Partial<CallOptions> = {}, to = at()) => callModel(request("hi"), to, options(more));
+const textOf = ({ blocks }: Awaited<ReturnType<typeof call>>) =>
+  blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+
+describe("retries", () => {
+  test("waits double four times, then stay; up to a fifth longer", async () => {
+    for (const [random, waits] of [
+      [0, [4000, 8000, 16_000, 32_000, 32_000]],
+      [0.5, [4400, 8800, 17_600, 35_200, 35_200]],
+    ] as const) {
+      fake.script([...Array(5).fill({ status: 503 }), { text: "ok" }]);
+      const clock = fakeClock(() => random);
+      expect(textOf(await call({ clock, retry: llmRetries(5, 2000) }))).toBe("ok");
+      expect(clock.waits).toEqual(waits);
+    }
+  });
+
+  test.each<[string, FakeTurn, object, number]>([
+    [
+      "503 to the end",
+      { status: 503 },
+      { kind: "transient", reason: "server_error", category: "overloaded" },
+      3,
+    ],
+    ["504", { status: 504 }, { kind: "transient", reason: "timeout" }, 3],
+    ["400", { status: 400 }, { kind: "terminal", reason: "invalid_request" }, 1],
+    ["409 is not known to pass", { status: 409 }, { kind: "terminal" }, 1],
+    [
+      "429 that speaks of the context",
+      { status: 429, body: { error: { message: "context length is 8192, got 9000" } } },
+      { kind: "terminal", reason: "context_overflow", offending_tokens: 9000, provider_status: 429 },
+      1,
+    ],
+    [
+      "an error under 200",
+      { body: { error: { message: "Overloaded", type: "overloaded_error" } } },
+      { kind: "transient", category: "overloaded" },
+      3,
+    ],
+    [
+      "an error in mid-stream",
+      { raw_chunks: ['data: {"error":{"message":"upstream","code":502}}\n\n'] },
+      { kind: "transient", category: "server_error" },
+      3,
+    ],
+    ["a cut stream", { text: ["half "], cut: true }, { kind: "transient", reason: "network_error" }, 3],
+    [
+      "HTML",
+      { body: "<p>hi</p>", headers: { "content-type": "text/html" } },
+      { kind: "terminal", reason: "unknown" },
+      1,
+    ],
+  ])("%s", async (_, turn, members, calls) => {
+    fake.script(() => turn);
+    const error = await failureOf(call());
+    expect(error.data.members).toMatchObject({ provider: "openai", model: "m", ...members });
+    expect(fake.requests).toHaveLength(calls);
+  });
+
+  test("a Retry-After is waited for to the ms, or fails at once", async () => {
+    const clock = fakeClock(() => 0.9);
+    fake.script([{ status: 429, headers: { "retry-after": "2" } }]);
+    await call({ clock });
+    expect(clock.waits).toEqual([2000]);
+    fake.script([{ status: 429, headers: { "retry-after": "600" } }]);
+    const error = await failureOf(call());
+    expect(error.data.members).toMatchObject({ retry_after_ms: 600_000, category: "rate_limit" });
+    fake.script([{ status: 429, headers: { "retry-after": "9" } }]);
+    const late = await failureOf(call({ deadline_at: Date.UTC(2026, 0, 1) + 8000 }));
+    expect(late.data.members).toMatchObject({ retry_after_ms: 9000 });
+  });
+
+  test("a stream that broke off is asked for again, unless somebody heard of it", async () => {
+    const script = [{ text: ["half "], cut: true }, { text: "whole" }];
+    fake.script(script);
+    expect(textOf(await call())).toBe("whole");
+    for (const listener of ["onText", "onReasoning"] as const) {
+      fake.script([{ reasoning: "hm", text: ["half "], cut: true }, { text: "whole" }]);
+      const error = await failureOf(call({ [listener]: () => undefined }));
+      expect(error.data.members.reason).toBe("network_error");
+    }
+  });
+
+  test("an answer that cost tokens and holds nothing is asked for again; the last one is returned", async () => {
+    const entries: AttemptEntry[] = [];
+    fake.script([{ text: [] }, { text: "ok" }]);
+    expect(textOf(await call({ log: (entry) => entries.push(entry) }))).toBe("ok");
+    expect(entries).toMatchObject([{ event: "empty_completion_retry", attempt: 1, retry_in_ms: 4000 }]);
+    fake.script(() => ({ text: [] }));
+    const empty = await call();
+    expect(empty).toMatchObject({ blocks: [], warnings: [{ code: "empty_completion" }] });
+    expect(fake.requests).toHaveLength(5);
+    fake.script([{ text: [], usage: { output: 0 } }, { text: "never" }]);
+    expect((await call()).blocks).toEqual([]);
+    fake.script([{ refusal: "no" }]);
+    expect((await call()).stop_reason).toBe("refusal");
+  });
+
+  test("Ollama's native endpoint is asked once more for nothing, at no cost", async () => {
+    for (const retry of [undefined, llmRetries(0, 2000)]) {
+      const clock = fakeClock();
+      fake.script([{ text: [], reasoning: "hm" }, { text: "ok" }]);
+      expect(textOf(await call({ clock, retry }, at("ollama")))).toBe("ok");
+      expect(clock.waits).toEqual([0]);
+      fake.script([{ text: [] }, { text: [] }, { text: "never" }]);
+      expect((await call({ retry }, at("ollama"))).blocks).toEqual([]);
+    }
+  });
+});
+
+describe("limits, in real time", () => {
+  const clock = { ...systemClock, sleep: () => Promise.resolve() };
+
+  test("the timeout is that of one attempt, and is tried again", async () => {
+    fake.script([{ hang: true }, { hang: true }, { text: "ok" }]);
+    expect(textOf(await call({ timeout_ms: 60, clock }))).toBe("ok");
+    fake.script(() => ({ hang: true }));
+    const error = await failureOf(call({ timeout_ms: 60, clock }));
+    expect(error.data).toMatchObject({
+      code: "provider_timeout",
+      members: { kind: "transient", category: "timeout", timeout_ms: 60 },
+    });
+    expect(fake.requests).toHaveLength(6);
+  });
+
+  test("a stalled stream ends by its own limit, a slow one does not", async () => {
+    fake.script([{ text: ["a", "b", "c", "d"], delta_ms: 150 }]);
+    expect(textOf(await call({ idle_timeout_ms: 400, clock, retry: llmRetries(0, 1) }))).toBe("abcd");
+    fake.script(() => ({ text: ["a"], hang: true }));
+    const error = await failureOf(call({ idle_timeout_ms: 50, clock, retry: llmRetries(1, 1) }));
+    expect(error.data.detail).toBe("The stream of openai was silent for 50 ms.");
+    expect(fake.requests).toHaveLength(3);
+    for (const { left } of fake.requests.slice(1)) expect(await left).toBe(true);
+  });
+
+  test("a client that leaves while a retry waits makes no further call", async () => {
+    const client = new AbortController();
+    fake.script(() => ({ status: 503 }));
+    setTimeout(() => client.abort(), 40);
+    const error = await failureOf(call({ clock: systemClock, signal: client.signal }));
+    expect(error.code).toBe("client_closed_request");
+    expect(fake.requests).toHaveLength(1);
+  });
+});
+
+test("a fallback may follow any failure where its caller says so", async () => {
+  fake.script([{ status: 400 }, { text: "second" }]);
+  const { turn, index } = await callWithFallback(
+    () => request("hi"),
+    { provider: "openai", model: "a" },
+    [{ provider: "openai", model: "b" }],
+    { ...options(), resolve: ({ model }) => ({ ...at(), model: model ?? "" }), goesOn: () => true },
+  );
+  expect([textOf(turn), index]).toEqual(["second", 1]);
+});
+
+test("warnings come with the turn", async () => {
+  fake.script([{ text: "ok" }]);
+  const asked = request("hi", { sampling: { top_k: 1 }, cache: true });
+  const turn = await callModel(asked, at(), options());
+  expect(turn.warnings?.map(({ option }) => option)).toEqual(["top_k", "cache"]);
+  expect(fake.requests[0]?.body).not.toHaveProperty("top_k");
+  expect(await call()).not.toHaveProperty("warnings");
+});

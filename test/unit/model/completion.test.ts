@@ -1,0 +1,112 @@
+/** Completion endpoints, against a real server (agent-runtime.md §1.7). */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type CompletionRequest, callCompletion, completionEndpoint } from "../../../src/model/completion.ts";
+import { llmRetries } from "../../../src/model/retry.ts";
+import { target } from "../../fixtures/wires/fixture.ts";
+import { failureOf } from "../../support/failure.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+beforeEach(() => {
+  fake.requests.length = 0;
+});
+
+const ENDPOINTS = {
+  completions: "/v1/completions",
+  "ollama-generate": "/api/generate",
+} as const;
+
+function complete(
+  protocol: keyof typeof ENDPOINTS,
+  request: CompletionRequest,
+  stream: boolean,
+  heard: string[],
+) {
+  const completion_url = fake.url + ENDPOINTS[protocol];
+  const to = target(
+    "openai",
+    "openai-chat",
+    "m",
+    {},
+    { completion_url, headers: { authorization: "Bearer k" } },
+  );
+  const endpoint = completionEndpoint(to) ?? expect.fail("no endpoint");
+  expect(endpoint.protocol).toBe(protocol);
+  return callCompletion(request, to, endpoint, {
+    stream,
+    timeout_ms: 5000,
+    retry: llmRetries(1, 1),
+    signal: new AbortController().signal,
+    clock: fakeClock(),
+    fetch,
+    onText: (text) => heard.push(text),
+  });
+}
+
+const SAMPLING = { temperature: 0.5, top_k: 3, stop: ["\n"], seed: 1 };
+const PREFIX = { prefix: "def f(", max_tokens: 9, sampling: SAMPLING };
+const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05, num_predict: 9, ...SAMPLING };
+const PARAMETERS = { max_tokens: 9, options: OPTIONS, keep_alive: "30m", stream: true };
+
+test.each<[keyof typeof ENDPOINTS, CompletionRequest, object]>([
+  [
+    "completions",
+    { ...PREFIX, suffix: "return x", extra: { best_of: 1 } },
+    {
+      prompt: "def f(",
+      suffix: "return x",
+      max_tokens: 9,
+      temperature: 0.5,
+      stop: ["\n"],
+      seed: 1,
+      best_of: 1,
+    },
+  ],
+  ["ollama-generate", PREFIX, { prompt: "def f(", raw: true, ...PARAMETERS }],
+  [
+    "ollama-generate",
+    { ...PREFIX, suffix: "return x" },
+    { prompt: "def f(", suffix: "return x", ...PARAMETERS },
+  ],
+])("%s: %j", async (protocol, request, body) => {
+  const heard: string[] = [];
+  for (const stream of [false, true]) {
+    fake.script([{ status: 503 }, { text: ["x", "):"], stop: "length", usage: { input: 4, output: 2 } }]);
+    expect(await complete(protocol, request, stream, heard)).toEqual({
+      blocks: [{ type: "output_text", text: "x):" }],
+      stop_reason: "max_tokens",
+      raw_stop_reason: "length",
+      usage: { input_tokens: 4, output_tokens: 2, cache_read_tokens: 0, cache_write_tokens: 0 },
+      provider: "openai",
+      model: "m",
+    });
+    const { messages: _, ...sent } = fake.requests.at(-1)?.body ?? { messages: [] };
+    const marks = stream && protocol === "completions" ? { stream_options: { include_usage: true } } : {};
+    const streams = stream ? { stream: true } : {};
+    expect(sent).toEqual({ model: "m", ...body, ...streams, ...marks });
+    expect(fake.requests.at(-1)?.headers.authorization).toBe("Bearer k");
+  }
+  expect(heard).toEqual(["x", "):"]);
+});
+
+test("a completion that is cut off, or of another shape, is a bad response", async () => {
+  for (const protocol of ["completions", "ollama-generate"] as const) {
+    fake.script([{ body: { ok: true } }, { text: ["x"], cut: true }]);
+    for (const [stream, kind] of [
+      [false, "terminal"],
+      [true, "transient"],
+    ] as const) {
+      const error = await failureOf(complete(protocol, PREFIX, stream, []));
+      expect(error.data).toMatchObject({ code: "provider_bad_response", members: { kind } });
+    }
+  }
+});
+
+test("a provider may have no such endpoint", () => {
+  expect(completionEndpoint(target("xai", "openai-chat", "m", {}, { completion_url: null }))).toBeNull();
+});

@@ -1,0 +1,247 @@
+/** Models that a project defines: hull.toml, the provider file, skill folders; and how they reach the Worker. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { BuildCache } from "../../../scripts/build/cache.ts";
+import { loadConfig } from "../../../scripts/config.ts";
+import { workerVariables } from "../../../scripts/dev/variables.ts";
+import { modelVariables } from "../../../scripts/models.ts";
+import { openProject } from "../../../scripts/project.ts";
+import { layerSchema } from "../../../src/model/catalogue/layer.ts";
+import { folder, put, skillText } from "./folder.ts";
+
+const PROXY =
+  '[llm.providers.my_proxy]\nbase_url = "https://llm.example/v1"\nauth_env = "MY_PROXY_API_KEY"\n';
+
+afterEach(() => vi.unstubAllEnvs());
+
+async function build(files: Record<string, string>, cache?: BuildCache, dir = folder(files)) {
+  const project = await openProject(dir);
+  const options = {
+    projectDir: project.dir,
+    models: project.models,
+    ...(cache === undefined ? {} : { cache }),
+  };
+  const result = await buildRoots(project.roots, { ...options, keepGoing: true });
+  return {
+    ...result,
+    project,
+    dir,
+    found: result.diagnostics.map(({ diagnostic: d }) => `${d.code} ${d.file} ${d.field ?? ""}`.trim()),
+    words: result.diagnostics.map(({ diagnostic: d }) => `${d.message} ${d.hint ?? ""}`).join("\n"),
+  };
+}
+
+test.each([
+  ["[llm]\nprovider = 1", /the key llm\.provider is unknown\.$/, "Did you mean providers?"],
+  [
+    "[llm.providers.a]\nbase_ulr = 'x'",
+    /the key llm\.providers\.a\.base_ulr is unknown/,
+    "Did you mean base_url?",
+  ],
+  [
+    "[llm.aliases]\nx = {id = 'a', provider = 'b', tol_format = 'text'}",
+    /llm\.aliases\.x\.tol_format/,
+    "Did you mean tool_format?",
+  ],
+  [
+    "[[capabilities.provider.a]]\nmodel_match = '*'\nvison = true",
+    /capabilities\.provider\.a\.0\.vison/,
+    "Did you mean vision?",
+  ],
+  [
+    "[llm]\nprices = {x = {in = 1, out = 2, cached = 1}}",
+    /llm\.prices\.x\.cached/,
+    expect.stringContaining("cache_read"),
+  ],
+  ["[[capabilities.provider.a]]\nvision = true", /capabilities\.provider\.a\.0\.model_match: /, undefined],
+  ["[llm.providers.A]\nrpm = 1", /llm\.providers\.A: a provider's name/, undefined],
+  ["[llm.providers.available]\nrpm = 1", /a provider's name/, undefined],
+  [
+    "[llm.providers.a]\nauth_env = 'HULL_ADMIN_KEY'",
+    /llm\.providers\.a\.auth_env: .*HULL_\* are Hull's own/,
+    undefined,
+  ],
+  ["[llm.providers.a]\napi = 'soap'", /llm\.providers\.a\.api: /, undefined],
+  ["[llm.providers.a]\nbase_url = 'https://u:p@h/v1'", /base_url: an http or https URL/, undefined],
+  ["[[llm.inference_rules]]\nexact = 'a'\ncontains = 'b'\nprovider = 'openai'", /exactly one of/, undefined],
+  ["[llm.providers.a]\nextra_headers = {Host = 'x'}", /a header's name/, undefined],
+  ["[llm\n", /hull\.toml:1:/, undefined],
+])("hull.toml with %j is refused", async (toml, message, hint) => {
+  const error = await loadConfig(folder({ "hull.toml": toml })).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ exit: 2, message: expect.stringMatching(message), hint });
+});
+
+describe("the build", () => {
+  test("knows the providers of hull.toml, their keys and their lack of a default model", async () => {
+    const { found, words, skills } = await build({
+      "hull.toml": `${PROXY}[llm.providers.sure]\nbase_url = "https://s.example"\ndefault_model = "m"\n`,
+      "skills/a/SKILL.md": skillText(
+        "A",
+        "provider: my_proxy\nmodel: m\nfallback: [sure/x, gemini/y]\ntool_env: [MY_PROXY_API_KEY, SURE_API_KEY, OTHER]",
+      ),
+      "skills/b/SKILL.md": skillText("B", "provider: my_proxy"),
+      "skills/c/SKILL.md": skillText("C", "provider: sure"),
+      "skills/d/SKILL.md": skillText("D", "provider: my_prxy"),
+    });
+    expect(found).toEqual([
+      "provider_key_withheld a/SKILL.md tool_env[0]",
+      "provider_key_withheld a/SKILL.md tool_env[1]",
+      "model_missing b/SKILL.md provider",
+      "value_not_allowed d/SKILL.md provider",
+    ]);
+    expect(words).toMatch(
+      /one of: anthropic, openai, .*mock, my_proxy, sure, gemini\. Did you mean my_proxy\?/,
+    );
+    expect(skills[0]?.manifest).toMatchObject({
+      tool_env: ["OTHER"],
+      llm: {
+        target: { provider: "my_proxy", model: "m" },
+        fallback: [
+          { provider: "sure", model: "x" },
+          { provider: "google", model: "y" },
+        ],
+      },
+    });
+  });
+
+  test("knows those of the provider file, unless it is in KV", async () => {
+    const files = { "hull.toml": "", "skills/a/SKILL.md": skillText("A", "provider: filed\nmodel: m") };
+    vi.stubEnv("HULL_PROVIDERS_CONFIG", '[providers.filed]\nbase_url = "https://f.example"');
+    expect((await build(files)).found).toEqual([]);
+    vi.stubEnv("HULL_PROVIDERS_CONFIG", "kv:models");
+    expect((await build(files)).found).toEqual(["value_not_allowed a/SKILL.md provider"]);
+    vi.stubEnv("HULL_PROVIDERS_CONFIG", "[llm.providers.filed]\n");
+    await expect(build(files)).rejects.toMatchObject({
+      message: expect.stringMatching(/HULL_PROVIDERS_CONFIG: the key llm is unknown/),
+    });
+  });
+
+  test("warns of more tools than the models take", async () => {
+    const tool = (name: string) => `{name: ${name}, description: d, command: [echo]}`;
+    const skill = skillText(
+      "A",
+      `provider: openai\nfallback: [anthropic/claude-opus-4-7]\ntools: [${["a", "b", "c"].map(tool)}]`,
+    );
+    const rule = (max: number) =>
+      `[[capabilities.provider.openai]]\nmodel_match = "gpt-4o-mini"\nmax_tools = ${max}\n`;
+    const few = await build({ "hull.toml": rule(2), "skills/a/SKILL.md": skill });
+    expect(few.found).toEqual(["too_many_tools a/SKILL.md tools"]);
+    expect(few.words).toMatch(/has 3 tools; its models take at most 2/);
+    expect((await build({ "hull.toml": rule(3), "skills/a/SKILL.md": skill })).found).toEqual([]);
+  });
+
+  test("takes what skill folders bring, below hull.toml, and builds again when that changes", async () => {
+    const cache = new BuildCache();
+    const first = await build(
+      {
+        "hull.toml": `${PROXY}[llm.aliases]\nfast = {id = "root", provider = "my_proxy"}\n`,
+        "skills/a/SKILL.md": skillText("A", "provider: packed\nmodel: m"),
+        "skills/b/SKILL.md": skillText("B"),
+        "skills/b/hull.toml":
+          'name = "ignored"\n[llm.providers.packed]\nbase_url = "https://b.example"\n' +
+          '[llm.aliases]\nfast = {id = "b", provider = "packed"}\nslow = {id = "b", provider = "packed"}\n' +
+          '[[capabilities.provider.packed]]\nmodel_match = "*"\nvision = true\n',
+      },
+      cache,
+    );
+    expect(first.found).toEqual([]);
+    const models = readBack(modelVariables(first.packages, first.project.models));
+    expect(models.llm?.aliases).toEqual({
+      fast: { id: "root", provider: "my_proxy" },
+      slow: { id: "b", provider: "packed" },
+    });
+    expect(Object.keys(models.llm?.providers ?? {})).toEqual(["packed", "my_proxy"]);
+    expect(models.capabilities?.provider?.packed).toHaveLength(1);
+    put(first.dir, "skills/b/hull.toml", "");
+    const second = await build({}, cache, first.dir);
+    expect(second.found).toEqual(["value_not_allowed a/SKILL.md provider"]);
+    expect(cache.rebuilt).toBe(2);
+  });
+
+  test.each([
+    ['[llm.providers.openai]\nbase_url = "https://evil.example"', /openai is already defined by Hull itself/],
+    ["[llm.providers.my_proxy]\nrpm = 1", /my_proxy is already defined by the project's hull\.toml/],
+    [
+      '[llm.providers.twin]\nbase_url = "https://evil.example"',
+      /twin is already defined by the skill folder a/,
+    ],
+    [
+      '[llm.providers.evil]\nauth_env = "OPENAI_API_KEY"',
+      /asks for OPENAI_API_KEY, the key of a provider of Hull's own/,
+    ],
+    ['[llm.providers.evil]\nauth_env = "MY_PROXY_API_KEY"', /asks for MY_PROXY_API_KEY/],
+    ['[llm.providers.evil]\nauth_env = "TWIN_API_KEY"', /the key of a provider of the skill folder a/],
+    ["[llm]\nmock_routes = true", /llm\.mock_routes is unknown/],
+    ["[llm]\nreplace_defaults = true", /llm\.replace_defaults is unknown/],
+    ["[llm.providers.x", /invalid|expected|unterminated|key/i],
+  ])("refuses a skill folder's %j", async (toml, words) => {
+    const built = await build({
+      "hull.toml": PROXY,
+      "skills/a/SKILL.md": skillText("A"),
+      "skills/a/hull.toml": '[llm.providers.twin]\nbase_url = "https://a.example"\n',
+      "skills/b/SKILL.md": skillText("B"),
+      "skills/b/hull.toml": toml,
+    });
+    expect(built.found).toEqual(["package_config b/hull.toml"]);
+    expect(built.words).toMatch(words);
+    expect(Object.keys(built.packages.llm?.providers ?? {})).toEqual(["twin"]);
+  });
+
+  test("does not take the project's own hull.toml for a skill folder's", async () => {
+    const { found, packages } = await build({
+      "hull.toml": PROXY,
+      "SKILL.md": skillText("A", "provider: my_proxy\nmodel: m"),
+    });
+    expect([found, packages]).toEqual([[], {}]);
+  });
+});
+
+/** As the Worker does (`src/env.ts`). */
+function readBack(variables: ReadonlyMap<string, string>) {
+  const pieces = [...variables.values()];
+  return layerSchema.parse(JSON.parse(pieces.length === 1 ? pieces.join("") : pieces.slice(1).join("")));
+}
+
+describe("the variables", () => {
+  const models = (aliases: Record<string, { id: string; provider: string }>) => ({
+    file: {},
+    root: { llm: { aliases } },
+  });
+
+  test("say nothing where nothing is defined", () => {
+    expect([...modelVariables({}, { file: {}, root: {} })]).toEqual([["HULL_LLM", "{}"]]);
+  });
+
+  test("are cut where they are long, and read back as they were", () => {
+    const names = Array.from({ length: 400 }, (_, i) => `alias-${i}-ü'"\`$x`);
+    const aliases = Object.fromEntries(
+      names.map((name) => [name, { id: `model of ${name}`, provider: "openai" }]),
+    );
+    const variables = modelVariables({}, models(aliases));
+    expect(variables.size).toBeGreaterThan(5);
+    for (const value of variables.values()) {
+      expect(Buffer.byteLength(value)).toBeLessThanOrEqual(5000);
+      expect(value).not.toMatch(/['`$]/);
+    }
+    expect(readBack(variables).llm?.aliases).toEqual(aliases);
+    expect(variables.get("HULL_LLM")).toBe(`parts:${variables.size - 1}`);
+  });
+
+  test("of the environment reach the Worker where configured models name them", async () => {
+    const dir = folder({
+      "hull.toml": `${PROXY}[llm.providers.x]\nbase_url_env = ["X_HOST"]\n`,
+      "skills/.keep": "",
+    });
+    const { models: own } = await openProject(dir);
+    const environment = {
+      ...{ MY_PROXY_API_KEY: "k", X_API_KEY: "x", X_HOST: "h", HARN_LLM_MODEL: "m", STRANGER: "s" },
+      ...{ TOGETHER_AI_API_KEY: "t", X_BASE_URL: "b" },
+    };
+    const variables = workerVariables(new Map(), environment, [], [own.root]);
+    expect([...variables.keys()].toSorted()).toEqual(
+      Object.keys(environment)
+        .filter((name) => name !== "STRANGER")
+        .toSorted(),
+    );
+  });
+});

@@ -1,0 +1,322 @@
+/** Uploaded skills over HTTP (serving.md §1, S119): two tenants, and isolates that learn of each other's changes. */
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { COMPLETE_FOR_MS, KNOWN_FOR_MS, readUploads } from "../../src/registry/tenant-catalog.ts";
+import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
+import { makeZip } from "../support/zip.ts";
+import { Client, mockSkill } from "./served.ts";
+import { ADMIN, FOLDER, keyed, refusal, skill, Tenant, tenant } from "./tenant.ts";
+
+/** The same deployment as another isolate sees it: it shares nothing but what is stored. Counts what it asks of D1. */
+function elsewhere(of: Tenant): Tenant & { asked: string[] } {
+  const client = new Client({ HULL_ADMIN_KEY: ADMIN });
+  const asked: string[] = [];
+  const { DB } = client.env;
+  client.env.DB = new Proxy(DB, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...values: unknown[]) => {
+        if (name === "prepare" && String(values[0]).startsWith("SELECT")) asked.push(String(values[0]));
+        return Reflect.apply(value, target, values);
+      };
+    },
+  });
+  return Object.assign(new Tenant(client, of.key), { asked });
+}
+
+let red: Tenant;
+let blue: Tenant;
+let operator: Tenant;
+beforeAll(async () => {
+  await new Client().publish(FOLDER);
+  operator = new Tenant(keyed, ADMIN);
+  red = await tenant("red", "invoke", "publish");
+  blue = await tenant("blue", "invoke", "publish");
+});
+beforeEach(async () => {
+  for (const owner of [red, blue, operator]) {
+    const { data } = await owner.get<{ data: { slug: string }[] }>("/_hull/skills?limit=1000");
+    for (const { slug } of data) expect((await owner.remove(slug)).status).toBe(204);
+  }
+});
+afterEach(() => vi.restoreAllMocks());
+
+describe("S119: a skill that is uploaded", () => {
+  it("with a free slug is served to its tenant at once, like any other, and to nobody else", async () => {
+    const before = (await red.fetch("/openapi.json")).headers.get("etag");
+    const response = await red.put("fox", skill("Fox", "route: /wild/fox\ntimout_ms: 1\n"));
+    expect([response.status, response.headers.get("location")]).toEqual([201, "/skills/fox"]);
+    const made = await response.json<{ digest: string; warnings: { code: string }[] }>();
+    expect(made).toMatchObject({ slug: "fox", tenant: "red", shadowed_by: null });
+    expect(made.warnings.map(({ code }) => code)).toEqual(["unknown_field"]);
+
+    const run = await red.run("/wild/fox");
+    expect([run.status, run.headers.get("x-hull-skill")]).toEqual([200, `fox@${made.digest.slice(0, 12)}`]);
+    expect(await red.get("/skills/fox")).toMatchObject({
+      route: "/wild/fox",
+      uploaded: true,
+      version: made.digest,
+    });
+    expect((await red.run("/skills/fox?stream=1")).status).toBe(405);
+    const listed = await red.fetch("/skills");
+    expect((await listed.json<{ slug: string }[]>()).map(({ slug }) => slug)).toEqual([
+      "cat",
+      "deep",
+      "dog",
+      "fox",
+    ]);
+    expect(await (await red.fetch("/")).text()).toContain("POST /wild/fox");
+    const document = await red.fetch("/openapi.json");
+    const { paths } = await document.json<{ paths: Record<string, object> }>();
+    expect(Object.keys(paths["/wild/fox"] ?? {})).toEqual(["get", "post"]);
+    const tag = document.headers.get("etag") ?? "";
+    expect(tag).not.toBe(before);
+    for (const path of ["/openapi.json", "/skills"]) {
+      const etag = (await red.fetch(path)).headers.get("etag") ?? "";
+      expect((await red.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(304);
+      expect((await blue.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(200);
+    }
+
+    const metrics = await (await operator.fetch("/metrics")).text();
+    expect(metrics).toContain('hull_runs_total{skill="uploaded",status="200"}');
+    expect(metrics).not.toContain("fox");
+
+    const unknown = await refusal(await blue.run("/skills/none-such"));
+    for (const path of ["/skills/fox", "/skills/fox/card", "/skills/fox/versions"]) {
+      expect(await refusal(await blue.fetch(path))).toEqual({
+        ...unknown,
+        detail: unknown.detail?.replace("none-such", "fox"),
+      });
+    }
+    expect((await blue.run("/wild/fox")).status).toBe(404);
+    expect(await blue.get<object[]>("/skills")).toHaveLength(3);
+    expect(await (await blue.fetch("/")).text()).not.toContain("fox");
+    expect((await blue.fetch("/openapi.json")).headers.get("etag")).toBe(before);
+    expect(await blue.get("/_hull/skills")).toEqual({ data: [], next_cursor: null });
+  });
+
+  it("runs idempotently and asynchronously, and its files are served", async () => {
+    await red.put("fox", skill("Fox"));
+    const headers = { "idempotency-key": "one", prefer: "respond-async" };
+    const accepted = await red.run("/skills/fox", { headers });
+    const { id } = await accepted.json<{ id: string }>();
+    expect((await red.fetch(`/executions/${id}/result`)).status).toBe(200);
+    expect((await blue.fetch(`/executions/${id}`)).status).toBe(404);
+    const page = "---\nname: page\ndescription: d\nserve: p.html\n---\n";
+    expect((await red.put("page", { "SKILL.md": page, "p.html": "<p>hi" })).status).toBe(201);
+    const file = await red.fetch("/skills/page");
+    expect([await file.text(), file.headers.get("content-security-policy")]).toEqual([
+      "<p>hi",
+      "sandbox allow-scripts",
+    ]);
+  });
+
+  it("is replaced by its owner; its versions are told, a page at a time", async () => {
+    const digests: string[] = [];
+    for (const [body, status] of [
+      ["a", 201],
+      ["b", 200],
+      ["b", 200],
+      ["a", 200],
+    ] as const) {
+      const response = await red.put("fox", skill("fox", "", body));
+      expect(response.status).toBe(status);
+      digests.push((await response.json<{ digest: string }>()).digest);
+    }
+    interface Versions {
+      data: { digest: string; current: boolean; published_at: string }[];
+      next_cursor: string | null;
+    }
+    const all = await red.get<Versions>("/skills/fox/versions");
+    const [first, second] = digests;
+    expect(all.data.map(({ digest, current }) => [digest, current])).toEqual([
+      [first, true],
+      [second, false],
+      [first, false],
+    ]);
+    const start = await red.get<Versions>("/skills/fox/versions?limit=2");
+    const rest = await red.get<Versions>(`/skills/fox/versions?limit=2&cursor=${start.next_cursor}`);
+    expect([[...start.data, ...rest.data], rest.next_cursor]).toEqual([all.data, null]);
+    expect((await red.fetch("/skills/fox/versions?cursor=x")).status).toBe(400);
+  });
+
+  it("is removed by its owner or the operator, and by nobody else", async () => {
+    await red.put("fox", skill("fox"));
+    expect(await refusal(await blue.remove("fox"))).toMatchObject({ status: 404, code: "skill_not_found" });
+    expect((await red.run("/skills/fox")).status).toBe(200);
+    expect((await red.remove("fox")).status).toBe(204);
+    expect((await red.run("/skills/fox")).status).toBe(404);
+    expect((await red.remove("fox")).status).toBe(404);
+    expect((await red.remove("cat")).status).toBe(404);
+    await blue.put("fox", skill("fox"));
+    expect((await blue.get<{ data: object[] }>("/skills/fox/versions")).data).toHaveLength(1);
+    expect(await operator.get("/_hull/skills?tenant=blue")).toMatchObject({ data: [{ tenant: "blue" }] });
+    expect(await red.get("/_hull/skills?tenant=blue")).toMatchObject({ data: [] });
+    expect((await operator.remove("fox")).status).toBe(204);
+    expect((await blue.run("/skills/fox")).status).toBe(404);
+  });
+
+  it("wants the scope publish, to upload, to list and to remove", async () => {
+    const reader = await tenant("red", "invoke");
+    for (const response of [await reader.put("fox", skill("fox")), await reader.fetch("/_hull/skills")]) {
+      expect(await refusal(response)).toMatchObject({ status: 403, code: "forbidden" });
+    }
+    expect((await reader.remove("fox")).status).toBe(403);
+  });
+
+  it("in local dev without keys belongs to whoever is there", async () => {
+    const local = new Client();
+    const zip = await makeZip([{ name: "fox/SKILL.md", content: mockSkill("fox") }]);
+    expect((await local.fetch("/_hull/skills/fox", { method: "PUT", body: zip })).status).toBe(201);
+    expect((await local.fetch("/skills/fox", { method: "POST", body: "hi" })).status).toBe(200);
+    expect((await operator.run("/skills/fox")).status).toBe(200);
+  });
+});
+
+describe("a slug or route that is taken", () => {
+  it.each([
+    ["cat", "", "folder", "cat"],
+    ["fox", "route: /pets/dog\n", "folder", "dog"],
+    ["fox", "route: /skills/cat/more\n", "folder", "cat"],
+    ["cellar", "", "folder", "deep"],
+    ["owl", "", "upload", undefined],
+    ["fox", "route: /birds/owl\n", "upload", undefined],
+    ["fox", "route: /skills/owl/more\n", "upload", undefined],
+    ["hen", "route: /mine/cow\n", "upload", "cow"],
+  ])("S119, S6: %s with %j is 409, held by %s %s", async (slug, extra, by, holder) => {
+    await blue.put("owl", skill("owl", "route: /birds/owl\n"));
+    await red.put("cow", skill("cow", "route: /mine/cow\n"));
+    const taken = await refusal(await red.put(slug, skill(slug, extra)));
+    expect(taken).toMatchObject({ status: 409, code: "slug_taken", held_by: by });
+    expect(taken.holder).toBe(holder);
+    expect(taken.detail).toContain(holder ?? "that is not yours");
+    expect((await blue.run("/birds/owl")).status).toBe(200);
+  });
+
+  it("is decided by D1 where two upload it at once", async () => {
+    const both = await Promise.all([red.put("fox", skill("fox")), blue.put("fox", skill("fox"))]);
+    const routes = [skill("elk", "route: /one\n"), skill("gnu", "route: /one\n")];
+    const same = await Promise.all([red.put("elk", routes[0] ?? {}), blue.put("gnu", routes[1] ?? {})]);
+    for (const pair of [both, same]) expect(pair.map(({ status }) => status).sort()).toEqual([201, 409]);
+  });
+
+  it("by a later publish: the folder skill serves, the owner sees it, and gets it back", async () => {
+    await red.put("fox", skill("fox"));
+    await red.put("elk", skill("elk", "route: /wild/elk\n"));
+    const publisher = new Client();
+    await publisher.publish({
+      ...FOLDER,
+      fox: mockSkill("fox", "output: json\n"),
+      x: mockSkill("x", "route: /wild/elk\n"),
+    });
+    expect(await red.get("/skills/fox")).toMatchObject({ output: "json" });
+    expect(await red.get("/skills/fox")).not.toHaveProperty("uploaded");
+    expect((await red.run("/wild/elk")).headers.get("x-hull-skill")).toMatch(/^x@/);
+    expect((await red.fetch("/skills/elk")).status).toBe(404);
+    expect(await red.get("/_hull/skills")).toMatchObject({
+      data: [
+        { slug: "elk", shadowed_by: { slug: "x", route: "/wild/elk" } },
+        { slug: "fox", shadowed_by: { slug: "fox", route: "/skills/fox" } },
+      ],
+    });
+    expect((await red.get<object[]>("/skills")).length).toBe(5);
+    expect(await refusal(await red.put("fox", skill("fox")))).toMatchObject({
+      status: 409,
+      held_by: "folder",
+    });
+    await publisher.publish(FOLDER);
+    expect(await red.get("/skills/fox")).toMatchObject({ output: "text", uploaded: true });
+    expect((await red.run("/wild/elk")).headers.get("x-hull-skill")).toMatch(/^elk@/);
+  });
+
+  it(`${MAX_UPLOADS} skills are the most of one tenant`, async () => {
+    await red.put("fox", skill("fox"));
+    await keyed.env.DB.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${MAX_UPLOADS})
+       INSERT INTO uploaded_skills SELECT 'fox-' || i, '/fox-' || i, owner, digest, card, created_at, updated_at
+       FROM uploaded_skills, n WHERE slug = 'fox'`,
+    ).run();
+    expect(await refusal(await red.put("elk", skill("elk")))).toMatchObject({
+      status: 409,
+      code: "upload_limit",
+    });
+    expect((await red.put("fox", skill("fox", "", "new"))).status).toBe(200);
+    expect((await blue.put("elk", skill("elk"))).status).toBe(201);
+    const page = await red.get<{ data: object[]; next_cursor: string }>("/_hull/skills?limit=150");
+    const rest = await red.get<{ data: object[] }>(`/_hull/skills?limit=150&cursor=${page.next_cursor}`);
+    expect([page.data.length, rest.data.length]).toEqual([150, MAX_UPLOADS - 150]);
+  });
+});
+
+describe("other isolates", () => {
+  it("serve a new skill on the first request, a new version and a removal within seconds", async () => {
+    const other = elsewhere(red);
+    expect((await other.run("/skills/fox")).status).toBe(404);
+    const { digest } = await (await red.put("fox", skill("fox"))).json<{ digest: string }>();
+    const clock = vi.spyOn(Date, "now");
+    const later = (ms: number) => clock.mockReturnValue(start + ms);
+    const start = performance.timeOrigin + performance.now();
+    later(COMPLETE_FOR_MS + 1000);
+    expect((await other.run("/skills/fox")).headers.get("x-hull-skill")).toBe(`fox@${digest.slice(0, 12)}`);
+    await red.put("fox", skill("fox", "", "new"));
+    later(COMPLETE_FOR_MS + 4000);
+    await other.run("/skills/fox");
+    expect((await other.run("/skills/fox")).headers.get("x-hull-skill")).not.toBe(
+      `fox@${digest.slice(0, 12)}`,
+    );
+    await red.remove("fox");
+    later(COMPLETE_FOR_MS + 5000 + KNOWN_FOR_MS);
+    expect((await other.run("/skills/fox")).status).toBe(404);
+  });
+
+  it("are not set back by a read that began before an upload and ends after it", async () => {
+    const { env } = new Client();
+    const { DB } = env;
+    const answers: PromiseWithResolvers<void>[] = [];
+    env.DB = new Proxy(DB, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (name !== "prepare") return typeof value === "function" ? value.bind(target) : value;
+        const held = (sql: string) => ({
+          bind: (...values: unknown[]) => ({
+            all: async () => {
+              const answer = Promise.withResolvers<void>();
+              answers.push(answer);
+              const rows = await target
+                .prepare(sql)
+                .bind(...values)
+                .all();
+              await answer.promise;
+              return rows;
+            },
+          }),
+        });
+        return (sql: string) => (sql.startsWith("SELECT") ? held(sql) : target.prepare(sql));
+      },
+    });
+    const slow = readUploads(env, "red");
+    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await red.put("fox", skill("fox"));
+    const quick = readUploads(env, "red");
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    answers[1]?.resolve();
+    expect((await quick).uploads).toHaveLength(1);
+    answers[0]?.resolve();
+    expect((await slow).uploads).toHaveLength(1);
+  });
+
+  it("ask D1 for nothing while published skills are called, and seldom for skills that do not exist", async () => {
+    const other = elsewhere(red);
+    await other.run("/skills/cat");
+    const uploads = () => other.asked.filter((sql) => sql.includes("uploaded_skills")).length;
+    await other.run("/skills/cat");
+    await other.fetch("/skills/cat/card");
+    await other.fetch("/pets/dog?input=x");
+    expect(uploads()).toBe(0);
+    const now = Date.now();
+    vi.spyOn(Date, "now").mockReturnValue(now);
+    for (let i = 0; i < 20; i++) expect((await other.run(`/skills/none-${i}`)).status).toBe(404);
+    for (let i = 0; i < 5; i++) expect((await other.fetch("/skills")).status).toBe(200);
+    expect(uploads()).toBe(1);
+  });
+});
