@@ -353,6 +353,7 @@ function logEnd(row: ExecutionRow, context: RunContext, state: string, outcome: 
     ...(recoveries === 0 ? {} : { recoveries }),
     ...context.timings,
     ...context.log,
+    ...(context.spans === undefined ? {} : { spans: context.spans }),
   };
   console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
 }

@@ -150,11 +150,15 @@ export function schemaComponents(): JsonObject {
     },
     ObjectKeys: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
     Stored: object({ digest: DIGEST, stored: TEXTS }),
-    CatalogPointer: object({
-      id: DIGEST,
-      previous: MAYBE_TEXT,
-      published_at: { type: "string", format: "date-time" },
-    }),
+    CatalogPointer: object(
+      {
+        id: DIGEST,
+        previous: MAYBE_TEXT,
+        published_at: { type: "string", format: "date-time" },
+        pinned: { ...DIGEST, description: "The catalog that the deployment came with." },
+      },
+      ["pinned"],
+    ),
     CatalogRequest: {
       oneOf: [
         { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
