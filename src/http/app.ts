@@ -16,6 +16,7 @@ import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
+import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
 import { getRateLimit, putRateLimit } from "./llm/rate-limit.ts";
@@ -122,6 +123,8 @@ function mountModels(app: App): void {
   for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
+  mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
+  mount(app, "/llm/mocks/calls", { scope: "invoke", methods: { GET: getMockCalls } });
 }
 
 async function failure(thrown: Error, c: AppContext): Promise<Response> {

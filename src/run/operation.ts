@@ -60,7 +60,8 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
   const teller = new Teller(context, (event) => handle.emit(event));
   try {
     const { account } = request;
-    const host = await llmHost(context, { signal, session: null, skill: null, account });
+    const { mock } = request.body.options ?? {};
+    const host = await llmHost(context, { signal, session: null, skill: null, account }, mock);
     const result = await perform(handle, request, host, teller);
     await teller.end();
     context.log.usage = result.usage;

@@ -70,3 +70,32 @@ describe("later, and once (contract.md)", () => {
     expect((await problem(await keyed("k3", "x"))).code).toBe("context_overflow");
   });
 });
+
+describe("options.mock (§16)", () => {
+  test("answers for any provider, without a key, in order; then the default, never a real call", async () => {
+    const mock = [
+      { error: { category: "rate_limit", retry_after_ms: 5 } },
+      { text: "mocked", output_tokens: 7 },
+    ];
+    const result = await ok(
+      await post("/llm/call", { prompt: "hi there", options: { provider: "xai", mock } }),
+    );
+    expect(result).toMatchObject({ text: "mocked", output_tokens: 7, provider: "xai" });
+    expect(result.mock_calls).toHaveLength(2);
+    const echo = await ok(await post("/llm/call", { prompt: "hi there", options: { ...OPENAI, mock: [] } }));
+    expect([String(echo.text).includes("hi there"), fake.requests.length]).toEqual([true, 0]);
+    const wrong = await post("/llm/call", {
+      prompt: "x",
+      options: { mock: [{ error: { category: "bad luck" } }] },
+    });
+    expect([wrong.status, (await wrong.text()).includes("bad luck")]).toEqual([422, true]);
+  });
+
+  test("scripts a whole run", async () => {
+    const mock = [{ text: "working" }, { text: "ok ##DONE##" }];
+    const result = await ok(
+      await post("/runs", { prompt: "go", options: { ...OPENAI, persistent: true, mock } }),
+    );
+    expect([result.status, result.iterations]).toEqual(["done", 2]);
+  });
+});

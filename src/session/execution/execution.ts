@@ -170,8 +170,9 @@ export class Execution {
 
   #context(row: ExecutionRow): RunContext {
     const [tenant = ""] = row.caller.split("/");
-    const request = { requestId: row.request_id, tenant, startedAt: row.created_at };
-    return detachedContext(this.#env, request, this.#background);
+    const { mock_scope: mockScope = "" } = row.input;
+    const origin = { requestId: row.request_id, tenant, mockScope, startedAt: row.created_at };
+    return detachedContext(this.#env, origin, this.#background);
   }
 
   /** Takes a run up that an earlier life left behind. */
@@ -352,6 +353,7 @@ function logEnd(row: ExecutionRow, context: RunContext, state: string, outcome: 
     ...(recoveries === 0 ? {} : { recoveries }),
     ...context.timings,
     ...context.log,
+    ...(context.spans === undefined ? {} : { spans: context.spans }),
   };
   console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
 }
