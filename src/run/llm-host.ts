@@ -170,6 +170,10 @@ class Host implements LlmHost {
     };
   }
 
+  mocksLeft(): Json | null {
+    return JSON.parse(JSON.stringify(this.#mocking.left()));
+  }
+
   ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
 
   log(entry: Record<string, unknown>): void {

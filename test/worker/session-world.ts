@@ -243,6 +243,7 @@ export class World {
       async begin(spec, place) {
         return {
           vault: null,
+          further: () => ({}),
           effects: {
             async callModel({ iteration, request }) {
               world.requests.push(request);

@@ -4,6 +4,7 @@ import { Internal } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import type { CallWatcher } from "../../llm/host.ts";
 import { emptyTranscript, uuidV7 } from "../../llm/transcript.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
 import { llmHost } from "../llm-host.ts";
@@ -18,13 +19,26 @@ const ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Arr
 
 export const SESSION_PARTS: AgentParts = {
   async begin(spec, place, signal) {
-    const { context, session_id } = place;
+    const { context, session_id, memo } = place;
     const account = `session:${session_id}`;
-    const host = await llmHost(context, { signal, session: session_id, skill: null, account });
+    const of = { signal, session: session_id, skill: null, account };
+    // Mocks that were used by earlier lives are not used again.
+    const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec);
     const told = new ToldAnswer(place);
     const effects = agentEffects({ context, host, spec, vault, known: place, watcher: told.watcher });
-    return { effects: { ...effects, callModel: told.telling(effects.callModel) }, vault };
+    const callModel: AgentEffects["callModel"] = async (step, at) => {
+      try {
+        return await told.telling(step.iteration, () => effects.callModel(step, at));
+      } catch (error) {
+        throw llmError(error, context);
+      } finally {
+        const left = host.mocksLeft();
+        if (left !== null) place.remember(left);
+      }
+    };
+    const further = (): JsonObject => JSON.parse(JSON.stringify(host.further()));
+    return { effects: { ...effects, callModel }, vault, further };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;
@@ -57,19 +71,15 @@ class ToldAnswer {
     onReasoning: (text) => void this.#thought.pushText(text),
   };
 
-  telling(callModel: AgentEffects["callModel"]): AgentEffects["callModel"] {
-    return async (step, at) => {
-      this.#text = this.#make("delta", step.iteration);
-      this.#thought = this.#make("thought", step.iteration);
-      try {
-        return await callModel(step, at);
-      } catch (error) {
-        throw llmError(error, this.#place.context);
-      } finally {
-        await this.#text.end();
-        await this.#thought.end();
-      }
-    };
+  async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#text = this.#make("delta", round);
+    this.#thought = this.#make("thought", round);
+    try {
+      return await call();
+    } finally {
+      await this.#text.end();
+      await this.#thought.end();
+    }
   }
 
   #make(event: "delta" | "thought", round: number): DeltaText {

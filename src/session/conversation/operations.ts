@@ -118,7 +118,16 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.active(session);
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, startedAt: log.now() };
-      const place = placeOf({ env, background, store, session, ...about, emit: () => {} });
+      const place = placeOf({
+        env,
+        background,
+        store,
+        session,
+        ...about,
+        emit: () => {},
+        memo: null,
+        remember: () => {},
+      });
       const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),

@@ -3,6 +3,7 @@ import type { Bindings } from "../../env.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
 export interface PlaceOptions {
@@ -15,16 +16,21 @@ export interface PlaceOptions {
   /** Unix ms. */
   startedAt: number;
   emit: (event: RunEvent) => void;
+  /** As JSON. */
+  memo: string | null;
+  remember: (value: Json) => void;
 }
 
 export function placeOf(options: PlaceOptions): RunPlace {
-  const { env, background, store, session, run_id, request_id, startedAt, emit } = options;
+  const { env, background, store, session, run_id, request_id, startedAt, emit, memo, remember } = options;
   const request = { requestId: request_id, tenant: session.tenant, startedAt };
   return {
     run_id,
     session_id: session.id,
     context: detachedContext(env, request, background),
     emit,
+    memo: memo === null ? null : JSON.parse(memo),
+    remember,
     known: (execution) => store.known(execution),
     note: (execution, fact) => store.note(execution, fact),
   };

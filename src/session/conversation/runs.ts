@@ -11,6 +11,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { placeOf } from "./place.ts";
 import type { Wait } from "./rpc.ts";
 import type { Also, SessionLog } from "./session-log.ts";
@@ -49,6 +50,10 @@ interface Life {
   again: boolean;
   /** It was settled. */
   over: boolean;
+  /** To be kept with the next records; `null`: as it is. */
+  memo: string | null;
+  /** Further members of the result. */
+  further: () => JsonObject;
 }
 
 /** A life that learns that its run was settled without it. */
@@ -211,7 +216,8 @@ export class Runs {
   #live(row: RunRow, resumed: boolean): void {
     const abort = new AbortController();
     const { id: run, status } = row;
-    const life: Life = { run, status, abort, incoming: [], again: false, over: false };
+    const begun = { incoming: [], again: false, over: false, memo: null, further: () => ({}) };
+    const life: Life = { run, status, abort, ...begun };
     this.#life = life;
     // In a later turn: what begins it may be in the middle of a transaction.
     const ended = Promise.resolve()
@@ -243,7 +249,9 @@ export class Runs {
     const append = (records: readonly AgentRecord[]): void => this.#append(life, row, records);
     const { signal } = life.abort;
     try {
-      const { effects, vault } = await this.#options.parts.begin(run.spec, this.#place(row), signal);
+      const { parts } = this.#options;
+      const { effects, vault, further } = await parts.begin(run.spec, this.#place(row), signal);
+      life.further = further;
       // What came until now is part of the state that the driver begins with.
       life.incoming = [];
       const incoming = (): AgentRecord[] => life.incoming.splice(0);
@@ -265,12 +273,15 @@ export class Runs {
     }
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
+      if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
     };
     this.#log.append(records, { write });
+    life.memo = null;
   }
 
   #settle(row: RunRow, records: readonly AgentRecord[]): void {
-    settleRun(this.#options, row, records);
+    const life = this.#life;
+    settleRun(this.#options, row, records, () => (life?.run === row.id ? life.further() : {}));
     this.#ended(row);
   }
 
@@ -323,10 +334,14 @@ export class Runs {
     return status;
   }
 
-  #place({ id: run_id, request_id, created_at: startedAt }: RunRow): RunPlace {
+  #place({ id: run_id, request_id, created_at: startedAt, memo }: RunRow): RunPlace {
     const { env, background, session } = this.#options;
     return placeOf({
       ...{ env, background, store: this.#log.store, session: session(), run_id, request_id, startedAt },
+      memo,
+      remember: (value) => {
+        if (this.#life?.run === run_id) this.#life.memo = JSON.stringify(value);
+      },
       emit: (event) => {
         if (this.#life?.run !== run_id || this.#life.over) return;
         try {

@@ -4,6 +4,7 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { RunRow, SessionRow } from "./store.ts";
@@ -14,15 +15,20 @@ export interface EndOptions {
   session: () => SessionRow;
 }
 
-/** Stores records of which one settles the run. */
-export function settleRun(options: EndOptions, row: RunRow, records: readonly AgentRecord[]): void {
+/** Stores records of which one settles the run. @param further members of its result */
+export function settleRun(
+  options: EndOptions,
+  row: RunRow,
+  records: readonly AgentRecord[],
+  further: () => JsonObject,
+): void {
   const { log, parts, session } = options;
   const settled_at = log.now();
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
   log.append(records, {
     events: (state) => {
       const own = log.store.records(row.first_record - 1);
-      return doneEvents(state, row, () => parts.resultOf(state, facts, own));
+      return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
     },
     write: (state, last) => noteEnd(log, row, state.run?.status ?? "error", { settled_at, done_event: last }),
   });
@@ -49,7 +55,7 @@ function noteEnd(
   status: RunRow["status"],
   end: { settled_at: number; done_event: number },
 ): void {
-  store.updateRun(id, { status, ...end });
+  store.updateRun(id, { status, memo: null, ...end });
   store.touch(end.settled_at);
   store.setDue({ watch: null, approval: null });
   store.clearHandedIn();

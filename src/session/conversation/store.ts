@@ -50,6 +50,8 @@ export interface RunRow {
   /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
   recoveries: number;
   progress: number;
+  /** What its effects keep for later lives, as JSON. */
+  memo: string | null;
 }
 
 /** An answer that is given again to the same request. */

@@ -55,7 +55,8 @@ export function runAnswer(log: SessionLog, parts: AgentParts, session: string, r
   const { id: run_id, created_at, first_record } = row;
   const facts = { run_id, session_id: session, created_at, settled_at: null };
   const result = parts.resultOf(log.state(), facts, log.store.records(first_record - 1));
-  return { ...view, result: JSON.parse(JSON.stringify(log.redact(result))) };
+  const { status } = row;
+  return { ...view, result: JSON.parse(JSON.stringify(log.redact({ ...result, status }))) };
 }
 
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {
