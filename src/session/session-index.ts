@@ -7,19 +7,7 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-
-export const SESSIONS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS sessions (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  state TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  parent_id TEXT,
-  metadata TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
-] as const;
+import { SESSIONS_SCHEMA } from "./index-schema.ts";
 
 export interface SessionEntry {
   id: string;

@@ -150,6 +150,15 @@ async function withKey(scopes: string[], use: (key: string) => Promise<Response>
   return response;
 }
 
+/** A new session whose run waits for its client, or for an approval. */
+async function waitingRun(id: string, more: object = {}) {
+  await post("/sessions", JSON.stringify({ id }), JSON_BODY);
+  const tools = [{ name: "look", description: "Looks." }];
+  const options = { tools, mock: [{ tool_calls: [{ name: "look" }] }], ...more };
+  const response = await post(`/sessions/${id}/runs`, JSON.stringify({ prompt: "hi", options }), JSON_BODY);
+  return response.json<{ run_id: string; awaiting?: { tool_call_id: string }[] }>();
+}
+
 const PROVOKED: Record<string, () => Promise<Response>> = {
   bad_request: () => ask("/skills?limit=0"),
   malformed_json: () => post("/skills/mock", '{"input": ', JSON_BODY),
@@ -170,6 +179,30 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     const real = setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
+  },
+  run_in_progress: async () => {
+    await waitingRun("busy");
+    return post("/sessions/busy/reset", "{}", JSON_BODY);
+  },
+  session_not_active: async () => {
+    await post("/sessions", '{"id":"shut"}', JSON_BODY);
+    await post("/sessions/shut/close", "{}", JSON_BODY);
+    return post("/sessions/shut/messages", '{"content":"hi"}', JSON_BODY);
+  },
+  session_exists: async () => {
+    await post("/sessions", '{"id":"here"}', JSON_BODY);
+    return post("/sessions/here/fork", '{"dst":"here"}', JSON_BODY);
+  },
+  approval_closed: async () => {
+    const { run_id } = await waitingRun("asks", { approval_policy: { require_approval: ["look"] } });
+    await post(`/sessions/asks/runs/${run_id}/cancel`, "{}", JSON_BODY);
+    return post(`/sessions/asks/approvals/apr_${run_id}_tool-0-0`, '{"decision":"deny"}', JSON_BODY);
+  },
+  tool_call_closed: async () => {
+    const { awaiting } = await waitingRun("told");
+    const body = JSON.stringify({ tool_call_id: awaiting?.[0]?.tool_call_id, content: "x" });
+    await post("/sessions/told/tool-results", body, JSON_BODY);
+    return post("/sessions/told/tool-results", body, JSON_BODY);
   },
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
@@ -281,8 +314,13 @@ const NO_WAIT = [
   "proxy_not_configured",
   "auth_not_configured",
 ];
-/** Never sent; shown in test/e2e/executions.test.ts, since an object has an environment of its own; in uploads.test.ts. */
-const ELSEWHERE = ["client_closed_request", "execution_cancelled", "upload_limit"];
+/**
+ * Never sent; shown in test/e2e/executions.test.ts, since an object has an environment of its own; in uploads.test.ts; in
+ * sessions.test.ts and sessions-crash.test.ts.
+ */
+const ELSEWHERE = [
+  ...["client_closed_request", "execution_cancelled", "upload_limit", "run_cancelled", "run_lost"],
+];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */

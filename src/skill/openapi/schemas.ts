@@ -5,6 +5,7 @@ import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -198,6 +199,7 @@ export function schemaComponents(): JsonObject {
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...callSchemas(),
     ...modelSchemas(),
+    ...sessionSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
   };
