@@ -20,6 +20,8 @@ export const transcriptShape = z.lazy(() =>
     summary: maybe(z.string()),
     metadata: maybe(z.record(z.string(), json())),
     state: maybe(z.string()),
+    /** Messages that a summary stands for and that are gone. */
+    archived_messages: maybe(z.int().check(z.nonnegative())),
   }),
 );
 export type Transcript = z.infer<typeof transcriptShape>;
@@ -38,7 +40,15 @@ export function withMessages(
   messages: readonly Message[],
   ids: IdSource,
 ): Transcript {
-  const added = messages.flatMap(messageJson);
+  return withPublic(transcript, messages.flatMap(messageJson), ids);
+}
+
+/** The same for messages in their public form. */
+export function withPublic(
+  transcript: Transcript,
+  added: readonly PublicMessage[],
+  ids: IdSource,
+): Transcript {
   return {
     ...transcript,
     messages: [...transcript.messages, ...added],
@@ -63,7 +73,12 @@ export function extraEvent(
   return { id: ids(), kind, role, visibility, text, blocks: [], ...(metadata ? { metadata } : {}) };
 }
 
-function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
+/** Whether an event is that of a message; every message has one. */
+export const isMessageEvent = ({ kind }: TranscriptEvent): boolean =>
+  kind === "message" || kind === "tool_result";
+
+/** The event of a message. */
+export function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
   const tool = message.role === "tool";
   const blocks = message.role === "assistant" ? (message.blocks ?? []) : contentBlocks(message);
   return {

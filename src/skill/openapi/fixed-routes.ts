@@ -16,6 +16,7 @@ import {
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { SPENDING } from "./spending-routes.ts";
+import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -300,6 +301,7 @@ const OPERATIONS: Operations = {
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,
+  ...TRANSCRIPT_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

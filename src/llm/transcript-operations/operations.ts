@@ -1,0 +1,146 @@
+/** The operations of `POST /transcripts/:operation` (agent-runtime.md §12.4): by name, with what each takes. */
+import * as z from "zod/mini";
+import { InputInvalid } from "../../errors/request.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { messageShape, type PublicMessage } from "../messages.ts";
+import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
+import { COMPACTING } from "./compacting.ts";
+import type { OperationDeps } from "./deps.ts";
+import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
+import { type Operation, operation } from "./operation.ts";
+import { eventsOf, fromMessages, type Given, given, renderFull, renderVisible, statsOf } from "./view.ts";
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
+const either = () => ({ transcript: maybe(transcriptShape), messages: maybe(z.array(messageShape)) });
+const needed = () => ({ transcript: transcriptShape });
+
+/** An operation that looks at a conversation, if there is one. */
+const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
+  operation(either, (body, deps) => see(seen(body, deps), deps));
+
+function seen(body: Given, { ids }: OperationDeps): Transcript | null {
+  if (body.transcript !== undefined && body.messages !== undefined) {
+    throw wrong("messages", "give transcript or messages, not both");
+  }
+  return given(body, ids);
+}
+
+/** An operation that adds one message to a transcript or a list, and answers what it was given. */
+const append = (role: PublicMessage["role"], fields: readonly string[]): Operation =>
+  operation(
+    () => ({ ...either(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
+    (body: Given & Record<string, unknown>, { ids }) => {
+      const { transcript, messages, ...message } = body;
+      const added = readMessage({ role, ...message });
+      if (transcript !== undefined && messages === undefined) return withPublic(transcript, [added], ids);
+      if (messages !== undefined && transcript === undefined) return [...messages, added];
+      throw wrong("transcript", "give either a transcript or messages to append to");
+    },
+  );
+
+function readMessage(message: Record<string, unknown>): PublicMessage {
+  const parsed = messageShape.safeParse(message);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message: said }) => {
+    const place = path.join(".");
+    return { path: place, message: `${place}: ${said}` };
+  });
+  throw new InputInvalid({ reason: errors.map(({ message: said }) => said).join("; "), errors });
+}
+
+const wrong = (path: string, message: string) =>
+  new InputInvalid({ reason: message, errors: [{ path, message }] });
+
+const move = (to: Parameters<typeof moved>[1]): Operation =>
+  operation(needed, ({ transcript }, { ids }) => moved(transcript, to, ids));
+
+/** The transcript that a JSON text holds. @throws InputInvalid */
+function imported(text: string): Transcript {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw wrong("transcript", "transcript is not JSON; it is the text that the operation export answered");
+  }
+  const parsed = transcriptShape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message }) => ({
+    path: ["transcript", ...path].join("."),
+    message,
+  }));
+  throw new InputInvalid({ reason: "The text is not that of a transcript.", errors });
+}
+
+const OPERATIONS: Record<string, Operation> = {
+  transcript: operation(metadata, (body, { ids }) => begun(body.metadata, ids)),
+  from_messages: operation(
+    () => ({ messages: z.array(messageShape), ...metadata() }),
+    ({ messages, metadata: own }, { ids }) => ({
+      ...fromMessages(messages, ids),
+      ...(own === undefined ? {} : { metadata: own }),
+    }),
+  ),
+  messages: look((transcript) => transcript?.messages ?? []),
+  events: look((transcript, { ids }) => (transcript === null ? [] : eventsOf(transcript, ids))),
+  assets: look((transcript) => transcript?.assets ?? []),
+  summary: look((transcript) => transcript?.summary ?? null),
+  id: operation(either, ({ transcript }) => transcript?.id ?? null),
+  events_by_kind: operation(
+    () => ({ ...either(), kind: z.string() }),
+    ({ kind, ...body }, deps) => {
+      const transcript = seen(body, deps);
+      const events = transcript === null ? [] : eventsOf(transcript, deps.ids);
+      return events.filter((event) => event.kind === kind);
+    },
+  ),
+  add_asset: operation(
+    () => ({ ...needed(), asset: assetShape }),
+    ({ transcript, asset }, { ids }) => withAsset(transcript, asset, ids),
+  ),
+  add_user: append("user", ["content"]),
+  add_assistant: append("assistant", ["content", "tool_calls", "blocks"]),
+  add_system: append("system", ["content"]),
+  add_tool_result: append("tool", ["tool_call_id", "content", "name", "is_error"]),
+  render_visible: look((transcript, { ids }) =>
+    transcript === null ? "" : renderVisible(eventsOf(transcript, ids)),
+  ),
+  render_full: look((transcript, { ids }) =>
+    transcript === null ? "" : renderFull(eventsOf(transcript, ids)),
+  ),
+  export: operation(needed, ({ transcript }) => JSON.stringify(transcript)),
+  import: operation(
+    () => ({ transcript: z.string() }),
+    ({ transcript }) => imported(transcript),
+  ),
+  fork: operation(
+    () => ({
+      ...needed(),
+      retain_messages: maybe(z.boolean()),
+      retain_summary: maybe(z.boolean()),
+    }),
+    ({ transcript, retain_messages = true, retain_summary = true }, { ids }) =>
+      forked(transcript, { messages: retain_messages, summary: retain_summary }, ids),
+  ),
+  reset: operation(metadata, (body, { ids }) => reset(body.metadata, ids)),
+  archive: move("archive"),
+  abandon: move("abandon"),
+  resume: move("resume"),
+  stats: look((transcript, { ids }) =>
+    statsOf(transcript?.messages ?? [], transcript === null ? [] : eventsOf(transcript, ids)),
+  ),
+  ...COMPACTING,
+};
+
+/** By name: names come from clients. */
+export const TRANSCRIPT_OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS));
+
+/** Carries an operation out. @throws InputInvalid, InvalidRequest, what a model's call throws */
+export async function operate(
+  { perform }: Operation,
+  body: JsonObject,
+  deps: OperationDeps,
+): Promise<unknown> {
+  return perform(body, deps);
+}
