@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
-import { parseErrorArguments, type Visibility } from "./blocks.ts";
+import { parseErrorArguments, VISIBILITY, type Visibility } from "./blocks.ts";
 import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
 
 const json = () => z.custom<Json>();
@@ -80,7 +80,7 @@ export const isMessageEvent = ({ kind }: TranscriptEvent): boolean =>
 /** The event of a message. */
 export function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
   const tool = message.role === "tool";
-  const blocks = message.role === "assistant" ? (message.blocks ?? []) : contentBlocks(message);
+  const blocks = message.role === "assistant" ? assistantBlocks(message) : contentBlocks(message);
   return {
     id: ids(),
     kind: tool ? "tool_result" : "message",
@@ -92,6 +92,14 @@ export function messageEvent(message: PublicMessage, ids: IdSource): TranscriptE
       ? { metadata: { tool_call_id: message.tool_call_id, is_error: message.is_error ?? false } }
       : {}),
   };
+}
+
+/** Of a message that a client wrote: its parts, and its calls as blocks. */
+function assistantBlocks(message: PublicMessage & { role: "assistant" }): unknown[] {
+  const { blocks, tool_calls = [] } = message;
+  if (blocks !== undefined) return blocks;
+  const calls = tool_calls.map((call) => ({ type: "tool_call", ...call, visibility: VISIBILITY.tool_call }));
+  return [...contentBlocks(message), ...calls];
 }
 
 function contentBlocks({ content }: PublicMessage): unknown[] {

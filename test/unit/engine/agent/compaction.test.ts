@@ -13,6 +13,7 @@ import {
 import type { CompactionOptions } from "../../../../src/engine/agent/spec.ts";
 import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import type { Message } from "../../../../src/engine/messages.ts";
+import { FAILURES } from "../../../../src/errors/failure-class.ts";
 import { ProviderAuthFailed } from "../../../../src/errors/provider.ts";
 import { mergeCatalogue, shippedCatalogue } from "../../../../src/model/catalogue/catalogue.ts";
 import { contextWindow } from "../../../../src/model/catalogue/window.ts";
@@ -206,8 +207,8 @@ describe("long outputs (§8.3)", () => {
 });
 
 describe("in a run", () => {
-  const look: Script["spec"] = { tools: [tool("look")] };
-  const compaction = (changes: Partial<CompactionOptions>): Script["spec"] => ({
+  const look: NonNullable<Script["spec"]> = { tools: [tool("look")] };
+  const compaction = (changes: Partial<CompactionOptions>): NonNullable<Script["spec"]> => ({
     ...look,
     compaction: { ...OPTIONS, ...changes },
   });
@@ -239,7 +240,14 @@ describe("in a run", () => {
     [
       "a call that fails",
       { strategy: "llm", strategy_name: "hybrid" },
-      { summary: new ProviderAuthFailed({ provider: "p", provider_status: 401, variable: "V" }) },
+      {
+        summary: new ProviderAuthFailed({
+          provider: "p",
+          provider_status: 401,
+          variable: "V",
+          failure: FAILURES.auth_failure,
+        }),
+      },
       "user: go",
       { strategy: "hybrid", engine_strategy: "truncate" },
     ],
