@@ -4,10 +4,9 @@ import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { callLlm } from "../call.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
-import { messageShape } from "../messages.ts";
-import { transcriptShape } from "../transcript.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
 import type { OperationDeps } from "./deps.ts";
+import { conversation, taken } from "./given.ts";
 import { callingOperation, type Operation } from "./operation.ts";
 
 const maybe = z.exactOptional;
@@ -39,34 +38,37 @@ async function windowOf(call: JsonObject, deps: OperationDeps): Promise<number |
 
 export const COMPACTING: Record<string, Operation> = {
   summarize: callingOperation(
-    () => ({ transcript: transcriptShape, keep_last: maybe(count()), prompt: maybe(z.string()) }),
-    ({ transcript, keep_last = 6, prompt }, call, deps) =>
-      summarized(transcript, { keep_last, prompt }, summariser(call, deps), deps.ids),
+    () => ({ ...conversation(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
+    ({ keep_last = 6, prompt, ...body }, call, deps) =>
+      summarized(taken(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
   ),
   compact: callingOperation(
     () => ({
-      transcript: transcriptShape,
+      ...conversation(),
       keep_first: maybe(count()),
       keep_last: maybe(count()),
       strategy: maybe(z.enum(["observation_mask", "llm", "truncate", "custom"])),
       target_tokens: maybe(count()),
       summary: maybe(z.string()),
     }),
-    ({ transcript, keep_first = 0, keep_last = 12, strategy = "observation_mask", ...more }, call, deps) =>
-      compactedTranscript(
-        transcript,
-        { keep_first, keep_last, strategy, ...more },
-        summariser(call, deps),
-        deps.ids,
-      ),
+    (
+      { keep_first = 0, keep_last = 12, strategy = "observation_mask", target_tokens, summary, ...body },
+      call,
+      deps,
+    ) => {
+      const options = { keep_first, keep_last, strategy, target_tokens, summary };
+      const { ids } = deps;
+      return compactedTranscript(taken(body, ids), options, summariser(call, deps), ids);
+    },
   ),
   auto_compact: callingOperation(
     () => {
       const { compact_callback, mask_callback, compress_callback, ...own } = compactionShapes();
-      return { messages: z.array(messageShape), ...own };
+      return { ...conversation(), ...own };
     },
-    async ({ messages, ...given }, call, deps) => {
-      const options = compactionOptions(given);
+    async (body, call, deps) => {
+      const { messages } = taken(body, deps.ids);
+      const options = compactionOptions(body);
       const switched = { ...options, auto: options.auto ?? true };
       const window = await windowOf(call, deps);
       return autoCompacted(messages, switched, window, summariser(call, deps));

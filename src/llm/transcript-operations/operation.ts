@@ -24,6 +24,9 @@ export function operation<F extends Fields>(
   };
 }
 
+/** Options of a call that bring a conversation: the operation writes that itself. */
+const CONVERSATIONS = ["session_id", "prefill"];
+
 /** One that may ask a model: what is none of its fields is an option of that call (§1.1). */
 export function callingOperation<F extends Fields>(
   fields: () => F,
@@ -34,8 +37,9 @@ export function callingOperation<F extends Fields>(
       const shape = fields();
       const names = Object.keys(shape);
       const entries = Object.entries(present(given));
-      const own = Object.fromEntries(entries.filter(([name]) => names.includes(name)));
-      const call = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+      const isOwn = (name: string): boolean => names.includes(name) || CONVERSATIONS.includes(name);
+      const own = Object.fromEntries(entries.filter(([name]) => isOwn(name)));
+      const call = Object.fromEntries(entries.filter(([name]) => !isOwn(name)));
       const body = readFields(own, z.object(shape), names);
       if (Object.keys(call).length > 0) checkCallOptions(call, names, await deps.host());
       return run(body, call, deps);

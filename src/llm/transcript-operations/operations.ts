@@ -1,64 +1,50 @@
 /** The operations of `POST /transcripts/:operation` (agent-runtime.md §12.4): by name, with what each takes. */
 import * as z from "zod/mini";
-import { InputInvalid } from "../../errors/request.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
 import { COMPACTING } from "./compacting.ts";
 import type { OperationDeps } from "./deps.ts";
+import { conversation, type Given, maybeGiven, taken } from "./given.ts";
 import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
 import { type Operation, operation } from "./operation.ts";
-import { eventsOf, fromMessages, type Given, given, renderFull, renderVisible, statsOf } from "./view.ts";
+import { faultsOf, refused, wrong } from "./read-body.ts";
+import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
 
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
 const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
-const either = () => ({ transcript: maybe(transcriptShape), messages: maybe(z.array(messageShape)) });
-const needed = () => ({ transcript: transcriptShape });
 
 /** An operation that looks at a conversation, if there is one. */
 const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
-  operation(either, (body, deps) => see(seen(body, deps), deps));
-
-function seen(body: Given, { ids }: OperationDeps): Transcript | null {
-  if (body.transcript !== undefined && body.messages !== undefined) {
-    throw wrong("messages", "give transcript or messages, not both");
-  }
-  return given(body, ids);
-}
+  operation(conversation, (body, deps) => see(maybeGiven(body, deps.ids), deps));
 
 /** An operation that adds one message to a transcript or a list, and answers what it was given. */
 const append = (role: PublicMessage["role"], fields: readonly string[]): Operation =>
   operation(
-    () => ({ ...either(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
-    (body: Given & Record<string, unknown>, { ids }) => {
+    () => ({ ...conversation(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
+    (body: Given & JsonFields, { ids }) => {
+      const whole = taken(body, ids);
       const { transcript, messages, ...message } = body;
       const added = readMessage({ role, ...message });
-      if (transcript !== undefined && messages === undefined) return withPublic(transcript, [added], ids);
-      if (messages !== undefined && transcript === undefined) return [...messages, added];
-      throw wrong("transcript", "give either a transcript or messages to append to");
+      return messages === undefined ? withPublic(whole, [added], ids) : [...messages, added];
     },
   );
 
-function readMessage(message: Record<string, unknown>): PublicMessage {
+type JsonFields = { [name: string]: unknown };
+
+function readMessage(message: JsonFields): PublicMessage {
   const parsed = messageShape.safeParse(message);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message: said }) => {
-    const place = path.join(".");
-    return { path: place, message: `${place}: ${said}` };
-  });
-  throw new InputInvalid({ reason: errors.map(({ message: said }) => said).join("; "), errors });
+  throw refused(faultsOf(parsed.error, JSON.parse(JSON.stringify(message))));
 }
 
-const wrong = (path: string, message: string) =>
-  new InputInvalid({ reason: message, errors: [{ path, message }] });
-
 const move = (to: Parameters<typeof moved>[1]): Operation =>
-  operation(needed, ({ transcript }, { ids }) => moved(transcript, to, ids));
+  operation(conversation, (body, { ids }) => moved(taken(body, ids), to, ids));
 
 /** The transcript that a JSON text holds. @throws InputInvalid */
 function imported(text: string): Transcript {
-  let value: unknown;
+  let value: Json;
   try {
     value = JSON.parse(text);
   } catch {
@@ -66,11 +52,7 @@ function imported(text: string): Transcript {
   }
   const parsed = transcriptShape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message }) => ({
-    path: ["transcript", ...path].join("."),
-    message,
-  }));
-  throw new InputInvalid({ reason: "The text is not that of a transcript.", errors });
+  throw refused(faultsOf(parsed.error, value, ["transcript"]));
 }
 
 const OPERATIONS: Record<string, Operation> = {
@@ -86,18 +68,18 @@ const OPERATIONS: Record<string, Operation> = {
   events: look((transcript, { ids }) => (transcript === null ? [] : eventsOf(transcript, ids))),
   assets: look((transcript) => transcript?.assets ?? []),
   summary: look((transcript) => transcript?.summary ?? null),
-  id: operation(either, ({ transcript }) => transcript?.id ?? null),
+  id: operation(conversation, ({ transcript }) => transcript?.id ?? null),
   events_by_kind: operation(
-    () => ({ ...either(), kind: z.string() }),
+    () => ({ ...conversation(), kind: z.string() }),
     ({ kind, ...body }, deps) => {
-      const transcript = seen(body, deps);
+      const transcript = maybeGiven(body, deps.ids);
       const events = transcript === null ? [] : eventsOf(transcript, deps.ids);
       return events.filter((event) => event.kind === kind);
     },
   ),
   add_asset: operation(
-    () => ({ ...needed(), asset: assetShape }),
-    ({ transcript, asset }, { ids }) => withAsset(transcript, asset, ids),
+    () => ({ ...conversation(), asset: assetShape }),
+    ({ asset, ...body }, { ids }) => withAsset(taken(body, ids), asset, ids),
   ),
   add_user: append("user", ["content"]),
   add_assistant: append("assistant", ["content", "tool_calls", "blocks"]),
@@ -109,19 +91,19 @@ const OPERATIONS: Record<string, Operation> = {
   render_full: look((transcript, { ids }) =>
     transcript === null ? "" : renderFull(eventsOf(transcript, ids)),
   ),
-  export: operation(needed, ({ transcript }) => JSON.stringify(transcript)),
+  export: operation(conversation, (body, { ids }) => JSON.stringify(taken(body, ids))),
   import: operation(
     () => ({ transcript: z.string() }),
     ({ transcript }) => imported(transcript),
   ),
   fork: operation(
     () => ({
-      ...needed(),
+      ...conversation(),
       retain_messages: maybe(z.boolean()),
       retain_summary: maybe(z.boolean()),
     }),
-    ({ transcript, retain_messages = true, retain_summary = true }, { ids }) =>
-      forked(transcript, { messages: retain_messages, summary: retain_summary }, ids),
+    ({ retain_messages = true, retain_summary = true, ...body }, { ids }) =>
+      forked(taken(body, ids), { messages: retain_messages, summary: retain_summary }, ids),
   ),
   reset: operation(metadata, (body, { ids }) => reset(body.metadata, ids)),
   archive: move("archive"),

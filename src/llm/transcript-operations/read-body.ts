@@ -17,21 +17,22 @@ export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names:
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   const parsed = shape.safeParse(given);
   if (parsed.success && unknown.length === 0) return parsed.data;
-  const wrong = parsed.error?.issues.flatMap((issue) => faultsOf(issue, given)) ?? [];
+  const wrong = parsed.success ? [] : faultsOf(parsed.error, given);
   throw refused([...unknown.map((name) => noOption(name, names)), ...wrong]);
 }
 
-/** Keys that nothing knows have the paths of their own; those of the body itself are told with near names. */
-function faultsOf(issue: z.core.$ZodIssue, given: JsonObject): Fault[] {
-  const path = issue.path.map(String);
-  if (issue.code !== "unrecognized_keys") {
+/** What a shape refuses in a value. Keys that nothing knows have paths of their own. @param at where the value stands */
+export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
+  return error.issues.flatMap((issue) => {
+    const path = [...at, ...issue.path.map(String)];
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => {
+        const place = [...path, key].join(".");
+        return { path: place, message: `${place}: there is no such field` };
+      });
+    }
     const place = path.join(".");
-    return [{ path: place, message: `${place}: ${issue.message}; got ${shown(valueAt(given, issue.path))}` }];
-  }
-  if (path.length === 0) return [];
-  return issue.keys.map((key) => {
-    const place = [...path, key].join(".");
-    return { path: place, message: `${place}: there is no such field` };
+    return { path: place, message: `${place}: ${issue.message}; got ${shown(valueAt(value, issue.path))}` };
   });
 }
 
@@ -72,5 +73,9 @@ export function checkCallOptions(call: JsonObject, own: readonly string[], host:
   );
 }
 
-const refused = (errors: readonly Fault[]) =>
+/** All faults as one error. */
+export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
+
+/** One fault of a body. */
+export const wrong = (path: string, message: string) => refused([{ path, message }]);

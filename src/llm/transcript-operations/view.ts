@@ -10,20 +10,9 @@ import {
   withPublic,
 } from "../transcript.ts";
 
-/** Either form in which an operation is given a conversation. */
-export interface Given {
-  transcript?: Transcript;
-  messages?: PublicMessage[];
-}
-
 /** A transcript of these messages, with their events. */
 export function fromMessages(messages: readonly PublicMessage[], ids: IdSource): Transcript {
   return withPublic(emptyTranscript(ids()), messages, ids);
-}
-
-/** The given conversation as a transcript; `null`: none was given. */
-export function given({ transcript, messages }: Given, ids: IdSource): Transcript | null {
-  return transcript ?? (messages === undefined ? null : fromMessages(messages, ids));
 }
 
 /** All events: those of messages are made where a transcript came without them. */
