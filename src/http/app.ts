@@ -37,6 +37,7 @@ import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
+import { postTranscripts } from "./transcripts.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 
@@ -119,6 +120,7 @@ function mountModels(app: App): void {
     "/llm/completion": postCompletion,
   };
   for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
+  mount(app, "/transcripts/:operation", { scope: "invoke", methods: { POST: postTranscripts } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
   mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
