@@ -33,7 +33,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts"],
+  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts", "src/engine/fault.ts"],
   tool: [
     ...VOCABULARY,
     "skill",

@@ -15,6 +15,22 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
+/** What the Worker asks of a scope of mocks (agent-runtime.md §16.1). Mocks and calls travel as JSON. */
+export interface MockRpc extends Rpc.DurableObjectBranded {
+  /** Queues a list of mocks; answers how many are queued then. */
+  add(mocks: string): Promise<number>;
+  /** Whether mocks were queued since the scope was cleared. */
+  begun(): boolean;
+  /**
+   * Notes a call, and answers what is to become of it: `Taken` of `src/model/mock/source.ts`.
+   * @param prompt digest of a prompt that is to be cached
+   */
+  take(call: string, prompt: string | null): Promise<string>;
+  /** Noted calls that come after number `after`, the number of the last one of them, and whether there are more. */
+  calls(limit: number, after: number): { calls: string[]; last: number; more: boolean };
+  clear(): void;
+}
+
 /** What the Worker asks of a tenant's file index. */
 export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   /**
@@ -45,6 +61,7 @@ export interface Bindings {
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
+  MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
   LOADER: WorkerLoader;
   SHIELD: RateLimit;
@@ -53,6 +70,8 @@ export interface Bindings {
   AI?: Ai;
   /** `off`: the container has no internet. Any other value, or none: it has. */
   HULL_RUNNER_EGRESS?: string;
+  /** Flags of the container's runner, with blanks between them (`container/options.ts`). */
+  HULL_RUNNER_FLAGS?: string;
 }
 
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
@@ -96,8 +115,12 @@ const variables = z.lazy(() => {
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
-    /** Pins the catalog that this deployment serves. */
-    HULL_CATALOG: z.optional(z.string()),
+    /** Whether log lines hold the spans of their run. */
+    HULL_TRACE: flag,
+    /** Whether spans hold what models and tools were given and said. */
+    HULL_TRACE_CONTENT: flag,
+    /** Id of the catalog that this deployment came with: served until another is published to it. */
+    HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
@@ -115,6 +138,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   public: boolean;
   /** Whether requests that succeed get a log line too. */
   logsAll: boolean;
+  logsSpans: boolean;
+  traceContent: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
@@ -172,8 +197,10 @@ export function settings(env: Bindings): Settings {
     local,
     public: v.HULL_PUBLIC || config.auth === "none",
     logsAll: v.HULL_LOG === "requests",
+    logsSpans: v.HULL_TRACE,
+    traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
-    pinnedCatalog: v.HULL_CATALOG ?? null,
+    pinnedCatalog: v.HULL_CATALOG || null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     grants: new Map(Object.entries(grants)),
     models,

@@ -141,6 +141,8 @@ export interface ModelRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
+  /** Instead of `tools` where the model has no channel for them: what `system` tells of. Not sent. */
+  tools_in_text?: ToolDefinition[];
   tool_choice: ToolChoice;
   max_tokens: number;
   /** Ask for a JSON answer where the provider has such a mode. */

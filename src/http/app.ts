@@ -15,8 +15,8 @@ import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
-import { postCall, postCompletion, postStream, postStructured } from "./llm/call.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
+import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
 import { getRateLimit, putRateLimit } from "./llm/rate-limit.ts";
@@ -29,6 +29,7 @@ import {
 } from "./llm/spending.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
+import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
@@ -111,6 +112,7 @@ function mountModels(app: App): void {
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
   const calls = {
+    "/runs": postRun,
     "/llm/call": postCall,
     "/llm/stream": postStream,
     "/llm/structured": postStructured,
@@ -119,6 +121,8 @@ function mountModels(app: App): void {
   for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
+  mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
+  mount(app, "/llm/mocks/calls", { scope: "invoke", methods: { GET: getMockCalls } });
 }
 
 async function failure(thrown: Error, c: AppContext): Promise<Response> {

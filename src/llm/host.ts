@@ -7,6 +7,8 @@ import type { CallFigures } from "./result.ts";
 
 /** Who is told of an answer while it comes. */
 export interface CallWatcher {
+  /** The request is sound; from now on a provider is asked. */
+  onAdmitted?: () => void;
   onText?: (text: string) => void;
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was told of the one before is void. */
@@ -27,6 +29,8 @@ export interface ModelChoice {
   /** Native where the model takes tool definitions, else in text. */
   tool_format: "native" | "text";
   capabilities: Capabilities;
+  /** Tokens; `null`: unknown. */
+  context_window: number | null;
   /** Sampling parameters and limits that the configuration gives this model. */
   defaults: Sampling & { max_tokens?: number };
   warnings: Warning[];

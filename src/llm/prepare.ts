@@ -96,7 +96,8 @@ export function prepareCall(input: CallInput, host: LlmHost): Plan {
   };
 }
 
-const refused = (errors: readonly Fault[]) =>
+/** Every fault of a body, as one error. */
+export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
 function toolsOf({ tools: given }: CallOptions): Tool[] {
@@ -135,7 +136,7 @@ function tooManyTools(tools: readonly Tool[], { target, capabilities }: ModelCho
   return [{ code: "too_many_tools", option: "tools", message }];
 }
 
-function checkConflicts(options: CallOptions): void {
+export function checkConflicts(options: CallOptions): void {
   const refuse = (option: string, detail: string) => new InvalidRequest({ option, detail });
   if (options.reasoning_effort !== undefined && readThinking(options.thinking) !== null) {
     throw refuse("reasoning_effort", "reasoning_effort and thinking exclude each other.");
@@ -171,7 +172,8 @@ function conversation({ prompt, system }: CallInput, options: CallOptions): Laid
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 
-function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
+/** The targets of `fallback_chain`. @throws InvalidRequest for a name that is no provider */
+export function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
   const given = options.fallback_chain ?? [];
   const names = (typeof given === "string" ? given.split(",") : given).map((name) => name.trim());
   return names
@@ -204,17 +206,33 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
   const text = plan.tool_format === "text" && offered.tools.length > 0;
   const asked = correction === null ? plan.messages : [...plan.messages, userText(correction)];
   const messages = [...asked, ...further];
-  const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
-  const sampling = samplingOf(options, choice.defaults);
-  const own = ownOf(plan, target.provider);
   return {
+    ...settingsFor({ options, choice, structured, own: plan.own }, target),
     system: systemOf(plan, vault, offered.tools),
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offered.tools,
     tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
+    ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
+    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+  };
+}
+
+/** What the options say of every request of a call or run, conversation and tools aside. */
+export type RequestSettings = Omit<
+  ModelRequest,
+  "system" | "messages" | "tools" | "tool_choice" | "tool_search" | "prefill"
+>;
+
+export function settingsFor(
+  { options, choice, structured, own: given }: Pick<Plan, "options" | "choice" | "structured" | "own">,
+  target: ModelTarget,
+): RequestSettings {
+  const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
+  const sampling = samplingOf(options, choice.defaults);
+  const own = ownOf(given, target.provider);
+  return {
     max_tokens: maxTokens(options, choice),
     json: structured !== null,
-    ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
     ...(structured?.wire ? { schema: structured.wire } : {}),
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
     ...(thinking === null ? {} : { thinking }),
@@ -224,7 +242,6 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
     ...(options.anthropic_beta_features === undefined
       ? {}
       : { beta_features: options.anthropic_beta_features }),
-    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
     ...(options.cache === true ? { cache: true } : {}),
     ...(own === null ? {} : { extra: own }),
   };
@@ -276,7 +293,7 @@ function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
 /** What Hull itself takes out of a provider's own part. */
 const CONSUMED = new Set(["force_native_tool_search", "api"]);
 
-function ownOf({ own }: Plan, provider: string): JsonObject | null {
+function ownOf(own: Plan["own"], provider: string): JsonObject | null {
   const given = own[provider];
   if (given === undefined) return null;
   const rest = Object.entries(given).filter(([name]) => !CONSUMED.has(name));

@@ -9,9 +9,11 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { type AttemptOptions, withAttempts } from "./attempts.ts";
 import { exchange } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
+import type { Intercept } from "./intercept.ts";
+import { defaultCompletion } from "./mock/default.ts";
 import { ollamaParameters } from "./ollama.ts";
 import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
-import type { HttpTarget } from "./providers.ts";
+import type { HttpTarget, InternalTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
 import { isJsonObject, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
@@ -39,6 +41,11 @@ export function completionEndpoint({ completion_url: url }: HttpTarget): Complet
   return { protocol: url.endsWith("/api/generate") ? "ollama-generate" : "completions", url };
 }
 
+export interface CompletionOptions extends AttemptOptions {
+  intercept?: Intercept | undefined;
+  fetch: typeof fetch;
+}
+
 /**
  * Asks a completion endpoint, with the headers and keys of the provider's chat endpoint.
  * @throws HullError as `callModel`
@@ -47,12 +54,28 @@ export function callCompletion(
   request: CompletionRequest,
   target: HttpTarget,
   endpoint: CompletionEndpoint,
-  options: AttemptOptions & { fetch: typeof fetch },
+  options: CompletionOptions,
 ): Promise<ModelTurn> {
   const wire = WIRES[endpoint.protocol];
-  const { fetch } = options;
+  const { fetch, intercept } = options;
   const at = { ...target, url: endpoint.url };
-  return withAttempts(target, options, (attempt) => exchange(request, wire, at, { ...attempt, fetch }));
+  return withAttempts(target, options, async (attempt) => {
+    const answered = await intercept?.complete(request, target, attempt);
+    return answered ?? exchange(request, wire, at, { ...attempt, fetch });
+  });
+}
+
+/** A completion that only mocks answer: those of `intercept`, else a fixed text. */
+export function mockCompletion(
+  request: CompletionRequest,
+  target: InternalTarget,
+  options: Omit<CompletionOptions, "fetch">,
+): Promise<ModelTurn> {
+  const { provider, model } = target;
+  return withAttempts(target, options, async (attempt) => {
+    const answered = await options.intercept?.complete(request, target, attempt);
+    return answered ?? { ok: true, turn: defaultCompletion(request, { provider, model }, attempt.sink) };
+  });
 }
 
 const completions: Wire<CompletionRequest> = {

@@ -7,12 +7,10 @@ import { type Bindings, learnVariables, type Settings, settings } from "../env.t
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
 import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
-
-/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
-export const MAX_KV_BYTES = 24 * 1024 * 1024;
 
 /** Age in ms at which a cached pointer is read again in the background. A publish through this isolate is seen at once. */
 const POINTER_FRESH_MS = 5000;
@@ -47,6 +45,7 @@ interface IsolateCache {
   pointer: { id: string; checkedAt: number } | null;
   catalog: LoadedCatalog | null;
   records: Map<string, SkillRecord>;
+  blobs: BlobCache;
   /** The document of the catalog that is served. */
   openapi: { digest: string; bytes: Uint8Array } | null;
 }
@@ -56,7 +55,7 @@ const caches = new WeakMap<KVNamespace, IsolateCache>();
 function cacheOf(env: Bindings): IsolateCache {
   let cache = caches.get(env.SKILLS);
   if (cache === undefined) {
-    cache = { pointer: null, catalog: null, records: new Map(), openapi: null };
+    cache = { pointer: null, catalog: null, records: new Map(), blobs: new BlobCache(), openapi: null };
     caches.set(env.SKILLS, cache);
   }
   return cache;
@@ -109,23 +108,32 @@ async function currentId(
   cache: IsolateCache,
   background: (work: Promise<unknown>) => void,
 ): Promise<string> {
-  if (pinnedCatalog !== null) return pinnedCatalog;
   const known = cache.pointer;
   if (known === null) {
-    const pointer = await readPointer(env);
-    if (pointer === null) throw new CatalogMissing({});
-    cache.pointer = { id: pointer.id, checkedAt: Date.now() };
-    return pointer.id;
+    const id = servedId(await readPointer(env), pinnedCatalog);
+    if (id === null) throw new CatalogMissing({});
+    cache.pointer = { id, checkedAt: Date.now() };
+    return id;
   }
   if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
     known.checkedAt = Date.now();
     background(
       readPointer(env).then((pointer) => {
-        if (pointer !== null && cache.pointer === known) known.id = pointer.id;
+        const id = servedId(pointer, pinnedCatalog);
+        if (id !== null && cache.pointer === known) known.id = id;
       }),
     );
   }
   return known.id;
+}
+
+/**
+ * What a deployment serves (serving.md §1): what was published to it, else the catalog it is pinned to. A pointer that
+ * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
+ */
+export function servedId(pointer: CatalogPointer | null, pinned: string | null): string | null {
+  if (pointer === null) return pinned;
+  return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
 /** `catalog:current`, or `null` when nothing was ever published. */
@@ -153,6 +161,21 @@ export async function readOpenapi(env: Bindings, digest: string): Promise<Uint8A
   const stored = new Response(await readBytes(env, "openapi", digest));
   const bytes = new Uint8Array(await stored.arrayBuffer());
   cache.openapi = { digest, bytes };
+  return bytes;
+}
+
+/** A file that a skill serves: its bytes where it is small, else a stream. */
+export async function readBlob(
+  env: Bindings,
+  { sha256, size }: { sha256: string; size: number },
+): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  const { blobs } = cacheOf(env);
+  const known = blobs.get(sha256);
+  if (known !== undefined) return known;
+  const stored = await readBytes(env, "blob", sha256);
+  if (size > MAX_FILE_BYTES) return stored;
+  const bytes = new Uint8Array(await new Response(stored).arrayBuffer());
+  blobs.set(sha256, bytes);
   return bytes;
 }
 

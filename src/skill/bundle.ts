@@ -74,7 +74,7 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: SkillRecord, digest: string): Card {
+export function card(record: Pick<SkillRecord, "manifest" | "uploaded_by">, digest: string): Card {
   const { manifest } = record;
   const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
   return {

@@ -146,6 +146,8 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
+  /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
+  pinned?: string;
   /** Catalogs that were served before, the last one first. */
   earlier?: { id: string; published_at: string }[];
 }

@@ -31,6 +31,8 @@ export interface CommandToolContext {
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
+  /** Told when the process starts: how long the call waited for a place, in ms. */
+  started?: (queueMs: number) => void;
 }
 
 const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
@@ -74,7 +76,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   const stderr = new OutputWindow(limit);
   try {
     for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
-      if (event.kind === "stdout") stdout.push(event.bytes);
+      if (event.kind === "started") context.started?.(event.queue_ms);
+      else if (event.kind === "stdout") stdout.push(event.bytes);
       else if (event.kind === "stderr") stderr.push(event.bytes);
       else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
     }

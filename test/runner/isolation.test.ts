@@ -173,6 +173,7 @@ except OSError: print("closed")' `;
       "/nowhere/setpriv",
     ],
     ["with an unknown word", [], { HULL_RUNNER_EGRESS: "maybe" }, "HULL_RUNNER_EGRESS"],
+    ["with a bad flag from outside", [], { HULL_RUNNER_FLAGS: "--queue 1 --concurrency 0" }, "--concurrency"],
   ])("%s a runner that cannot keep its promise does not start, and says why", async (_, flags, env, why) => {
     await expect(startRunner({ flags, env })).rejects.toThrow(why);
   });

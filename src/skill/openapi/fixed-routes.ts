@@ -1,6 +1,7 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
+import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
@@ -300,6 +301,7 @@ const OPERATIONS: Operations = {
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,
+  ...MOCK_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

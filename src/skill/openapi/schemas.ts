@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
@@ -149,11 +150,15 @@ export function schemaComponents(): JsonObject {
     },
     ObjectKeys: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
     Stored: object({ digest: DIGEST, stored: TEXTS }),
-    CatalogPointer: object({
-      id: DIGEST,
-      previous: MAYBE_TEXT,
-      published_at: { type: "string", format: "date-time" },
-    }),
+    CatalogPointer: object(
+      {
+        id: DIGEST,
+        previous: MAYBE_TEXT,
+        published_at: { type: "string", format: "date-time" },
+        pinned: { ...DIGEST, description: "The catalog that the deployment came with." },
+      },
+      ["pinned"],
+    ),
     CatalogRequest: {
       oneOf: [
         { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
@@ -194,5 +199,6 @@ export function schemaComponents(): JsonObject {
     ...callSchemas(),
     ...modelSchemas(),
     ...spendingSchemas(),
+    ...mockSchemas(),
   };
 }

@@ -1,8 +1,8 @@
 /** Failures of model calls as their callers see them (agent-runtime.md §0.3): by category, with what the provider said. */
-import { type FailureClass, failureClassOf } from "../../errors/failure-class.ts";
-import { HullError, toHullError, toProblem } from "../../errors.ts";
-import type { Json } from "../../skill/manifest.ts";
-import type { RequestContext } from "../context.ts";
+import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
+import { HullError, toHullError } from "../errors.ts";
+import type { Json } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
 
 const MAX_WORDS = 2000;
 
@@ -18,7 +18,7 @@ const NAMED = new Map<string, string>([
  * A provider's failure with the status of its category, its class, and the provider's own words; anything else as it is.
  * Keys are redacted.
  */
-export function llmError(thrown: unknown, context: RequestContext): HullError {
+export function llmError(thrown: unknown, context: RunContext): HullError {
   const error = toHullError(thrown);
   const { code, members } = error.data;
   if (typeof members.provider !== "string" || !code.startsWith("provider_")) return error;
@@ -55,17 +55,8 @@ function statusOf(code: string, { reason, category }: FailureClass): number {
   }
 }
 
-/** The problem document of such an error, for streams. */
-export function llmProblem(error: HullError, context: RequestContext): Record<string, unknown> {
-  const problem: unknown = context.redacted(toProblem(error.data, context.requestId));
-  return typeof problem === "object" && problem !== null ? { ...problem } : {};
-}
-
 /** The ErrorDict of §2.1 with its category; `null`: the request itself was wrong, which is told as a problem. */
-export function errorDict(
-  thrown: unknown,
-  context: RequestContext,
-): { error: Json; category: string } | null {
+export function errorDict(thrown: unknown, context: RunContext): { error: Json; category: string } | null {
   const error = llmError(thrown, context);
   const { detail, members, status } = error.data;
   if (status === 422 && error.code === "input_invalid") return null;
