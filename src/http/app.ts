@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
-import { discardBody, discardLocally } from "./body.ts";
+import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
@@ -133,8 +133,9 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  if (context.settings.local) await discardLocally(context.request);
-  else context.background(discardBody(context.request));
+  const discarded = discardBody(context);
+  if (context.settings.local) await discarded;
+  else context.background(discarded);
   return problemResponse(error, context);
 }
 
