@@ -46,7 +46,8 @@ export interface Bindings {
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
-  LOADER: WorkerLoader;
+  /** Absent where the plan or wrangler.toml has none: then there are no hooks. */
+  LOADER?: WorkerLoader;
   SHIELD: RateLimit;
   /** The files of `assets/`. */
   ASSETS: Fetcher;

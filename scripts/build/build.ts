@@ -13,12 +13,14 @@ import {
   makeCatalog,
   type SourceFile,
 } from "../../src/skill/bundle.ts";
+import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
+import { bundleHooks } from "./hooks.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import {
@@ -79,6 +81,9 @@ interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
+  /** What its hooks are made of, and how that looked; `null`: to be built anew in any case. */
+  imported: string[] | null;
+  stamp: string;
 }
 
 /** What a skill is checked against beside its own files. */
@@ -96,9 +101,11 @@ export class BuildCache {
   /** How many skills the last build read anew. */
   rebuilt = 0;
 
-  get(folder: SkillFolder, fingerprint: string): Outcome | undefined {
+  async get(folder: SkillFolder, fingerprint: string): Promise<Outcome | undefined> {
     const entry = this.#outcomes.get(folder.path);
-    return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
+    const known = entry?.fingerprint === fingerprint ? entry.outcome : undefined;
+    if (known === undefined || known.imported === null) return undefined;
+    return (await stampOf(known.imported)) === known.stamp ? known : undefined;
   }
 
   set(fingerprint: string, outcome: Outcome): void {
@@ -134,7 +141,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
       buildFolder(folder, grounds, surroundings, options),
     );
     for (const { folder, diagnostic } of scan.refused) {
-      outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+      outcomes.push(without(folder, [diagnostic]));
     }
     outcomes.push(...(await vanished(root, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
@@ -234,7 +241,7 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
       message: `The folder ${name} has lost its SKILL.md; its last good version stays.`,
       hint: "Restore the file, or remove the folder to take the skill down.",
     };
-    lost.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+    lost.push(without(folder, [diagnostic]));
   }
   return lost;
 }
@@ -249,7 +256,7 @@ async function buildFolder(
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
   const fingerprint = fingerprintOf(files, diagnostics, surroundings);
-  const cached = options.cache?.get(folder, fingerprint);
+  const cached = await options.cache?.get(folder, fingerprint);
   if (cached !== undefined) return cached;
   const outcome = await readFolderFiles(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome);
@@ -278,12 +285,6 @@ async function readFolderFiles(
   diagnostics: Diagnostic[],
   { catalogue, providers }: Surroundings,
 ): Promise<Outcome> {
-  const broken = (positions: Outcome["positions"]): Outcome => ({
-    folder,
-    skill: null,
-    positions,
-    diagnostics,
-  });
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
     diagnostics.push(
@@ -294,15 +295,36 @@ async function readFolderFiles(
         "List what the skill does not need in .hullignore.",
       ),
     );
-    return broken(new Map());
+    return without(folder, diagnostics);
   }
   const files = await readSources(found);
   const place = { folder: folder.name, file: folder.file };
-  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
+  let imported: string[] | null = [];
+  const hooks: HookReader = async (source) => {
+    const bundled = await bundleHooks(folder.path, source);
+    // What it lacked may be there next time.
+    imported = "faults" in bundled.result ? null : bundled.read;
+    return bundled.result;
+  };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks });
   const { positions } = assembly;
+  const seen = { imported, stamp: await stampOf(imported ?? []) };
   diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
-  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
+  if (assembly.skill === null || diagnostics.some((d) => d.level === "error"))
+    return { ...without(folder, diagnostics), positions, ...seen };
+  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics, ...seen };
+}
+
+/** A folder that gives no skill. */
+function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
+  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "" };
+}
+
+/** How files look now; the same text as long as nobody writes them. */
+async function stampOf(paths: readonly string[]): Promise<string> {
+  if (paths.length === 0) return "";
+  const all = await mapLimited(paths, (path) => stat(path).catch(() => null));
+  return JSON.stringify(all.map((stats) => stats && [stats.size, stats.mtimeMs, stats.ino]));
 }
 
 /** The files with their bytes. */

@@ -71,10 +71,11 @@ export class RegistryClient {
 /** What a catalog consists of, itself last. */
 function objectsOf(skills: readonly BuiltSkill[], catalog: CatalogBundle): RegistryObject[] {
   const objects = new Map<string, Uint8Array>();
-  for (const { digest, record, recordJson, pack, blob } of skills) {
+  for (const { digest, record, recordJson, pack, blob, module } of skills) {
     objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
     if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
     if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
+    if (module !== null) objects.set(`module/${module.sha256}`, module.bytes);
   }
   objects.set(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text));
   objects.set(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json));
