@@ -3,7 +3,7 @@
  * the same bytes wherever they lie.
  */
 import { builtinModules } from "node:module";
-import { join, relative, resolve, sep } from "node:path";
+import { relative, resolve, sep } from "node:path";
 import type { Loader, Message, Plugin } from "esbuild";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { HookFault, MadeHooks } from "../../src/skill/hooks.ts";
@@ -73,16 +73,17 @@ function isBuildFailure(error: unknown): error is { errors: Message[] } {
 function faultOf({ text, location, detail }: Message, folder: string): HookFault {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
   const message = `The hook module cannot be built: ${text.replace(/\.?$/, ".")}`;
-  const file = location === null ? undefined : join(relative(folder, resolve(folder, location.file)));
-  return {
-    code: typeof detail === "string" ? detail : "hooks_build",
-    message,
-    hint: typeof detail === "string" ? ISOLATE_HINT : hintFor(missing),
-    ...(file === undefined ? {} : { file: file.split(sep).join("/") }),
-    ...(location === null ? {} : { at: { line: location.line, column: location.column + 1 } }),
-  };
+  const fault: HookFault =
+    detail === REFUSED
+      ? { code: "hooks_module", message, hint: ISOLATE_HINT }
+      : { code: "hooks_build", message, hint: hintFor(missing) };
+  if (location === null) return fault;
+  const file = relative(folder, resolve(folder, location.file)).split(sep).join("/");
+  return { ...fault, file, at: { line: location.line, column: location.column + 1 } };
 }
 
+/** What our own plugin says of an import. */
+const REFUSED = "refused";
 const ISOLATE_HINT =
   "A hook computes on JSON, without files, processes or network. Do the rest in a tool, which runs in the runner.";
 
@@ -103,7 +104,7 @@ const builtins: Plugin = {
       if (!path.includes(":") && !BUILTINS.has(name)) return undefined;
       if (!IN_ISOLATE.has(name)) {
         const text = `The module "${path}" does not exist where hooks run`;
-        return { errors: [{ text, detail: "hooks_module" }] };
+        return { errors: [{ text, detail: REFUSED }] };
       }
       // An ES module cannot `require` what is outside of it. It can import it, and `require` that.
       if (kind === "require-call")

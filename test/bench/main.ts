@@ -7,6 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { llmRows } from "./llm.ts";
 import type { Row } from "./row.ts";
@@ -27,6 +28,7 @@ try {
   await subjects.stop();
 }
 rows.push(...(await toolVaultRows(rounds)));
+rows.push(...(await hookRows(rounds)));
 rows.push(...(await bundleRows()));
 rows.push(await buildRow(quick ? 200 : 2000));
 
