@@ -8,9 +8,11 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
+import { modelRows } from "./model.ts";
 import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
@@ -40,7 +42,9 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
       await subjects.stop();
     }
   },
+  model: () => modelRows(rounds),
   tools: () => toolVaultRows(rounds),
+  hooks: () => hookRows(rounds),
   bundle: bundleRows,
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),

@@ -18,6 +18,7 @@ import {
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
+import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -304,6 +305,7 @@ const OPERATIONS: Operations = {
   ...SPENDING,
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...TRANSCRIPT_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */
