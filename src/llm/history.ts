@@ -3,7 +3,14 @@ import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
-import { extraEvent, type IdSource, type Transcript, turnEvents, withMessages } from "./transcript.ts";
+import {
+  emptyTranscript,
+  extraEvent,
+  type IdSource,
+  type Transcript,
+  turnEvents,
+  withMessages,
+} from "./transcript.ts";
 
 /** What a transcript calls the change into a state (§12.4). */
 const STATE_EVENTS: Record<SessionState, string> = {
@@ -15,16 +22,21 @@ const STATE_EVENTS: Record<SessionState, string> = {
 
 /** The transcript with what these records add to it. */
 export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {
-  let transcript = start;
+  const { messages, events, ...given } = start;
+  /** All but its two long lists, which grow in place. */
+  let rest = given;
+  const all = { messages: [...messages], events: [...events] };
   let open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
   const received: Feedback[] = [];
   let iteration = 0;
-  const add = (...messages: Message[]): void => {
-    transcript = withMessages(transcript, messages, ids);
+  const add = (...added: Message[]): void => {
+    const piece = withMessages(emptyTranscript(""), added, ids);
+    all.messages.push(...piece.messages);
+    all.events.push(...piece.events);
   };
   const note = (kind: string, metadata: Record<string, unknown>): void => {
     const event = extraEvent(kind, { role: "system", visibility: "internal", text: "", metadata }, ids);
-    transcript = { ...transcript, events: [...transcript.events, event] };
+    all.events.push(event);
   };
   const tell = ({ kind, content }: Feedback): void => {
     if (kind === "prefill_assistant") return;
@@ -50,14 +62,16 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "session_imported":
         add(...record.messages);
-        if (record.summary !== null) transcript = { ...transcript, summary: record.summary };
+        if (record.summary !== null) rest = { ...rest, summary: record.summary };
         break;
       case "session_state_changed":
-        transcript = { ...transcript, state: record.state };
+        rest = { ...rest, state: record.state };
         note(STATE_EVENTS[record.state], {});
         break;
       case "session_reset":
-        transcript = { ...transcript, messages: [], events: [], assets: [] };
+        all.messages = [];
+        all.events = [];
+        rest = { ...withoutSummary(rest), assets: [] };
         note("transcript_reset", {});
         break;
       case "session_trimmed":
@@ -75,7 +89,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         for (const { effect, result } of open) if (result === null) settle(effect, interruptedCall(), true);
         break;
       case "model_call_settled":
-        transcript = { ...transcript, events: [...transcript.events, ...turnEvents(record.turn, ids)] };
+        all.events.push(...turnEvents(record.turn, ids));
         break;
       case "turn_taken":
         if (record.message !== null) add(record.message);
@@ -102,7 +116,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "compacted": {
         const { summary, ...metadata } = record.compacted;
-        transcript = { ...transcript, summary: joinedSummary(transcript.summary, summary) };
+        rest = { ...rest, summary: joinedSummary(rest.summary, summary) };
         note("compaction", metadata);
         break;
       }
@@ -121,5 +135,9 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
     }
   }
-  return transcript;
+  return { ...rest, ...all };
+}
+
+function withoutSummary<T extends { summary?: string }>({ summary: _, ...rest }: T): Omit<T, "summary"> {
+  return rest;
 }

@@ -7,7 +7,7 @@ import { HullError } from "../errors.ts";
 import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } from "../llm/host.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
-import { uuidV7 } from "../llm/transcript.ts";
+import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
 import { canonicalProvider } from "../model/catalogue/catalogue.ts";
@@ -174,7 +174,7 @@ class Host implements LlmHost {
     return JSON.parse(JSON.stringify(this.#mocking.left()));
   }
 
-  ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+  ids = newId;
 
   log(entry: Record<string, unknown>): void {
     const line = { ...entry, request_id: this.#context.requestId };

@@ -10,6 +10,7 @@ import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
+import { sessionFaults } from "./session-faults.ts";
 
 const CANARY = "canary-7b1f0c55";
 const ADMIN = `${CANARY}-admin-key`;
@@ -150,15 +151,6 @@ async function withKey(scopes: string[], use: (key: string) => Promise<Response>
   return response;
 }
 
-/** A new session whose run waits for its client, or for an approval. */
-async function waitingRun(id: string, more: object = {}) {
-  await post("/sessions", JSON.stringify({ id }), JSON_BODY);
-  const tools = [{ name: "look", description: "Looks." }];
-  const options = { tools, mock: [{ tool_calls: [{ name: "look" }] }], ...more };
-  const response = await post(`/sessions/${id}/runs`, JSON.stringify({ prompt: "hi", options }), JSON_BODY);
-  return response.json<{ run_id: string; awaiting?: { tool_call_id: string }[] }>();
-}
-
 const PROVOKED: Record<string, () => Promise<Response>> = {
   bad_request: () => ask("/skills?limit=0"),
   malformed_json: () => post("/skills/mock", '{"input": ', JSON_BODY),
@@ -180,30 +172,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
-  run_in_progress: async () => {
-    await waitingRun("busy");
-    return post("/sessions/busy/reset", "{}", JSON_BODY);
-  },
-  session_not_active: async () => {
-    await post("/sessions", '{"id":"shut"}', JSON_BODY);
-    await post("/sessions/shut/close", "{}", JSON_BODY);
-    return post("/sessions/shut/messages", '{"content":"hi"}', JSON_BODY);
-  },
-  session_exists: async () => {
-    await post("/sessions", '{"id":"here"}', JSON_BODY);
-    return post("/sessions/here/fork", '{"dst":"here"}', JSON_BODY);
-  },
-  approval_closed: async () => {
-    const { run_id } = await waitingRun("asks", { approval_policy: { require_approval: ["look"] } });
-    await post(`/sessions/asks/runs/${run_id}/cancel`, "{}", JSON_BODY);
-    return post(`/sessions/asks/approvals/apr_${run_id}_tool-0-0`, '{"decision":"deny"}', JSON_BODY);
-  },
-  tool_call_closed: async () => {
-    const { awaiting } = await waitingRun("told");
-    const body = JSON.stringify({ tool_call_id: awaiting?.[0]?.tool_call_id, content: "x" });
-    await post("/sessions/told/tool-results", body, JSON_BODY);
-    return post("/sessions/told/tool-results", body, JSON_BODY);
-  },
+  ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),

@@ -23,6 +23,7 @@ import {
   getMessages,
   getSession,
   getSessions,
+  getTranscript,
   postSession,
 } from "./sessions.ts";
 
@@ -35,6 +36,7 @@ const ROUTES: { [path: string]: Methods } = {
   "/sessions/:id/length": { GET: getLength },
   "/sessions/:id/ancestry": { GET: getAncestry },
   "/sessions/:id/messages": { GET: getMessages, POST: postMessage },
+  "/sessions/:id/transcript": { GET: getTranscript },
   "/sessions/:id/events": { GET: getEvents },
   "/sessions/:id/reset": { POST: postReset },
   "/sessions/:id/trim": { POST: postTrim },

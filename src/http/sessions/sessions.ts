@@ -1,6 +1,7 @@
 /** `/sessions`: made, listed, looked at, removed (agent-runtime.md §12.1). */
 import * as z from "zod/mini";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../session/conversation/address.ts";
 import { listSessions } from "../../session/session-index.ts";
@@ -89,6 +90,19 @@ export const getMessages: Route = async (context, { id = "" }) => {
   const offset = numberIn(query, "cursor") ?? 0;
   const { data, next } = await sessionOf(context, id).ask("messages", { offset, limit });
   return jsonNow(context.redacted({ data, next_cursor: next === null ? null : String(next) }));
+};
+
+/** `GET /sessions/:id/transcript`: everything that was ever said, as text for readers, or whole with `?view=raw`. */
+export const getTranscript: Route = async (context, { id = "" }) => {
+  const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
+  if (view !== "visible" && view !== "full" && view !== "raw") {
+    throw new BadRequest({ detail: `view is visible, full or raw, not "${view}".` });
+  }
+  const transcript = await sessionOf(context, id).ask("transcript", null);
+  if (view === "raw") return jsonNow(context.redacted(transcript));
+  const text = view === "visible" ? renderVisible(transcript.events) : renderFull(transcript.events);
+  const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+  return new Response(context.settings.redactor.text(text), { headers });
 };
 
 /** @throws BadRequest for what is no number */

@@ -3,7 +3,7 @@ import type { AgentEffects } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import type { CallWatcher } from "../../llm/host.ts";
-import { emptyTranscript, uuidV7 } from "../../llm/transcript.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
@@ -14,8 +14,6 @@ import { agentEffects } from "./effects.ts";
 import type { AgentParts, RunPlace } from "./parts.ts";
 import { runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
-
-const ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
 
 export const SESSION_PARTS: AgentParts = {
   async begin(spec, place, signal) {
@@ -43,7 +41,7 @@ export const SESSION_PARTS: AgentParts = {
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
-    const transcript = withRecords(emptyTranscript(ids()), records, ids);
+    const transcript = withRecords(emptyTranscript(newId()), records, newId);
     return runResult(state, run, { transcript, durationMs: (settled_at ?? Date.now()) - created_at });
   },
   async stop({ context, run_id }, executions) {

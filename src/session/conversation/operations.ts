@@ -2,6 +2,8 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
+import { withRecords } from "../../llm/history.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import { compactNow } from "./contents.ts";
 import type { Conversation } from "./conversation.ts";
@@ -77,6 +79,10 @@ function handlersOf(conversation: Conversation): Handlers {
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),
     messages: within((page) => listPage(log.state().visible, page)),
+    transcript: within((_, { metadata }) => {
+      const start = { ...emptyTranscript(newId()), metadata, state: "active" };
+      return withRecords(start, store.records(), newId);
+    }),
     history: within(() => {
       const { visible: messages, summary } = log.state();
       return { messages, summary };

@@ -3,6 +3,7 @@ import type { Delivery, Feedback, SessionState } from "../../engine/agent/record
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
+import type { Transcript } from "../../llm/transcript.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** Which session, and the request that asks. */
@@ -99,6 +100,8 @@ export interface SessionOperations {
   exists: { in: null; out: boolean };
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
+  /** Everything that was ever said, and what else happened. */
+  transcript: { in: null; out: Transcript };
   /** The conversation so far, for a call outside of a run. */
   history: { in: null; out: { messages: Message[]; summary: string | null } };
   set_state: { in: { state: SessionState }; out: SessionView };

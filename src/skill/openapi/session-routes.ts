@@ -102,6 +102,26 @@ export const SESSION_OPERATIONS: Operations = {
       { answers: { 202: answer("It is stored", json(schema("Delivered"))) } },
     ),
   },
+  "/sessions/{id}/transcript": {
+    get: reads(
+      "getTranscript",
+      "Everything that was ever said in the session",
+      {},
+      {
+        parameters: [
+          ID,
+          query("view", "As text what everybody may see, or all of it; or the transcript itself.", {
+            enum: ["visible", "full", "raw"],
+            default: "visible",
+          }),
+        ],
+        answers: {
+          200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json({ type: "object" }) }),
+        },
+        faults: [400, 404],
+      },
+    ),
+  },
   "/sessions/{id}/events": {
     get: reads(
       "followSession",
