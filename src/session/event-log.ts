@@ -1,7 +1,7 @@
 /** The events of an execution or a session: stored, then shown to whoever follows (serving.md §5.4). */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
-/** Text that comes within this many ms of what was stored last waits for more, so that rows stay few. */
+/** Text that comes within this many ms of the text that was stored last waits for more, so that rows stay few. */
 const GATHER_MS = 40;
 /** Characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
@@ -22,13 +22,17 @@ export class EventLog {
   readonly #followers = new Set<() => void>();
   #gathered: RunEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #storedAt = 0;
+  /** When the last text was stored that nothing else came after; 0: there is none. */
+  #textAt = 0;
 
   constructor(store: EventSource) {
     this.#store = store;
   }
 
-  /** Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. */
+  /**
+   * Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. Who follows gets the first piece of a text at
+   * once; where nobody does, it can wait.
+   */
   emit(event: RunEvent): void {
     const gathered = this.#gathered === null ? null : together(this.#gathered, event);
     if (gathered !== null) {
@@ -36,15 +40,16 @@ export class EventLog {
       return;
     }
     this.flush();
-    const wait = this.#storedAt + GATHER_MS - Date.now();
-    if (wait > 0 && textOf(event) !== null) {
+    const text = textOf(event) !== null;
+    const wait = this.#followers.size === 0 ? GATHER_MS : this.#textAt + GATHER_MS - Date.now();
+    if (text && wait > 0) {
       this.#gathered = event;
       // A store that takes no more is noticed by the run's next step.
       this.#timer = setTimeout(() => this.#tryFlush(), wait);
       return;
     }
     this.#store.appendEvent(event);
-    this.announce();
+    this.announce(text);
   }
 
   /** What waits, for who stores it together with what comes next. */
@@ -60,12 +65,12 @@ export class EventLog {
     const [event] = this.take();
     if (event === undefined) return;
     this.#store.appendEvent(event);
-    this.announce();
+    this.announce(true);
   }
 
-  /** Tells followers that there is more, after events were stored by other ways. */
-  announce(): void {
-    this.#storedAt = Date.now();
+  /** Tells followers that there is more, after events were stored. @param text whether the last of them is text */
+  announce(text = false): void {
+    this.#textAt = text ? Date.now() : 0;
     for (const wake of this.#followers) wake();
   }
 

@@ -24,8 +24,8 @@ import { SPEC } from "../unit/engine/agent/harness.ts";
 
 export { SPEC, tool } from "../unit/engine/agent/harness.ts";
 
-/** What a model answers in one iteration: text, or calls as `[tool, arguments]`. */
-export type Reply = string | { text?: string; calls: [string, JsonObject][] } | HullError;
+/** What a model answers in one iteration: text, or calls as `[tool, arguments]`; after each word so many ms pass. */
+export type Reply = string | { text?: string; calls: [string, JsonObject][]; pace?: number } | HullError;
 
 export interface Script {
   spec?: Partial<AgentSpec>;
@@ -298,7 +298,8 @@ export class World {
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
               for (const word of text.match(/\S+ ?/g) ?? []) {
                 place.emit({ event: "delta", data: { text: word, round: iteration } });
-                await new Promise((resolve) => setTimeout(resolve, 0));
+                const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
+                await new Promise((resolve) => setTimeout(resolve, pace));
               }
               return { turn: turnOf(reply, `${spec.run_id}_${iteration}`), cost_usd: 0, warnings: [] };
             },

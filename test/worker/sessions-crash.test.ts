@@ -117,6 +117,12 @@ const SCENARIOS: Record<string, Scenario> = {
     status: "budget_exhausted",
     text: "at your service. done. ",
   },
+  "an answer that is stored while it comes": {
+    // Slower than what is gathered.
+    script: { replies: [{ text: "one two", calls: [], pace: 45 }] },
+    play: (world) => world.run("r1", "go"),
+    text: "one two",
+  },
   "compaction by a model": {
     script: {
       spec: {
