@@ -24,6 +24,8 @@ export interface Script {
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
   hooks?: Record<string, (payload: Json) => Json>;
   vault?: Vault;
+  /** Records that come from outside, by the number of model calls that were begun. */
+  incoming?: Record<number, AgentRecord[]>;
   state?: AgentState;
   summary?: string | HullError;
   cost_usd?: number;
@@ -122,6 +124,7 @@ export async function play(script: Script): Promise<Played> {
     Object.entries(script.results ?? {}).map(([name, list]) => [name, [...list]]),
   );
   const requests: AgentRequest[] = [];
+  const coming = { ...script.incoming };
   const rows: AgentRecord[][] = [];
   const executed: Played["executed"] = [];
   const pauses: number[] = [];
@@ -130,6 +133,11 @@ export async function play(script: Script): Promise<Played> {
     vault: script.vault ?? null,
     now: () => ++now,
     signal: new AbortController().signal,
+    incoming() {
+      const come = coming[requests.length] ?? [];
+      delete coming[requests.length];
+      return come;
+    },
     append: (records) => void rows.push([...records]),
     effects: {
       async callModel({ request }) {
