@@ -1,6 +1,7 @@
 /** Which models a project knows beside the shipped ones: for the build, and for the Worker (agent-runtime.md §5.2). */
 import { mergeCatalogue, shippedCatalogue } from "../src/model/catalogue/catalogue.ts";
 import type { Catalogue } from "../src/model/catalogue/definition.ts";
+import { knownProviders } from "../src/model/catalogue/known.ts";
 import { keyVariablesOf, type Layer, modelTables } from "../src/model/catalogue/layer.ts";
 import { mergeLayers } from "../src/model/catalogue/merge-layers.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
@@ -38,17 +39,11 @@ export function projectCatalogue({ file, root }: ProjectModels, packages: Layer)
   return [file, packages, root].reduce(mergeCatalogue, shippedCatalogue);
 }
 
-/** What a skill may name. */
-export function knownProviders({ providers }: Catalogue, layers: readonly Layer[]): KnownProviders {
-  const required = [...providers].filter(
-    ([, own]) =>
-      own.skill_model === undefined && own.default_model === undefined && own.model_env === undefined,
-  );
-  return {
-    names: [...providers.keys()],
-    model_required: required.map(([name]) => name),
-    key_variables: [...new Set([...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)])],
-  };
+/** What a skill of this project may name. */
+export function projectProviders(models: ProjectModels, packages: Layer): KnownProviders {
+  const layers = [models.file, packages, models.root];
+  const keys = [...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)];
+  return knownProviders(projectCatalogue(models, packages), keys);
 }
 
 /** A variable of a Worker holds 5 KB at most. */

@@ -1,7 +1,7 @@
 /**
  * The error vocabulary (contract.md "Errors", serving.md §5.5): one class per thing that can go wrong, built from
  * structured data: `errors/request.ts` (the request is at fault), `errors/run.ts` (a script, tool, runner or upstream),
- * `errors/provider.ts` (a model provider). Each has a stable `code`, an HTTP status, a `detail` that is safe for the caller, `members` (the
+ * `errors/provider.ts` (a model provider), `errors/budget.ts` (money). Each has a stable `code`, an HTTP status, a `detail` that is safe for the caller, `members` (the
  * extension members of its problem document) and `operator` (facts for the log only).
  */
 

@@ -24,11 +24,7 @@ export async function writeBuild(
     for (const kind of ["skill", "pack", "blob", "openapi", "catalog"])
       await mkdir(join(outDir, kind), { recursive: true });
     await mapLimited(result.skills, async (skill) => {
-      if (skill.pack !== null && skill.record.pack !== null) {
-        await writeMissing(join(outDir, "pack", skill.record.pack), skill.pack);
-      }
-      if (skill.blob !== null) await writeMissing(join(outDir, "blob", skill.blob.sha256), skill.blob.bytes);
-      await writeMissing(join(outDir, "skill", skill.digest), skill.recordJson);
+      for (const [name, bytes] of await skill.contents()) await writeMissing(join(outDir, name), bytes);
     });
     await writeMissing(join(outDir, "openapi", catalog.openapi.digest), catalog.openapi.text);
     await writeMissing(join(outDir, "catalog", catalog.id), catalog.json);

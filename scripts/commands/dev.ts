@@ -1,9 +1,12 @@
 /** `hull dev`: runner, Worker and watch mode on this machine (serving.md §7). */
 import { join, relative, resolve } from "node:path";
 import { styleText } from "node:util";
-import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import type { BuildResult } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { LOOPBACK, portOf } from "../dev/places.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
@@ -19,6 +22,8 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
   -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
+  --name NAME      title of the index page (default: that of hull.toml)
+  --cors ORIGIN    site whose pages may read answers; repeatable or with commas; instead of cors_origins of hull.toml
   --state DIR      where state is kept (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
@@ -39,6 +44,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         port: { type: "string", short: "p" },
         host: { type: "string", short: "H" },
         skills: { type: "string", multiple: true },
+        name: { type: "string" },
+        cors: { type: "string", multiple: true },
         state: { type: "string" },
         "no-watch": { type: "boolean" },
         direct: { type: "boolean" },
@@ -56,7 +63,10 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     if (record !== undefined && replay !== undefined) {
       throw new CommandError(EXIT.usage, "flags_exclude", "--record and --replay exclude each other.");
     }
-    const project = await openProject(positionals[0], values.skills ?? []);
+    const opened = await openProject(positionals[0], values.skills ?? []);
+    const { cors, name = opened.config.name } = values;
+    const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
+    const project: Project = { ...opened, config: { ...opened.config, name, cors_origins } };
     const host = values.host ?? project.config.host;
     await checkHost(host, values.public === true, project);
     const front = values["no-front"] !== true;
@@ -64,6 +74,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
     const server = await startServer({
       project,
+      cache: await BuildCache.open(project.dir),
       host,
       port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
       stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
@@ -114,7 +125,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
     ...rows,
     ...more,
     "",
-    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.record.manifest, shown)}`, ""]),
+    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching
       ? `Watching ${roots.map((root) => relative(process.cwd(), root) || ".").join(", ")}. Stop with Ctrl-C.`
       : "Stop with Ctrl-C.",
@@ -125,9 +136,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
 
 /** A skill that answers without a key and without a file. */
 function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
-  const easy = skills.filter(
-    ({ record }) => record.manifest.mode === "script" && record.manifest.input !== "file",
-  );
+  const easy = skills.filter(({ manifest }) => manifest.mode === "script" && manifest.input !== "file");
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
 }
 

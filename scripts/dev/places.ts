@@ -1,11 +1,19 @@
 /** Where a local Hull finds itself and where it may listen. */
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
 
 /** Where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
+
+/** The wrangler that Hull is made for, as a program of Node's. */
+export const WRANGLER = join(
+  dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
+  "bin",
+  "wrangler.js",
+);
 
 /** Flags with which Node runs a TypeScript file of Hull's; as a package Hull needs help with that. */
 export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")

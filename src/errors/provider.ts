@@ -26,9 +26,11 @@ interface Answered extends Exchange {
   /** The provider's own wish. */
   retry_after_ms?: number | undefined;
 }
-const answered = (d: Answered): Record<string, unknown> => ({
+/** Also one that Hull foresees, and so has no status. */
+type Foreseen = Omit<Answered, "provider_status"> & { provider_status?: number | undefined };
+const answered = (d: Foreseen): Record<string, unknown> => ({
   ...classed(d, d.failure),
-  provider_status: d.provider_status,
+  ...(d.provider_status === undefined ? {} : { provider_status: d.provider_status }),
   ...(d.retry_after_ms === undefined ? {} : { retry_after_ms: d.retry_after_ms }),
 });
 
@@ -158,7 +160,7 @@ export const ToolRoundsExhausted = define<{ rounds: number }>(
     members: { rounds: d.rounds },
   }),
 );
-export const ProviderRateLimited = define<Answered & { retry_after_s: number }>(
+export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   "provider_rate_limited",
   429,
   "Provider rate limit",

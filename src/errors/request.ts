@@ -65,7 +65,7 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
   }),
 );
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
-  detail: `Requests for host "${d.host}" are refused. Use localhost, 127.0.0.1 or [::1], or list it in allowed_hosts.`,
+  detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
 export const OriginNotAllowed = define<{ origin: string | null }>(
   "origin_not_allowed",

@@ -5,6 +5,7 @@ import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody, discardLocally } from "./body.ts";
+import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { docsFile, docsPage } from "./docs.ts";
@@ -18,8 +19,17 @@ import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capa
 import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
+import { getRateLimit, putRateLimit } from "./llm/rate-limit.ts";
+import {
+  deleteSoftBudget,
+  getSessionCost,
+  getSoftBudget,
+  getTotalUsage,
+  putSoftBudget,
+} from "./llm/spending.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
+import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
@@ -28,6 +38,7 @@ import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
+import { getUsage } from "./usage.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
@@ -66,6 +77,16 @@ export function createApp(): App {
   mount(app, "/_hull/catalog", { scope: "publish", methods: { POST: publishCatalog } });
   mount(app, "/_hull/skills", { scope: "publish", methods: { GET: getUploads } });
   mount(app, "/_hull/skills/:slug", { scope: "publish", methods: { PUT: putSkill, DELETE: deleteSkill } });
+  mount(app, "/usage", { scope: "invoke", methods: { GET: getUsage } });
+  mount(app, "/budgets", { scope: "invoke", methods: { GET: getBudgets } });
+  const budget = { GET: getBudget, PUT: putBudget, DELETE: deleteBudget };
+  mount(app, "/budgets/:scope", { scope: "invoke", writeScope: "admin", methods: budget });
+  mount(app, "/llm/usage", { scope: "invoke", methods: { GET: getTotalUsage } });
+  mount(app, "/llm/session-cost", { scope: "invoke", methods: { GET: getSessionCost } });
+  const softBudget = { GET: getSoftBudget, PUT: putSoftBudget, DELETE: deleteSoftBudget };
+  mount(app, "/llm/budget", { scope: "invoke", methods: softBudget });
+  const rateLimit = { GET: getRateLimit, PUT: putRateLimit };
+  mount(app, "/llm/rate-limit/:provider", { scope: "invoke", writeScope: "admin", methods: rateLimit });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   mountModels(app);
@@ -74,7 +95,7 @@ export function createApp(): App {
   return app;
 }
 
-/** What can be asked about models (agent-runtime.md §1.9). */
+/** Model calls, and what can be asked about models (agent-runtime.md §1). */
 function mountModels(app: App): void {
   const reads = {
     "/llm/info": getInfo,
@@ -90,6 +111,14 @@ function mountModels(app: App): void {
     "/llm/providers/:name/health": getProviderHealth,
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
+  const calls = {
+    "/runs": postRun,
+    "/llm/call": postCall,
+    "/llm/stream": postStream,
+    "/llm/structured": postStructured,
+    "/llm/completion": postCompletion,
+  };
+  for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
   mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });

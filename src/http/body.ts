@@ -131,8 +131,12 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
-export async function readJson<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T> {
-  const text = decodeUtf8(await readBody(request, MAX_JSON_BYTES), "The body");
+export async function readJson<T>(
+  request: Request,
+  schema: z.ZodMiniType<T>,
+  limit = MAX_JSON_BYTES,
+): Promise<T> {
+  const text = decodeUtf8(await readBody(request, limit), "The body");
   const result = schema.safeParse(parseJson(text));
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));

@@ -1,7 +1,7 @@
 /** How often a caller may call (serving.md §5.5 `rate_limited`): exact in the ledger, with a shield in front of it. */
 import { RateLimited } from "../errors/request.ts";
-import { askLedger } from "../run/ledger.ts";
-import type { Rate } from "../session/rate.ts";
+import { askTenant } from "../run/ledger.ts";
+import type { Rate } from "../session/ledger/rate.ts";
 import type { RequestContext } from "./context.ts";
 
 /** What the binding SHIELD of wrangler.toml lets through per location, name and period. */
@@ -17,7 +17,7 @@ const MAX_REFUSED = 1000;
  * @throws RateLimited
  */
 export async function checkRate(context: RequestContext): Promise<void> {
-  const { settings, env, caller } = context;
+  const { settings, caller } = context;
   const rate = settings.rate_limit;
   if (rate === null) return;
   const subject = caller.key_id ?? `anonymous ${clientNetwork(context.request)}`;
@@ -27,9 +27,7 @@ export async function checkRate(context: RequestContext): Promise<void> {
   const now = Date.now();
   if (until > now) throw new RateLimited({ retry_after_s: seconds(until - now) });
   if (!settings.local && shieldIsWider(rate)) await shield(context, name);
-  const wait = await askLedger(env, `tenant:${caller.tenant}`, (ledger) =>
-    ledger.countRequest(subject, rate),
-  );
+  const wait = await askTenant(context, (ledger) => ledger.countRequest(subject, rate));
   if (wait === 0) return;
   remember(refusal, Date.now() + wait);
   throw new RateLimited({ retry_after_s: seconds(wait) });

@@ -9,6 +9,8 @@ import {
   UnsupportedMediaType,
   UploadLimit,
 } from "../errors/request.ts";
+import { knownProviders } from "../model/catalogue/known.ts";
+import { catalogueOf, loadCatalogue } from "../model/catalogue/load.ts";
 import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
 import { storeSkill } from "../registry/store.ts";
 import { publishedHolder, readUploads } from "../registry/tenant-catalog.ts";
@@ -50,7 +52,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   const type = mediaType(context.request.headers.get("content-type"));
   const accepted = [...ZIP_TYPES, ...TAR_TYPES];
   if (![...accepted, ...UNTYPED].includes(type)) throw new UnsupportedMediaType({ type, accepted });
-  const assembly = await assemble(await readArchive(context, type), slug, caller.tenant);
+  const assembly = await assemble(context, await readArchive(context, type), slug);
   const { skill, positions, diagnostics } = assembly;
   if (skill === null) throw refused(diagnostics);
   const { card, record } = skill;
@@ -142,10 +144,13 @@ async function readArchive({ request, settings }: RequestContext, type: string):
   }
 }
 
-async function assemble(files: SourceFile[], slug: string, uploadedBy: string): Promise<Assembly> {
+async function assemble(context: RequestContext, files: SourceFile[], slug: string): Promise<Assembly> {
+  const { settings, env, caller } = context;
+  const catalogue = catalogueOf(settings) ?? (await loadCatalogue(settings, env));
+  const providers = knownProviders(catalogue, settings.providerKeys);
   // Evaluated when first needed: it brings the YAML parser along.
   const { assembleSkill } = await import("../skill/assemble.ts");
-  return assembleSkill(files, { folder: slug, file: "SKILL.md", uploadedBy });
+  return assembleSkill(files, { folder: slug, file: "SKILL.md", providers, uploadedBy: caller.tenant });
 }
 
 function refused(diagnostics: readonly Diagnostic[]): Error {

@@ -1,8 +1,19 @@
 /** What a model call needs of the place that makes it. */
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
+import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
+
+/** Who is told of an answer while it comes. */
+export interface CallWatcher {
+  /** The request is sound; from now on a provider is asked. */
+  onAdmitted?: () => void;
+  onText?: (text: string) => void;
+  onReasoning?: (text: string) => void;
+  /** A further attempt begins: what was told of the one before is void. */
+  onRestart?: (attempt: number) => void;
+}
 
 /** What is asked of the choice of a model. */
 export interface ModelWish {
@@ -18,6 +29,8 @@ export interface ModelChoice {
   /** Native where the model takes tool definitions, else in text. */
   tool_format: "native" | "text";
   capabilities: Capabilities;
+  /** Tokens; `null`: unknown. */
+  context_window: number | null;
   /** Sampling parameters and limits that the configuration gives this model. */
   defaults: Sampling & { max_tokens?: number };
   warnings: Warning[];
@@ -25,10 +38,26 @@ export interface ModelChoice {
   routing: JsonObject | null;
 }
 
+/** The option `budget` (§15.3). */
+export interface CallBudget {
+  max_cost_usd?: number;
+  total_budget_usd?: number;
+  max_input_tokens?: number;
+  max_output_tokens?: number;
+}
+
 /** One model call with retries, and further providers where it fails. */
 export interface ExchangeOptions {
   targets: readonly ModelTarget[];
   request: (target: ModelTarget) => ModelRequest;
+  /** What each provider is to get besides, by name. */
+  own: Readonly<Record<string, JsonObject>>;
+  /** Whether the provider itself searches tools. */
+  native_search: boolean;
+  /** What the call may cost; `null`: no limit of its own. */
+  budget: CallBudget | null;
+  /** The option `max_tokens`; `null`: not given. */
+  max_tokens_given: number | null;
   /** What the call declares that it needs of the model. */
   declared: { vision: boolean; audio: boolean; pdf: boolean };
   retries: number;
@@ -50,6 +79,10 @@ export interface LlmHost {
   figures(turn: { provider: string; model: string; usage: Usage }): CallFigures;
   /** Reads a setting, e.g. `HULL_LLM_TIMEOUT`. */
   setting(name: string): string | undefined;
+  /** The host's own tool search; absent: none is configured. */
+  searchDelegate?: SearchDelegate | undefined;
+  /** Further members of the result. */
+  further(): Record<string, unknown>;
   /** Version 7 UUIDs. */
   ids: () => string;
   /** Facts for the log, redacted there. */

@@ -1,5 +1,6 @@
 /** From what a call is asked to what is to be done: options read, model chosen, conversation laid out. */
 
+import type { Fault } from "../engine/fault.ts";
 import type {
   Message,
   ModelRequest,
@@ -10,6 +11,10 @@ import type {
 } from "../engine/messages.ts";
 import { textToolContract } from "../engine/text-tools/contract.ts";
 import { asTextFormat } from "../engine/text-tools/conversation.ts";
+import { readSearchOption } from "../engine/tool-vault/option.ts";
+import type { VaultState } from "../engine/tool-vault/promotion.ts";
+import { createVault, offer, stubListing, type Vault } from "../engine/tool-vault/vault.ts";
+import { readTools, type Tool } from "../engine/tools.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
@@ -33,7 +38,11 @@ export interface Plan {
   targets: ModelTarget[];
   system: string;
   messages: Message[];
-  tools: ToolDefinition[];
+  /** As the caller defined them; the vault says which of them a request offers. */
+  tools: Tool[];
+  vault: Vault;
+  /** The same vault where the provider refuses its own search; `null`: it searches as it is. */
+  clientVault: () => Vault | null;
   tool_format: "native" | "text";
   structured: Structured | null;
   /** With the messages of this call. */
@@ -46,7 +55,7 @@ export interface Plan {
 const DEFAULT_MAX_TOKENS = 16_384;
 
 /** @throws InputInvalid with a path per finding, InvalidRequest, CallNotFound, those of the choice of a model */
-export function prepareCall(input: CallInput, host: LlmHost, tools: readonly ToolDefinition[]): Plan {
+export function prepareCall(input: CallInput, host: LlmHost): Plan {
   const read = readOptions(input.options, (name) => host.isProvider(name));
   if ("faults" in read) {
     throw new InputInvalid({
@@ -65,6 +74,10 @@ export function prepareCall(input: CallInput, host: LlmHost, tools: readonly Too
       detail: "There is nothing to answer: give a prompt or messages.",
     });
   }
+  const tool_format = options.tool_format ?? choice.tool_format;
+  const tools = toolsOf(options);
+  const makeVault = (refused: boolean) => vaultOf(tools, options, choice, tool_format, own, refused);
+  const vault = makeVault(false);
   const transcript = withMessages(options.transcript ?? emptyTranscript(host.ids()), added, host.ids);
   return {
     options,
@@ -72,16 +85,58 @@ export function prepareCall(input: CallInput, host: LlmHost, tools: readonly Too
     targets: [choice.target, ...fallbacks(options, choice, host)],
     system,
     messages: [...history, ...added],
-    tools: [...tools],
-    tool_format: options.tool_format ?? choice.tool_format,
+    tools,
+    vault,
+    clientVault: () => (vault.mode === "native" ? makeVault(true) : null),
+    tool_format,
     structured,
     transcript,
-    warnings: [...choice.warnings],
+    warnings: [...choice.warnings, ...vault.warnings, ...tooManyTools(tools, choice)],
     own,
   };
 }
 
-function checkConflicts(options: CallOptions): void {
+/** Every fault of a body, as one error. */
+export const refused = (errors: readonly Fault[]) =>
+  new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
+
+function toolsOf({ tools: given }: CallOptions): Tool[] {
+  if (given === undefined) return [];
+  const read = readTools(given, { path: "options.tools", commands: false });
+  if ("faults" in read) throw refused(read.faults);
+  return read.tools;
+}
+
+function vaultOf(
+  tools: readonly Tool[],
+  options: CallOptions,
+  { target, capabilities }: ModelChoice,
+  tool_format: "native" | "text",
+  own: Record<string, JsonObject>,
+  wasRefused: boolean,
+): Vault {
+  const option = readSearchOption(options.tool_search);
+  if (option !== null && "faults" in option) {
+    const [first] = option.faults;
+    throw new InvalidRequest({ option: first?.path ?? "tool_search", detail: first?.message ?? "" });
+  }
+  const { defer_loading, tool_search } = capabilities;
+  const forced = own[target.provider]?.force_native_tool_search === true;
+  const model = target.model ?? "";
+  const search = { provider: target.provider, model, defer_loading, tool_search, tool_format, forced };
+  const vault = createVault(tools, option, { ...search, refused: wasRefused });
+  if ("refusal" in vault) throw new InvalidRequest(vault.refusal);
+  return vault;
+}
+
+function tooManyTools(tools: readonly Tool[], { target, capabilities }: ModelChoice): Warning[] {
+  const limit = capabilities.max_tools;
+  if (limit === null || tools.length <= limit) return [];
+  const message = `The call has ${tools.length} tools; ${target.model} of ${target.provider} takes at most ${limit}.`;
+  return [{ code: "too_many_tools", option: "tools", message }];
+}
+
+export function checkConflicts(options: CallOptions): void {
   const refuse = (option: string, detail: string) => new InvalidRequest({ option, detail });
   if (options.reasoning_effort !== undefined && readThinking(options.thinking) !== null) {
     throw refuse("reasoning_effort", "reasoning_effort and thinking exclude each other.");
@@ -117,7 +172,8 @@ function conversation({ prompt, system }: CallInput, options: CallOptions): Laid
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 
-function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
+/** The targets of `fallback_chain`. @throws InvalidRequest for a name that is no provider */
+export function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
   const given = options.fallback_chain ?? [];
   const names = (typeof given === "string" ? given.split(",") : given).map((name) => name.trim());
   return names
@@ -131,27 +187,50 @@ function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost)
     });
 }
 
-/** The request for one target. @param correction a further user message, where the answer before it would not do */
-export function requestFor(plan: Plan, target: ModelTarget, correction: string | null): ModelRequest {
+/** What changes from round to round of one call. */
+export interface RoundState {
+  vault: Vault;
+  state: VaultState;
+  /** What was added to the conversation since the call began. */
+  further: readonly Message[];
+  /** A further user message, where the answer before it would not do. */
+  correction: string | null;
+}
+
+/** The request of one round for one target. */
+export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): ModelRequest {
   const { options, choice, structured } = plan;
-  const text = plan.tool_format === "text" && plan.tools.length > 0;
-  const messages = correction === null ? plan.messages : [...plan.messages, userText(correction)];
-  const contract = text
-    ? [
-        textToolContract(
-          plan.tools,
-          options.tool_examples === undefined ? {} : { examples: options.tool_examples },
-        ),
-      ]
-    : [];
+  const { vault, state, further, correction } = round;
+  const chosen = typeof options.tool_choice === "object" ? options.tool_choice.name : undefined;
+  const offered = offer(vault, state, { chosen });
+  const text = plan.tool_format === "text" && offered.tools.length > 0;
+  const asked = correction === null ? plan.messages : [...plan.messages, userText(correction)];
+  const messages = [...asked, ...further];
+  return {
+    ...settingsFor({ options, choice, structured, own: plan.own }, target),
+    system: systemOf(plan, vault, offered.tools),
+    messages: text ? asTextFormat(messages) : messages,
+    tools: text ? [] : offered.tools,
+    tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
+    ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
+    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+  };
+}
+
+/** What the options say of every request of a call or run, conversation and tools aside. */
+export type RequestSettings = Omit<
+  ModelRequest,
+  "system" | "messages" | "tools" | "tool_choice" | "tool_search" | "prefill"
+>;
+
+export function settingsFor(
+  { options, choice, structured, own: given }: Pick<Plan, "options" | "choice" | "structured" | "own">,
+  target: ModelTarget,
+): RequestSettings {
   const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
   const sampling = samplingOf(options, choice.defaults);
-  const own = ownOf(plan, target.provider);
+  const own = ownOf(given, target.provider);
   return {
-    system: [plan.system, ...contract].filter((part) => part !== "").join("\n\n"),
-    messages: text ? asTextFormat(messages) : messages,
-    tools: text ? [] : plan.tools,
-    tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
     max_tokens: maxTokens(options, choice),
     json: structured !== null,
     ...(structured?.wire ? { schema: structured.wire } : {}),
@@ -163,10 +242,21 @@ export function requestFor(plan: Plan, target: ModelTarget, correction: string |
     ...(options.anthropic_beta_features === undefined
       ? {}
       : { beta_features: options.anthropic_beta_features }),
-    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
     ...(options.cache === true ? { cache: true } : {}),
     ...(own === null ? {} : { extra: own }),
   };
+}
+
+/** The caller's text, and how tools are called where the model has no channel of its own for them. */
+function systemOf(plan: Plan, vault: Vault, tools: readonly ToolDefinition[]): string {
+  const stubs = stubListing(vault);
+  const further = stubs === null ? [] : [stubs];
+  const { tool_examples: examples } = plan.options;
+  const contract =
+    plan.tool_format === "text" && tools.length > 0
+      ? [textToolContract(tools, { ...(examples === undefined ? {} : { examples }), further })]
+      : further;
+  return [plan.system, ...contract].filter((part) => part !== "").join("\n\n");
 }
 
 /** Without an explicit `max_tokens`, the budget's limit of output tokens is the request's (§15.3). */
@@ -203,7 +293,7 @@ function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
 /** What Hull itself takes out of a provider's own part. */
 const CONSUMED = new Set(["force_native_tool_search", "api"]);
 
-function ownOf({ own }: Plan, provider: string): JsonObject | null {
+function ownOf(own: Plan["own"], provider: string): JsonObject | null {
   const given = own[provider];
   if (given === undefined) return null;
   const rest = Object.entries(given).filter(([name]) => !CONSUMED.has(name));

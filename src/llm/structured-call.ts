@@ -1,7 +1,7 @@
 /** `POST /llm/structured`: JSON or the reason why there is none, in one envelope (agent-runtime.md §1.4). */
-import type { ToolDefinition } from "../engine/messages.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { added, type CallOutcome, callLlm } from "./call.ts";
+import { type CallOutcome, callLlm } from "./call.ts";
+import { added } from "./figures.ts";
 import type { LlmHost } from "./host.ts";
 import type { CallFigures } from "./result.ts";
 import { isObject } from "./schema.ts";
@@ -37,7 +37,6 @@ const DEFAULT_RETRIES = 3;
  */
 export async function callStructured(
   input: StructuredInput,
-  tools: readonly ToolDefinition[],
   host: LlmHost,
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredEnvelope> {
@@ -53,7 +52,7 @@ export async function callStructured(
   const { prompt, system } = input;
   let outcome: CallOutcome;
   try {
-    outcome = await callLlm({ prompt, system, options: asked }, tools, host);
+    outcome = await callLlm({ prompt, system, options: asked }, host);
   } catch (error) {
     const described = describe(error);
     if (described === null) throw error;
@@ -118,7 +117,7 @@ async function repaired(
   const before = envelopeOf(first);
   const failed = { ...before, error_category: "repair_failed" };
   try {
-    const outcome = await callLlm({ prompt, system: null, options }, [], host);
+    const outcome = await callLlm({ prompt, system: null, options }, host);
     const second = envelopeOf(outcome);
     const usage = added(first.figures, outcome.figures);
     const attempts = first.attempts + 1;

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
-import { parseErrorArguments, publicBlock, type Visibility } from "./blocks.ts";
+import { parseErrorArguments, type Visibility } from "./blocks.ts";
 import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
 
 const json = () => z.custom<Json>();
@@ -114,7 +114,6 @@ export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
   const by = { role: "assistant" as const };
   return [
     extraEvent("provider_payload", { ...by, visibility: "internal", text: "", metadata: payload }, ids),
-    ...searchEvents(turn.blocks, ids),
     ...(reasoning === ""
       ? []
       : [extraEvent("private_reasoning", { ...by, visibility: "private", text: reasoning }, ids)]),
@@ -122,17 +121,6 @@ export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
       ? []
       : [extraEvent("thinking_summary", { ...by, visibility: "private", text: summary }, ids)]),
   ];
-}
-
-/** The provider's own tool search, in the form of §6.5. */
-function searchEvents(blocks: readonly Block[], ids: IdSource): TranscriptEvent[] {
-  return blocks.flatMap((block): TranscriptEvent[] => {
-    if (block.type !== "tool_search_query" && block.type !== "tool_search_result") return [];
-    const { visibility, ...metadata } = publicBlock(block);
-    const role = block.type === "tool_search_query" ? "assistant" : "tool";
-    const mode = block.native?.provider === "anthropic" ? "anthropic" : "openai";
-    return [extraEvent(block.type, { role, visibility, text: "", metadata: { ...metadata, mode } }, ids)];
-  });
 }
 
 /** The texts of all blocks of a kind. */

@@ -65,10 +65,14 @@ export const anthropic: Wire = {
 export const anthropicMaxTokens = (asked: number): number => (asked > 0 ? asked : DEFAULT_MAX_TOKENS);
 
 function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
-  const sendableId = sendableIds(request.messages, MAX_ID_LENGTH);
+  const to: Addressee = {
+    provider: target.provider,
+    sendableId: sendableIds(request.messages, MAX_ID_LENGTH),
+    searches: request.tool_search !== undefined,
+  };
   const { sampling = {}, thinking, prefill } = request;
   const system = systemText(request);
-  const messages = request.messages.flatMap((message) => wireMessage(message, target, sendableId));
+  const messages = request.messages.flatMap((message) => wireMessage(message, to));
   // Anthropic refuses blanks at its end.
   const begun = prefill?.trimEnd() ?? "";
   if (begun !== "") messages.push({ role: "assistant", content: [{ type: "text", text: begun }] });
@@ -160,18 +164,23 @@ function betaHeader(request: ModelRequest, target: WireTarget): { [name: string]
   return betas.size === 0 ? {} : { "anthropic-beta": Array.from(betas).join(",") };
 }
 
-type SendableId = (id: string) => string;
+interface Addressee {
+  provider: string;
+  sendableId: (id: string) => string;
+  /** Whether tool search is on; only then what it found is understood. */
+  searches: boolean;
+}
 
 /** No message at all for an assistant turn of which nothing can be sent: Anthropic refuses empty content. */
-function wireMessage(message: Message, target: WireTarget, sendableId: SendableId): WireMessage[] {
+function wireMessage(message: Message, to: Addressee): WireMessage[] {
   if (message.role === "user") {
     const content = message.content.filter((part) => part.type !== "text" || !isBlank(part.text));
     return [{ role: "user", content: content.length === 0 ? [EMPTY_MESSAGE] : content.map(wirePart) }];
   }
   if (message.role === "tool") {
-    return [{ role: "user", content: message.results.map((result) => wireResult(result, sendableId)) }];
+    return [{ role: "user", content: message.results.map((result) => wireResult(result, to)) }];
   }
-  const content = message.content.flatMap((block) => wireBlock(block, target, sendableId));
+  const content = message.content.flatMap((block) => wireBlock(block, to));
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
@@ -208,7 +217,7 @@ const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as co
 const isImageType = (type: string): type is Base64ImageSource["media_type"] =>
   IMAGE_TYPES.some((known) => known === type);
 
-function wireResult(result: ToolResultMessage, sendableId: SendableId): ToolResultBlockParam {
+function wireResult(result: ToolResultMessage, { sendableId }: Addressee): ToolResultBlockParam {
   return {
     type: "tool_result",
     tool_use_id: sendableId(result.call_id),
@@ -217,9 +226,9 @@ function wireResult(result: ToolResultMessage, sendableId: SendableId): ToolResu
   };
 }
 
-function wireBlock(block: Block, target: WireTarget, sendableId: SendableId): WireBlock[] {
+function wireBlock(block: Block, { provider, sendableId, searches }: Addressee): WireBlock[] {
   const own = (native: Native | undefined): WireBlock[] =>
-    native?.provider === target.provider && isJsonObject(native.value) ? [native.value] : [];
+    native?.provider === provider && isJsonObject(native.value) ? [native.value] : [];
   switch (block.type) {
     case "output_text":
       return isBlank(block.text) ? [] : [{ type: "text", text: block.text }];
@@ -239,9 +248,10 @@ function wireBlock(block: Block, target: WireTarget, sendableId: SendableId): Wi
     case "opaque":
       return own(block);
     case "reasoning_summary":
+      return own(block.native);
     case "tool_search_query":
     case "tool_search_result":
-      return own(block.native);
+      return searches ? own(block.native) : [];
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
+import type { Bounds } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import type { Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
@@ -30,8 +31,8 @@ export interface AttemptEntry {
 export interface AttemptOptions extends Sink {
   /** Ask the provider to stream; `onText`, `onReasoning` and `onOutput` are called in this case only. */
   stream: boolean;
-  /** Hears that text came, whether or not anybody listens to it. */
-  onOutput?: (() => void) | undefined;
+  /** Hears of text that came, whether or not anybody listens to it. */
+  onOutput?: ((text: string) => void) | undefined;
   /** Bounds the call or each attempt, as `retry` says. */
   timeout_ms: number;
   /** Ends an attempt whose stream is silent for so long. */
@@ -40,8 +41,8 @@ export interface AttemptOptions extends Sink {
   deadline_at?: number;
   /** Default: that of skills. */
   retry?: RetryPolicy | undefined;
-  /** Waited for before each attempt, e.g. for a place under the provider's rate. */
-  admit?: ((target: ResolvedTarget, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Waited for before each attempt after the first, e.g. for a place under the provider's rate. */
+  turn?: ((bounds: Bounds) => Promise<void>) | undefined;
   /** Its reason is thrown if it is a `HullError`; else the client is taken to have gone. */
   signal: AbortSignal;
   clock: Clock;
@@ -81,7 +82,7 @@ export async function withAttempts(
     for (let attempt = 1; ; attempt++) {
       const signal = whole?.signal ?? options.signal;
       signal.throwIfAborted();
-      await options.admit?.(target, signal);
+      if (attempt > 1) await options.turn?.({ clock, signal, until: end });
       const outcome = await once(target, options, whole ?? timeLimit(options), hearing.sink, ask);
       const free = outcome.ok && !spared && isIdleOllama(target, outcome.turn);
       const wait = free
@@ -174,10 +175,10 @@ function withEmptyWarning(turn: ModelTurn): ModelTurn {
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
   const { onText, onReasoning, onOutput } = options;
   let spoke = false;
-  const heard = (listen: ((text: string) => void) | undefined, note?: () => void) =>
+  const heard = (listen: ((text: string) => void) | undefined, note?: (text: string) => void) =>
     (listen ?? note) &&
     ((text: string): void => {
-      note?.();
+      note?.(text);
       spoke ||= listen !== undefined;
       listen?.(text);
     });
@@ -185,7 +186,7 @@ function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
   return { sink, spoke: () => spoke };
 }
 
-function closedBy(reason: unknown): HullError {
+export function closedBy(reason: unknown): HullError {
   return reason instanceof HullError ? reason : new ClientClosedRequest({});
 }
 

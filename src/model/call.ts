@@ -1,5 +1,6 @@
 /** One model call to one target (agent-runtime.md §1.1, §2.3; serving.md §4.5). */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";
 import { type Attempt, type AttemptOptions, withAttempts } from "./attempts.ts";
 import { exchange, type Outcome } from "./exchange.ts";
@@ -28,12 +29,15 @@ export interface CallOptions extends AttemptOptions {
   fetch: typeof fetch;
   /** The Workers AI binding, where the deployment has one. */
   ai?: AiBinding | undefined;
+  /** Gives leave to call. Absent: nobody counts. */
+  admit?: Admit | undefined;
 }
 
 /**
- * Calls a model: fits the request to the target, and asks as often as `retry` allows.
+ * Calls a model: fits the request to the target, and asks as often as `retry` allows. The wait for the first turn that
+ * `admit` may impose counts against the deadline only.
  * @returns the turn, with warnings for what did not reach the provider as asked
- * @throws ModelLacks for what the model is known not to support; else as `withAttempts`
+ * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
  */
 export async function callModel(
   request: ModelRequest,
@@ -41,7 +45,7 @@ export async function callModel(
   options: CallOptions,
 ): Promise<ModelTurn> {
   const fitted = fitRequest(request, target, options.declared);
-  const { intercept } = options;
+  const { admit, intercept } = options;
   const ask = (attempt: Attempt): Promise<Outcome> | Outcome => {
     switch (target.protocol) {
       case "mock": {
@@ -55,13 +59,15 @@ export async function callModel(
         return exchange(fitted.request, WIRES[target.protocol], target, { ...attempt, fetch: options.fetch });
     }
   };
-  const turn = await withAttempts(
-    target,
-    options,
+  const make =
     intercept === undefined
       ? ask
-      : async (attempt) => (await intercept.call(fitted.request, target, attempt)) ?? ask(attempt),
-  );
+      : async (attempt: Attempt) => (await intercept.call(fitted.request, target, attempt)) ?? ask(attempt);
+  const call = (attempts: AttemptOptions): Promise<ModelTurn> => withAttempts(target, attempts, make);
+  const turn =
+    admit === undefined
+      ? await call(options)
+      : await withAdmission(fitted.request, target, { ...options, admit }, call);
   if (fitted.warnings.length === 0) return turn;
   return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
 }

@@ -30,20 +30,30 @@ export interface CompletionRequest {
 /** The endpoints: `/completions` as OpenAI had it, and Ollama's `/api/generate`. */
 export type CompletionProtocol = "completions" | "ollama-generate";
 
+export interface CompletionEndpoint {
+  protocol: CompletionProtocol;
+  url: string;
+}
+
+/** The completion endpoint of a target; `null` where its provider has none. */
+export function completionEndpoint({ completion_url: url }: HttpTarget): CompletionEndpoint | null {
+  if (url === null) return null;
+  return { protocol: url.endsWith("/api/generate") ? "ollama-generate" : "completions", url };
+}
+
 export interface CompletionOptions extends AttemptOptions {
   intercept?: Intercept | undefined;
   fetch: typeof fetch;
 }
 
 /**
- * Asks a completion endpoint.
- * @param url of the endpoint; headers and keys are those of the provider's chat endpoint
+ * Asks a completion endpoint, with the headers and keys of the provider's chat endpoint.
  * @throws HullError as `callModel`
  */
 export function callCompletion(
   request: CompletionRequest,
   target: HttpTarget,
-  endpoint: { protocol: CompletionProtocol; url: string },
+  endpoint: CompletionEndpoint,
   options: CompletionOptions,
 ): Promise<ModelTurn> {
   const wire = WIRES[endpoint.protocol];

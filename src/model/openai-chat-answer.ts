@@ -1,6 +1,7 @@
 /** A chat completion to the canonical turn (agent-runtime.md §3.3, §3.6). */
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { completionShape, type WireCall, type WireMessage } from "./openai-chat-shape.ts";
+import { detailsText } from "./openrouter-reasoning.ts";
 import { parseArguments, readShape, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
@@ -51,8 +52,8 @@ function messageBlocks(
 ): Block[] {
   const { provider } = target;
   const blocks: Block[] = [];
-  const reasoning = message.reasoning_content || message.reasoning || "";
   const details = message.reasoning_details ?? [];
+  const reasoning = message.reasoning_content || message.reasoning || detailsText(details);
   if (reasoning !== "" || details.length > 0) {
     const native = details.length === 0 ? {} : { native: { provider, value: details } };
     blocks.push({ type: "reasoning", text: reasoning, ...native });

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
-import { mergeDetails } from "./openrouter-reasoning.ts";
+import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
 import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
 import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
@@ -37,12 +37,13 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
   });
 
   const takeDelta = (delta: JsonObject): void => {
-    const thought = textIn(delta, "reasoning_content") || textIn(delta, "reasoning");
+    const pieces = Array.isArray(delta.reasoning_details) ? delta.reasoning_details : [];
+    if (pieces.length > 0) mergeDetails(details, pieces, keep);
+    const thought = textIn(delta, "reasoning_content") || textIn(delta, "reasoning") || detailsText(pieces);
     if (thought !== "") {
       reasoning += keep(thought);
       think(thought);
     }
-    if (Array.isArray(delta.reasoning_details)) mergeDetails(details, delta.reasoning_details, keep);
     const text = contentOf(delta.content, odd);
     if (text !== "") {
       content += keep(text);

@@ -5,7 +5,7 @@ import type {
   ResponseInputContent,
   ResponseInputItem,
 } from "openai/resources/responses/responses";
-import type { Block, Message, ModelRequest, Part } from "../engine/messages.ts";
+import type { Block, ModelRequest, Part } from "../engine/messages.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaUrl } from "./openai-chat-messages.ts";
@@ -36,7 +36,10 @@ export function responsesInput(request: ModelRequest, target: WireTarget): WireI
     };
   };
   return request.messages.flatMap((message): WireItem[] => {
-    if (message.role === "assistant") return assistantItems(message, target, callItem);
+    if (message.role === "assistant") {
+      const known = knownBlocks(message.content, request);
+      return assistantItems(known, target, callItem);
+    }
     if (message.role === "user") {
       const { content } = message;
       return [{ role: "user", content: content.length === 0 ? "" : content.map(inputPart) }];
@@ -67,9 +70,13 @@ function inputPart(part: Part): ResponseInputContent {
   }
 }
 
+/** What tool search found is understood only while it is on. */
+const knownBlocks = (content: readonly Block[], { tool_search }: ModelRequest): readonly Block[] =>
+  tool_search !== undefined ? content : content.filter(({ type }) => !type.startsWith("tool_search_"));
+
 /** Reasoning alone is refused: it must stand before what it led to. */
 function assistantItems(
-  { content }: Message & { role: "assistant" },
+  content: readonly Block[],
   { provider }: WireTarget,
   callItem: (block: Block & { type: "tool_call" }) => WireItem,
 ): WireItem[] {

@@ -1,9 +1,16 @@
 /** OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): whole again from pieces. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { textIn } from "./provider-document.ts";
 import { isJsonObject } from "./wire.ts";
 
 /** Members that grow from piece to piece; of any other the last value holds. */
 const GROWING = ["text", "summary", "data"];
+
+/** What they say in words. */
+export const detailsText = (details: readonly Json[]): string =>
+  details
+    .map((entry) => (isJsonObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : ""))
+    .join("");
 
 /** Adds the entries of one delta; a piece continues the last entry where kind and index are the same. */
 export function mergeDetails(

@@ -12,6 +12,9 @@ import {
   type SkillRecord,
 } from "../skill/manifest.ts";
 
+/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
+export const MAX_KV_BYTES = 24 * 1024 * 1024;
+
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
 const maybe = z.exactOptional;
 
@@ -135,7 +138,12 @@ function card(): z.ZodMiniType<Card> {
 export const cardSchema: z.ZodMiniType<Card> = z.lazy(() => card());
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
-  z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
+  z.object({
+    format: z.literal(1),
+    cards: z.array(card()),
+    openapi: maybe(sha256()),
+    variables: maybe(z.array(z.string())),
+  }),
 );
 
 /** What a stored OpenAPI document must at least be. */
@@ -146,6 +154,7 @@ export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
     id: sha256(),
     previous: z.nullable(sha256()),
     published_at: z.string(),
+    pinned: maybe(sha256()),
     earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
   }),
 );

@@ -5,8 +5,8 @@ import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
-import { MAX_KV_BYTES, POINTER_KEY, pointerMoved } from "./published.ts";
-import { catalogSchema, openapiSchema, skillRecord } from "./schema.ts";
+import { POINTER_KEY, pointerMoved } from "./published.ts";
+import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
 /** Catalogs that the pointer remembers, so that a skill's earlier versions can be told. */
 const MAX_EARLIER = 20;
@@ -68,23 +68,32 @@ export async function objectKeys(
   return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
 }
 
-/** Moves `catalog:current` to a stored catalog. Moving it to where it stands changes nothing. */
+/**
+ * Moves `catalog:current` to a stored catalog.
+ * @param stored where it stands
+ * @param previous id of the catalog that is served until now
+ * @param pinned the catalog that this deployment is pinned to
+ */
 export async function movePointer(
   env: Bindings,
   id: string,
-  before: CatalogPointer | null,
-  now: Date,
+  {
+    stored,
+    previous,
+    pinned,
+    now,
+  }: { stored: CatalogPointer | null; previous: string | null; pinned: string | null; now: Date },
 ): Promise<CatalogPointer> {
-  if (before?.id === id) return before;
   if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
     throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
   }
-  const last = before === null ? [] : [{ id: before.id, published_at: before.published_at }];
-  const pointer = {
+  const last = stored === null ? [] : [{ id: stored.id, published_at: stored.published_at }];
+  const pointer: CatalogPointer = {
     id,
-    previous: before?.id ?? null,
+    previous,
     published_at: now.toISOString(),
-    earlier: [...last, ...(before?.earlier ?? [])].slice(0, MAX_EARLIER),
+    ...(pinned === null ? {} : { pinned }),
+    earlier: [...last, ...(stored?.earlier ?? [])].slice(0, MAX_EARLIER),
   };
   await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
   pointerMoved(env, id);

@@ -4,11 +4,20 @@ import { type Bindings, type Settings, settings } from "../env.ts";
 /** Parts of a run's time that are measured apart (serving.md §5.3). */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
 
+/** A span that has ended, as a log line shows it. */
+export interface SpanNote {
+  name: string;
+  /** Since the beginning of the request. */
+  at_ms: number;
+  duration_ms: number;
+  [attribute: string]: string | number | boolean | undefined;
+}
+
 export interface RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly requestId: string;
-  /** Whose run it is: nothing of another tenant may come into it, and what it makes is this tenant's. */
+  /** Whose run it is, and who pays: nothing of another tenant may come into it, what it makes is this tenant's. */
   readonly tenant: string;
   /** Which of the tenant's mocks count, where there are any; usually `""`. */
   readonly mockScope: string;
@@ -18,6 +27,8 @@ export interface RunContext {
   readonly background: (work: Promise<unknown>) => void;
   /** Fields of the log line. */
   readonly log: Record<string, unknown>;
+  /** Spans that have ended, for the log line; absent where none are wanted there. */
+  readonly spans?: SpanNote[];
   readonly durationMs: number;
   /** The measured parts so far, by `<name>_ms`. */
   readonly timings: Record<string, number>;
@@ -43,6 +54,7 @@ export function detachedContext(
     settings: own,
     background,
     log: {},
+    ...(own.logsSpans ? { spans: [] } : {}),
     get durationMs() {
       return Date.now() - startedAt;
     },
@@ -51,6 +63,6 @@ export function detachedContext(
       const key = `${name}_ms`;
       timings[key] = Math.round((timings[key] ?? 0) + ms);
     },
-    redacted: (value) => own.redactor.json(value),
+    redacted: (value) => own.toldRedactor.json(value),
   };
 }

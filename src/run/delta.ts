@@ -6,7 +6,7 @@ import type { Redactor, StreamRedactor } from "../redact.ts";
 import type { RunEvent } from "./events.ts";
 
 export class DeltaText {
-  readonly #event: "delta" | "stderr";
+  readonly #event: "delta" | "thought" | "stderr";
   readonly #emit: (event: RunEvent) => Promise<void>;
   readonly #members: Record<string, unknown>;
   readonly #redactor: StreamRedactor;
@@ -14,7 +14,7 @@ export class DeltaText {
 
   /** @param members further members of each event, e.g. the round */
   constructor(
-    event: "delta" | "stderr",
+    event: "delta" | "thought" | "stderr",
     redactor: Redactor,
     emit: (event: RunEvent) => Promise<void>,
     members: Record<string, unknown> = {},

@@ -5,6 +5,7 @@ import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } fr
 import { byteOrder } from "./path.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
+import { proxyVariables } from "./variables.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -73,7 +74,7 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: SkillRecord, digest: string): Card {
+export function card(record: Pick<SkillRecord, "manifest" | "uploaded_by">, digest: string): Card {
   const { manifest } = record;
   const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
   return {
@@ -106,15 +107,19 @@ export interface CatalogBundle {
 /**
  * The catalog of these cards, which names its OpenAPI document, so that both are switched together.
  * @param openapi text of the document (`openapi/document.ts`)
+ * @param manifests of the same skills
  */
 export async function makeCatalog(
   cards: readonly Card[],
   openapi: string,
+  manifests: readonly Manifest[],
   hash: Hash = webCryptoHash,
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
-  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest };
+  const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
+  const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables };
   const json = canonicalJson(catalog);
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }

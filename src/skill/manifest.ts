@@ -136,6 +136,8 @@ export interface Catalog {
   cards: Card[];
   /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
   openapi?: string;
+  /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
+  variables?: string[];
 }
 
 /** KV `catalog:current`. */
@@ -144,6 +146,8 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
+  /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
+  pinned?: string;
   /** Catalogs that were served before, the last one first. */
   earlier?: { id: string; published_at: string }[];
 }

@@ -8,11 +8,11 @@ import {
   refusedCall,
   type ToolOutcome,
 } from "../engine/tool-result.ts";
-import { ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
-import type { EndedStatus } from "./protocol.ts";
+import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import { type Runner, type RunOptions, runExecution } from "./runner-client.ts";
 
 export interface CommandToolContext {
@@ -31,6 +31,8 @@ export interface CommandToolContext {
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
+  /** Told when the process starts: how long the call waited for a place, in ms. */
+  started?: (queueMs: number) => void;
 }
 
 const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
@@ -74,7 +76,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   const stderr = new OutputWindow(limit);
   try {
     for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
-      if (event.kind === "stdout") stdout.push(event.bytes);
+      if (event.kind === "started") context.started?.(event.queue_ms);
+      else if (event.kind === "stdout") stdout.push(event.bytes);
       else if (event.kind === "stderr") stderr.push(event.bytes);
       else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
     }
@@ -87,7 +90,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
 
 function processEnd(
   status: EndedStatus,
-  spec: { id: string; timeout_ms: number; argv: string[]; limits: { max_output_bytes: number } },
+  spec: Pick<ExecutionSpec, "id" | "timeout_ms" | "argv" | "limits" | "detach">,
 ): ProcessEnd {
   const { exit_code, duration_ms } = status;
   const command = spec.argv[0] ?? "";
@@ -97,6 +100,8 @@ function processEnd(
     case "timed_out":
       return { code: "timed_out", exit_code, duration_ms, remark: `Stopped after ${spec.timeout_ms} ms.` };
     case "cancelled":
+      // The client left before this Worker could know: nobody waits for what the model would say.
+      if (!spec.detach) throw new ClientClosedRequest({});
       return { code: "killed", exit_code, duration_ms, remark: "The run was cancelled." };
     case "out_of_memory":
       return { code: "out_of_memory", exit_code, duration_ms };

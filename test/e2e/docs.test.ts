@@ -44,6 +44,16 @@ const pattern = (comment: string): RegExp =>
       .join("[^]*"),
   );
 
+/** The calls of a document without keys, each with the comment below it. */
+const commented = (document: string) =>
+  blocks(document)
+    .filter(({ language, text }) => language === "bash" && /^curl /m.test(text) && !/API_KEY/.test(text))
+    .flatMap(({ text }) => Array.from(text.matchAll(/^(curl .*)\n# (.*)$/gm)))
+    .map(([, command = "", comment = ""]) => ({ command, comment }));
+
+const here = (command: string): string =>
+  command.replaceAll("localhost:3000", open.url.replace("http://", ""));
+
 test("README.md: what curl prints", async () => {
   const document = read("README.md");
   const files = blocks(document).filter(({ language }) => language === "markdown" || language === "python");
@@ -52,14 +62,20 @@ test("README.md: what curl prints", async () => {
   const before = open.output().length;
   await open.write("days-until/SKILL.md", skill ?? "");
   await open.printed(/Reloaded: 9 skills/, 20_000, before);
-  const calls = blocks(document)
-    .filter(({ language, text }) => language === "bash" && /^curl /m.test(text) && !/API_KEY/.test(text))
-    .flatMap(({ text }) => Array.from(text.matchAll(/^(curl .*)\n# (.*)$/gm)));
+  const calls = commented(document);
   expect(calls).toHaveLength(4);
-  for (const [, command = "", comment = ""] of calls) {
-    const printed = await shell(command.replaceAll("localhost:3000", open.url.replace("http://", "")));
+  for (const { command, comment } of calls) {
+    const printed = await shell(here(command));
     if (!comment.startsWith("event:")) expect(printed, command).toMatch(pattern(comment));
     else for (const name of comment.match(/\w+(?=,|$)/g) ?? []) expect(printed).toContain(`event: ${name}`);
+  }
+}, 60_000);
+
+test("docs/budgets.md: what curl prints, in order", async () => {
+  const calls = commented(read("docs/budgets.md"));
+  expect(calls).toHaveLength(6);
+  for (const { command, comment } of calls) {
+    expect(await shell(here(command)), command).toMatch(pattern(comment));
   }
 }, 60_000);
 
@@ -75,13 +91,18 @@ test("docs/deploy.md: every hull and curl command, in order", async () => {
       catalog = line;
       continue;
     }
-    const text = await shell(`${catalog}\n${line.replace("KEY_ID", id)}`, env);
+    // What a deployment needs an account for is in deploy.test.ts; here it brings its skills, no more.
+    const brings = /^npx hull deploy$|--no-containers/.test(line)
+      ? "npx hull publish . --url $HULL_URL"
+      : line;
+    const text = await shell(`${catalog}\n${brings.replace("KEY_ID", id)}`, env);
     id = /^(key_\S+|k_\S+)/m.exec(text)?.[1] ?? id;
     expect(text, line).not.toContain("urn:hull:problem");
     printed.push(text);
   }
   const all = printed.join("\n");
   for (const expected of [
+    "Would deploy hull",
     "Hello, Ada!",
     "The tool echo answered",
     "Published",

@@ -25,6 +25,14 @@ base_url = "${fake.url}/v1"
 auth_env = "MY_PROXY_API_KEY"
 features = ["native_tools"]
 
+[llm.providers.by-responses]
+base_url = "${fake.url}"
+api = "responses"
+
+[llm.providers.by-ollama]
+base_url = "${fake.url}/v1"
+api = "ollama"
+
 [llm.aliases]
 my-fast = { id = "vendor/fast", provider = "my_proxy" }
 ${many.join("\n")}
@@ -32,6 +40,8 @@ ${many.join("\n")}
     },
     skills: {
       ...skill("proxied", "mode: llm\nprovider: my_proxy\nmodel: vendor/fast"),
+      ...skill("responses", "mode: llm\nprovider: by-responses\nmodel: m"),
+      ...skill("ollama", "mode: llm\nprovider: by-ollama\nmodel: m"),
       ...skill("packed", "mode: llm\nprovider: packed\nmodel: m"),
       "packed/hull.toml": `[llm.providers.packed]\nbase_url = "${fake.url}"\napi = "anthropic"\n`,
       ...skill("env", "run: [env]\ntool_env: [MY_PROXY_API_KEY, ALIAS_OF_KEY, OPEN]"),
@@ -70,6 +80,18 @@ test("and the one that a skill folder brings along", async () => {
   expect(
     fake.requests.map(({ path, headers }) => [path, headers.authorization, headers["anthropic-version"]]),
   ).toEqual([["/v1/messages", "Bearer packed-key", "2023-06-01"]]);
+});
+
+test.each([
+  ["responses", "/v1/responses"],
+  ["ollama", "/api/chat"],
+])("a provider that is defined to speak %s is spoken to so", async (slug, path) => {
+  fake.script([{ text: "It works." }]);
+  const response = await hull.call(`/skills/${slug}`, "hi");
+  expect([response.status, await response.text()]).toEqual([200, "It works."]);
+  expect(fake.requests.map((request) => [request.path, request.headers.authorization])).toEqual([
+    [path, undefined],
+  ]);
 });
 
 test("its key reaches no process", async () => {

@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { SHIELD_LIMIT, shieldIsWider } from "../../src/http/rate.ts";
+import type { LedgerRpc } from "../../src/session/ledger/rpc.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const ADMIN = "hull-admin-canary-0123456789";
@@ -119,12 +120,27 @@ describe("S73: the rate of a key", () => {
     expect((await guessing.fetch("/skills", { headers })).status).toBe(429);
   });
 
-  it("asks no ledger where nothing is limited", async () => {
+  it("waits for no ledger where nothing is limited", async () => {
     const client = new Client();
-    client.env.LEDGER = new Proxy(client.env.LEDGER, {
-      get: () => expect.fail("the ledger was asked"),
+    const { LEDGER } = client.env;
+    const gate = Promise.withResolvers<void>();
+    let open = true;
+    client.env.LEDGER = new Proxy(LEDGER, {
+      get: (target, name) => {
+        if (name !== "get") return Reflect.get(target, name).bind(target);
+        return (id: DurableObjectId) => ({
+          policy: () => (open ? LEDGER.get(id).policy() : expect.fail("asked before the answer")),
+          record: (...told: Parameters<LedgerRpc["record"]>) =>
+            gate.promise.then(() => LEDGER.get(id).record(...told)),
+        });
+      },
     });
-    expect((await post(client, "/skills/cat")).status).toBe(200);
+    const first = await client.open("/skills/cat", { method: "POST", body: "hi" });
+    open = false;
+    const second = await client.open("/skills/cat", { method: "POST", body: "hi" });
+    expect([first.response.status, second.response.status]).toEqual([200, 200]);
+    gate.resolve();
+    await Promise.all([first.settled(), second.settled()]);
   });
 });
 

@@ -1,7 +1,8 @@
 /** What `/llm` says of models, what a tenant changes about them, and models that configuration brings. */
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { packTar } from "../../src/skill/tar.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
-import { Client, LOCAL } from "./served.ts";
+import { Client, entry, LOCAL } from "./served.ts";
 
 const PROXY = { base_url: "https://llm.example/v1", auth_env: ["MY_PROXY_API_KEY"] };
 const HULL_LLM = JSON.stringify({
@@ -305,6 +306,20 @@ describe("configured providers", () => {
       "https://llm.example/v1/chat/completions",
       expect.objectContaining({ authorization: `Bearer ${KEY}`, "x-team": "team-canary" }),
     ]);
+  });
+
+  it("may be named by skills that are uploaded here, and their keys are withheld from these", async () => {
+    const text = skill("up", "mode: llm\nprovider: my_proxy\nmodel: m\ntool_env: [MY_PROXY_API_KEY]");
+    const body = packTar([entry("SKILL.md", new TextEncoder().encode(text))]);
+    const upload = (client: Client) => client.fetch("/_hull/skills/up", { method: "PUT", body });
+    const refused = await upload(plain);
+    expect([refused.status, await refused.text()]).toEqual([
+      422,
+      expect.stringContaining("must be one of: anthropic"),
+    ]);
+    const taken = await upload(own);
+    const { warnings } = await taken.json<{ warnings: { code: string }[] }>();
+    expect([taken.status, warnings.map((warning) => warning.code)]).toEqual([201, ["provider_key_withheld"]]);
   });
 
   it("that this deployment lacks, or whose key is missing, are 503", async () => {

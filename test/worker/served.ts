@@ -24,12 +24,21 @@ export class Client {
 
   /** One request through the whole app, background work included. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const { response, settled } = await this.open(path, init);
+    await settled();
+    return response;
+  }
+
+  /** One request up to its whole answer, and a way to wait for the work behind it. */
+  async open(
+    path: string,
+    init: RequestInit = {},
+  ): Promise<{ response: Response; settled(): Promise<void> }> {
     const context = createExecutionContext();
     const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
     const response = await app.fetch(request, this.env, context);
     const body = response.body === null ? null : await response.arrayBuffer();
-    await waitOnExecutionContext(context);
-    return new Response(body, response);
+    return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
 
   /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
@@ -62,7 +71,7 @@ export class Client {
       cards.push(skill.card);
       manifests.push(record.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
+    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);

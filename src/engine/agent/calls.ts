@@ -10,17 +10,10 @@ import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
 import { missingParameters, unavailableTool } from "./texts.ts";
 
-/** How a run's search tool is answered; made by the vault where the run has one. */
+/** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
-  /** Whether a call is one of the search tool: by identity, whatever it is called. */
   owns(name: string): boolean;
-  /** Answers it, or says that a delegate has to be asked. */
-  answer(run: RunState, call: OpenCall): SearchAnswer;
 }
-
-export type SearchAnswer =
-  | { type: "answered"; state: Json; result: string; events: JsonObject[] }
-  | { type: "delegate"; strategy: "semantic" | "host"; query: string; candidates: string[] };
 
 /** The next step for the open calls; `null`: all have their results. */
 export function nextCallStep(
@@ -74,10 +67,7 @@ function stepOf(
     records: [{ type: "tool_settled", ...at, result }],
   });
   if (search?.owns(call.name) === true) {
-    const answer = search.answer(run, open);
-    if (answer.type === "delegate") return { ...answer, type: "search_tools", effect };
-    const { state: vault, result, events } = answer;
-    return { type: "record", records: [{ type: "tool_searched", ...at, state: vault, result, events }] };
+    return { type: "search_tools", effect, call, state: run.vault };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
     const loaded = loadSkill(run.spec, call.arguments);

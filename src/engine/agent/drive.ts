@@ -41,6 +41,8 @@ export async function driveAgent(initial: AgentState, options: AgentDriveOptions
 class AgentDrive {
   #state: AgentState;
   readonly #options: AgentDriveOptions;
+  /** Effects that this life of the run began. */
+  readonly #begun = new Set<string>();
   /** Applied and not stored yet. */
   #batch: AgentRecord[] = [];
 
@@ -68,6 +70,7 @@ class AgentDrive {
   #add(body: AgentRecordBody): void {
     const record: AgentRecord = { v: 1, at: this.#options.now(), ...body };
     this.#state = applyAgentRecord(this.#state, record);
+    if (record.type === "tools_started") for (const { effect } of record.calls) this.#begun.add(effect);
     this.#batch.push(record);
   }
 
@@ -111,16 +114,9 @@ class AgentDrive {
       case "summarize":
         return this.#summarize(run, step);
       case "search_tools": {
-        const { effect, strategy, query, candidates } = step;
-        const result = await effects.searchTools({ strategy, query, candidates }, this.#context(effect));
-        this.#add({
-          type: "hook_settled",
-          run: run.spec.run_id,
-          effect,
-          hook: "tool_search/query",
-          result,
-          error: null,
-        });
+        const { effect } = step;
+        const found = await effects.searchTools(step, this.#context(effect));
+        this.#add({ type: "tool_searched", run: run.spec.run_id, effect, ...found });
         return;
       }
     }
@@ -140,8 +136,9 @@ class AgentDrive {
 
   async #runTool(planned: PlannedCall): Promise<AgentToolResult> {
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
+    const call = { ...planned, again: !this.#begun.has(planned.effect) };
     for (let attempt = 0; ; attempt++) {
-      const result = await this.#options.effects.runTool(planned, this.#context(planned.effect));
+      const result = await this.#options.effects.runTool(call, this.#context(planned.effect));
       const transient = result.status === "error" && RETRIED.has(result.error_category ?? "");
       if (!transient || attempt >= tool_retries) return result;
       await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#options.signal);

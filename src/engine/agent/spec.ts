@@ -64,10 +64,13 @@ export interface RunPolicies {
 export interface CompactionOptions {
   /** `null`: only the safety net at the hard limit. */
   auto: boolean | null;
-  threshold_tokens: number;
+  /** As the user set it; `null`: the default. */
+  threshold_tokens: number | null;
   keep_first: number;
   keep_last: number;
   strategy: "observation_mask" | "llm" | "truncate" | "custom";
+  /** The strategy under the name that it was asked for by; absent: `strategy`. */
+  strategy_name?: string;
   hard_limit_tokens: number | null;
   hard_limit_strategy: "llm" | "truncate" | "observation_mask";
   tool_output_max_chars: number;

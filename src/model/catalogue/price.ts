@@ -1,5 +1,6 @@
 /** What a call costs (agent-runtime.md §15.1, §15.4). Prices are USD per million tokens, amounts are USD. */
 import type { Usage } from "../../engine/messages.ts";
+import { nanoUsd, promptTokensOf, usdOf } from "../cost.ts";
 import type { Catalogue, PriceRule } from "./definition.ts";
 import type { Price } from "./layer.ts";
 
@@ -31,12 +32,7 @@ function applies({ contains, start }: PriceRule, id: string): boolean {
  * input where none is known.
  */
 export function costOf(usage: Usage, price: Price): number {
-  const { cache_read_tokens: read, cache_write_tokens: written } = usage;
-  const plain = Math.max(0, promptTokens(usage) - read - written);
-  const { cache_read = price.in, cache_write = price.in } = price;
-  const total =
-    plain * price.in + read * cache_read + written * cache_write + usage.output_tokens * price.out;
-  return total / MILLION;
+  return usdOf(nanoUsd(usage, price, countsBeside(usage)));
 }
 
 /**
@@ -49,7 +45,7 @@ export function cacheFigures(
   price: Price | null,
 ): { cache_hit_ratio: number; cache_savings_usd: number } {
   const { cache_read_tokens: read, cache_write_tokens: written } = usage;
-  const total = promptTokens(usage);
+  const total = promptTokensOf(usage, countsBeside(usage));
   const cache_hit_ratio = total === 0 ? 0 : read / total;
   if (price === null) return { cache_hit_ratio, cache_savings_usd: 0 };
   const { cache_read = price.in, cache_write = price.in } = price;
@@ -57,8 +53,6 @@ export function cacheFigures(
   return { cache_hit_ratio, cache_savings_usd: saved / MILLION };
 }
 
-/** All of the prompt: some providers count cached tokens in `input_tokens` (OpenAI), others beside them (Anthropic). */
-function promptTokens({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): number {
-  const cached = cache_read_tokens + cache_write_tokens;
-  return cached <= input_tokens ? input_tokens : input_tokens + cached;
-}
+/** Some providers count cached tokens in `input_tokens` (OpenAI), others beside them (Anthropic). */
+const countsBeside = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
+  cache_read_tokens + cache_write_tokens > input_tokens;

@@ -9,15 +9,7 @@ import { mergeCatalogue } from "./catalogue.ts";
 import type { Catalogue } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
 import { catalogueOf, loadCatalogue } from "./load.ts";
-
-/** docs/storage-schema.md */
-export const CAPABILITY_RULES_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS capability_rules (
-  tenant TEXT PRIMARY KEY,
-  rules TEXT NOT NULL,
-  updated_at TEXT NOT NULL
-)`,
-] as const;
+import { CAPABILITY_RULES_SCHEMA } from "./rules-schema.ts";
 
 /** Age in ms up to which what was read is used; then it is read again in the background. */
 const FRESH_MS = 5000;

@@ -4,7 +4,7 @@ import type { Content } from "../../run/large-body.ts";
 /** A run to be carried out, its input read and checked. */
 export interface ExecutionCall {
   id: string;
-  /** Who may see it: `<tenant>/<key id>`. */
+  /** Who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
   skill: string;
   /** Digest of the skill's record. */

@@ -4,9 +4,10 @@ import type { ErrorData } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { EventSource } from "../event-log.ts";
+import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
-import { hasSchema, migrate } from "./schema.ts";
+import { MIGRATIONS } from "./schema.ts";
 
 /** Events read at a time. */
 const EVENT_BATCH = 100;
@@ -72,7 +73,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#ready = hasSchema(this.#sql);
-    if (this.#ready) migrate(storage);
+    if (this.#ready) migrate(storage, MIGRATIONS);
   }
 
   row(): ExecutionRow | null {
@@ -85,7 +86,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
 
   /** Begins a run in place of whatever is here. */
   create(call: ExecutionCall, now: number, armAt: number): void {
-    if (!this.#ready) migrate(this.#storage);
+    if (!this.#ready) migrate(this.#storage, MIGRATIONS);
     this.#ready = true;
     const generation = (this.row()?.generation ?? -1) + 1;
     this.#storage.transactionSync(() => {

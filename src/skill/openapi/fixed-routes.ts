@@ -1,5 +1,6 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
+import { CALL_OPERATIONS } from "./call-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
@@ -7,6 +8,7 @@ import {
   json,
   NO_MATCH,
   type Operation,
+  type Operations,
   render,
   schema,
   slug,
@@ -14,6 +16,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SPENDING } from "./spending-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -26,7 +29,7 @@ const CARD: Operation = {
   faults: [404],
 };
 
-const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+const OPERATIONS: Operations = {
   "/": {
     get: {
       id: "index",
@@ -295,7 +298,9 @@ const OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
       faults: [404],
     },
   },
+  ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
+  ...SPENDING,
   ...MOCK_OPERATIONS,
 };
 

@@ -10,7 +10,7 @@ const GUARDED = [401, 403, 405, 429, 500, 503];
 
 export interface Operation {
   id: string;
-  tag: "skills" | "files" | "models" | "operation" | "publishing";
+  tag: "skills" | "files" | "models" | "spending" | "operation" | "publishing";
   summary: string;
   scope: Scope;
   parameters?: JsonObject[];
@@ -19,6 +19,9 @@ export interface Operation {
   /** Statuses beside those of `GUARDED`. */
   faults?: number[];
 }
+
+/** Operations by path and method. */
+export type Operations = { [path: string]: { [method: string]: Operation } };
 
 export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
 export const schema = (name: string): JsonObject => ref("schemas", name);

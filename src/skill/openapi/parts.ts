@@ -15,6 +15,8 @@ export function object(properties: JsonObject, optional: string[] = []): JsonObj
 }
 
 export const TEXT: JsonObject = { type: "string" };
+export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
+export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
 
 /** The headers of every answer (serving.md §5.3). */

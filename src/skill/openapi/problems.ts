@@ -1,4 +1,5 @@
 /** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary (serving.md §5.5). */
+import * as budget from "../../errors/budget.ts";
 import * as provider from "../../errors/provider.ts";
 import * as request from "../../errors/request.ts";
 import * as run from "../../errors/run.ts";
@@ -6,9 +7,10 @@ import { Internal } from "../../errors.ts";
 import type { Json, JsonObject } from "../manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
 
-const CLASSES = [Internal, ...Object.values(request), ...Object.values(run), ...Object.values(provider)].map(
-  ({ code, status }) => ({ code, status }),
-);
+const CLASSES = [
+  Internal,
+  ...[budget, request, run, provider].flatMap((module) => Object.values(module)),
+].map(({ code, status }) => ({ code, status }));
 
 /** Status of an execution whose client left: in logs and stored state only. */
 const NEVER_SENT = 499;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
+import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/catalogue/rules-schema.ts";
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
@@ -9,6 +10,7 @@ const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
 const SCHEMAS = {
   "0001_api_keys.sql": API_KEYS_SCHEMA,
   "0002_uploaded_skills.sql": UPLOADS_SCHEMA,
+  "0003_capability_rules.sql": CAPABILITY_RULES_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -88,6 +88,16 @@ describe("attempts", () => {
     expect(fake.requests).toHaveLength(6);
   });
 
+  test.each([429, 503])("%i that speaks of the context is final, and no rate limit", async (status) => {
+    fake.script(() => ({ status, body: { error: { message: "prompt is too long" } } }));
+    const error = await failureOf(call());
+    expect(error.data).toMatchObject({
+      code: "provider_rejected_request",
+      members: { provider_status: status },
+    });
+    expect(fake.requests).toHaveLength(1);
+  });
+
   test("waits carry a jitter of half their length either way", async () => {
     for (const [random, waits] of [
       [0, [125, 250]],

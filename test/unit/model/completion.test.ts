@@ -1,6 +1,6 @@
 /** Completion endpoints, against a real server (agent-runtime.md §1.7). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type CompletionRequest, callCompletion } from "../../../src/model/completion.ts";
+import { type CompletionRequest, callCompletion, completionEndpoint } from "../../../src/model/completion.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { target } from "../../fixtures/wires/fixture.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -27,8 +27,16 @@ function complete(
   stream: boolean,
   heard: string[],
 ) {
-  const to = target("openai", "openai-chat", "m", {}, { headers: { authorization: "Bearer k" } });
-  const endpoint = { protocol, url: fake.url + ENDPOINTS[protocol] };
+  const completion_url = fake.url + ENDPOINTS[protocol];
+  const to = target(
+    "openai",
+    "openai-chat",
+    "m",
+    {},
+    { completion_url, headers: { authorization: "Bearer k" } },
+  );
+  const endpoint = completionEndpoint(to) ?? expect.fail("no endpoint");
+  expect(endpoint.protocol).toBe(protocol);
   return callCompletion(request, to, endpoint, {
     stream,
     timeout_ms: 5000,
@@ -97,4 +105,8 @@ test("a completion that is cut off, or of another shape, is a bad response", asy
       expect(error.data).toMatchObject({ code: "provider_bad_response", members: { kind } });
     }
   }
+});
+
+test("a provider may have no such endpoint", () => {
+  expect(completionEndpoint(target("xai", "openai-chat", "m", {}, { completion_url: null }))).toBeNull();
 });

@@ -6,14 +6,20 @@ import type { HttpTarget } from "../../../src/model/providers.ts";
 import { ANTHROPIC } from "../../fixtures/wires/anthropic.ts";
 import { call, request, target, tool } from "../../fixtures/wires/fixture.ts";
 import { OPENAI_CHAT } from "../../fixtures/wires/openai-chat.ts";
+import { OPENAI_COMPATIBLE } from "../../fixtures/wires/openai-compatible.ts";
 import { OPENAI_RESPONSES } from "../../fixtures/wires/openai-responses.ts";
 
 const PROTOCOLS = ["anthropic", "openai-chat", "openai-responses", "ollama"] as const;
-const turns = [...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_RESPONSES];
+const turns = [...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RESPONSES];
 
-function sent(protocol: HttpTarget["protocol"], blocks: Block[], provider: HttpTarget["provider"] = "xai") {
+function sent(
+  protocol: HttpTarget["protocol"],
+  blocks: Block[],
+  provider: HttpTarget["provider"] = "xai",
+  searches = true,
+) {
   const asked: ModelRequest = {
-    ...request("hi"),
+    ...request("hi", searches ? { tool_search: { variant: "hosted" } } : {}),
     messages: [...request("hi").messages, { role: "assistant", content: blocks }],
   };
   const body: { [key: string]: unknown } = {
@@ -42,12 +48,22 @@ test("chat and Responses of one provider do not get each other's items", () => {
     expect(own.length).toBeGreaterThan(1);
     expect(sent("openai-chat", [...own, ...plain], "openai")).toBe(sent("openai-chat", plain, "openai"));
   }
-  const proxied = OPENAI_CHAT.at(-1)?.turn.blocks.slice(0, 2) ?? [];
-  const mine = proxied.map((block) =>
-    "native" in block && block.native ? { ...block, native: { ...block.native, provider: "openai" } } : block,
-  );
-  for (const protocol of ["openai-chat", "openai-responses"] as const) {
-    expect(sent(protocol, [...mine, ...plain], "openai")).toBe(sent(protocol, plain, "openai"));
+  // What a proxy put among its calls goes back to it, as long as search is on.
+  const entries = OPENAI_CHAT.at(-1)?.turn.blocks.slice(0, 2) ?? [];
+  const found = [...entries, ...plain];
+  expect(sent("openai-chat", found, "openrouter")).toContain("tool_search_output");
+  expect(sent("openai-chat", found, "openrouter", false)).toBe(sent("openai-chat", plain));
+  expect(sent("openai-responses", found, "openrouter")).toBe(sent("openai-responses", plain));
+});
+
+test("what a search found is sent while search is on", () => {
+  for (const [protocol, fixture, provider] of [
+    ["anthropic", ANTHROPIC[1], "anthropic"],
+    ["openai-responses", OPENAI_RESPONSES[1], "openai"],
+  ] as const) {
+    const blocks = fixture?.turn.blocks.slice(0, 2) ?? [];
+    expect(sent(protocol, blocks, provider)).toContain("tool_search");
+    expect(sent(protocol, blocks, provider, false)).toBe(sent(protocol, [], provider));
   }
 });
 

@@ -42,7 +42,7 @@ const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<Fallb
     max_tokens: 9,
     json: false,
   };
-  return callWithFallback(request, primary, fallbacks, {
+  return callWithFallback(() => request, primary, fallbacks, {
     resolve: (target) => resolveTarget(target, (name) => variables[name]),
     stream: true,
     timeout_ms: TIMEOUT,

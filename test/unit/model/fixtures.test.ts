@@ -13,6 +13,7 @@ import { ANTHROPIC } from "../../fixtures/wires/anthropic.ts";
 import type { Fixture } from "../../fixtures/wires/fixture.ts";
 import { OLLAMA } from "../../fixtures/wires/ollama.ts";
 import { OPENAI_CHAT } from "../../fixtures/wires/openai-chat.ts";
+import { OPENAI_COMPATIBLE } from "../../fixtures/wires/openai-compatible.ts";
 import { OPENAI_RESPONSES } from "../../fixtures/wires/openai-responses.ts";
 import { cutAt } from "../../support/chunks.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -75,7 +76,7 @@ function spoken({ blocks }: ModelTurn) {
   return { text: join("output_text"), thought: join("reasoning", "reasoning_summary") };
 }
 
-describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_RESPONSES, ...OLLAMA])(
+describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RESPONSES, ...OLLAMA])(
   "$target.protocol: $name",
   (fixture) => {
     const { request, target } = fixture;

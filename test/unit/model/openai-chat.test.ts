@@ -306,3 +306,11 @@ test("made-up ids never repeat one of the conversation", () => {
   const answer = completion({ content: null, tool_calls: [{ id: "call_1", function: { name: "a" } }] });
   expect(openAiChat.parse(answer, TARGET, callIdSource(history)).blocks).toMatchObject([{ id: "call_2" }]);
 });
+
+test("reasoning that is in its details only is heard as well", () => {
+  const details = [{ type: "reasoning.summary", summary: "Plan.", index: 0 }];
+  const expected = { type: "reasoning", text: "Plan.", native: { provider: "google", value: details } };
+  expect(parse(completion({ content: "x", reasoning_details: details })).blocks[0]).toEqual(expected);
+  const pieces = ["Pl", "an."].map((summary) => ({ reasoning_details: [{ ...details[0], summary }] }));
+  expect(streamed([...pieces, { content: "x" }]).blocks[0]).toEqual(expected);
+});

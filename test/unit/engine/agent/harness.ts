@@ -18,7 +18,7 @@ export type Reply =
   | HullError;
 
 export interface Script {
-  spec?: Partial<AgentSpec>;
+  spec?: Partial<AgentSpec> | undefined;
   replies: Reply[];
   /** By tool; a list is used up one by one. */
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
@@ -87,7 +87,7 @@ export const SPEC: AgentSpec = {
   policies: { policy: null, approval_policy: null, permissions: null, approval_timeout_s: 86_400 },
   compaction: {
     auto: null,
-    threshold_tokens: 48_000,
+    threshold_tokens: null,
     keep_first: 0,
     keep_last: 12,
     strategy: "observation_mask",
@@ -165,7 +165,7 @@ export async function play(script: Script): Promise<Played> {
         return summary;
       },
       async searchTools() {
-        return { tool_names: [] };
+        return { state: null, result: "{}", events: [] };
       },
     },
   });

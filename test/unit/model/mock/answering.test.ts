@@ -152,7 +152,7 @@ test("fallbacks: the primary's error, then the next provider's answer", async ()
     mockTarget(provider, model, shippedCatalogue);
   const [primary, next] = ["anthropic", "openai"].map((provider) => ({ provider, model: "m" }));
   if (primary === undefined || next === undefined) return expect.fail();
-  const { turn, index } = await callWithFallback(REQUEST, primary, [next], { ...options, resolve });
+  const { turn, index } = await callWithFallback(() => REQUEST, primary, [next], { ...options, resolve });
   expect([index, turn.provider, turn.blocks]).toEqual([
     1,
     "openai",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Leases } from "../../../src/session/leases.ts";
+import { Leases } from "../../../../src/session/ledger/leases.ts";
 
 const TTL = 60_000;
 

@@ -1,14 +1,8 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
-import type { AgentRecord } from "../../engine/agent/records.ts";
-import { feedbackMessage } from "../../engine/agent/texts.ts";
-import type { Message, ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
-import {
-  extraEvent,
-  type IdSource,
-  type Transcript,
-  turnEvents,
-  withMessages,
-} from "../../llm/transcript.ts";
+import type { AgentRecord } from "../engine/agent/records.ts";
+import { feedbackMessage } from "../engine/agent/texts.ts";
+import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
+import { extraEvent, type IdSource, type Transcript, turnEvents, withMessages } from "./transcript.ts";
 
 /** The transcript with what these records add to it. */
 export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {

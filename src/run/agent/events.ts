@@ -2,7 +2,7 @@
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
-import type { RunEvent } from "../../run/events.ts";
+import type { RunEvent } from "../events.ts";
 
 /** Events of a record. @param state as it was before the record */
 export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {

@@ -1,0 +1,64 @@
+/** Errors of money and quota (contract.md "Budgets", agent-runtime.md §15). */
+import { define } from "../errors.ts";
+
+/** A hard limit of a scope, or the soft budget of a session or caller. Money in USD, else tokens. */
+interface SpentBudget {
+  budget: "hard" | "soft";
+  scope: string;
+  window: string;
+  limit: string;
+  limit_value: number;
+  spent: number;
+  /** Held by calls under way. */
+  reserved: number;
+  /** What this call may take at most; of a soft budget, its prompt alone. */
+  requested: number;
+  /** RFC 3339; `null`: never. */
+  resets_at: string | null;
+}
+
+/** The `budget` option of one call. */
+interface CallBudget {
+  budget: "option";
+  limit: string;
+  limit_value: number;
+  projected_cost_usd: number;
+  session_cost_usd: number;
+  projected_input_tokens: number;
+  projected_output_tokens: number;
+  provider: string;
+  model: string;
+}
+
+export const BudgetExceeded = define<SpentBudget | CallBudget>(
+  "budget_exceeded",
+  402,
+  "Budget exceeded",
+  (d) => ({
+    detail: d.budget === "option" ? detailOfCall(d) : detailOfScope(d),
+    members: { kind: "terminal", reason: "budget_exceeded", category: "budget_exceeded", ...d },
+  }),
+);
+
+function detailOfScope({
+  scope,
+  window,
+  limit,
+  limit_value,
+  spent,
+  reserved,
+  requested,
+  resets_at,
+}: SpentBudget) {
+  const span = window === "total" ? "" : ` per ${window}`;
+  const reset = resets_at === null ? "" : ` It counts anew from ${resets_at}.`;
+  return `The call could pass ${limit} ${limit_value}${span} of ${scope}: ${spent} is spent, ${reserved} is held by calls under way, this one may take ${requested}.${reset}`;
+}
+
+function detailOfCall(d: CallBudget) {
+  return `The call could pass its budget's ${d.limit} of ${d.limit_value}: it is projected to cost ${d.projected_cost_usd} USD for ${d.projected_input_tokens} input and ${d.projected_output_tokens} output tokens.`;
+}
+
+export const BudgetNotFound = define<{ scope: string }>("budget_not_found", 404, "Budget not found", (d) => ({
+  detail: `No budget is set for ${d.scope}. PUT /budgets/${d.scope} sets one.`,
+}));

@@ -1,0 +1,71 @@
+/** What calls cost, and soft budgets (agent-runtime.md §1.9, §15.2). */
+import * as z from "zod/mini";
+import { Unauthenticated } from "../../errors/request.ts";
+import { nanoOf, usdOf } from "../../model/cost.ts";
+import { askTenant } from "../../run/ledger.ts";
+import { askWithPolicy } from "../../run/tenant-policy.ts";
+import { sendUsage } from "../../run/usage-batch.ts";
+import type { Account } from "../../session/ledger/rpc.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
+import { accountOf, sessionIn } from "./account.ts";
+
+/** Larger sums of nano-USD are not exact. */
+const MAX_USD = 1_000_000;
+
+const softBudget = z.lazy(() =>
+  z.strictObject({ max_cost: z.number().check(z.nonnegative(), z.maximum(MAX_USD)) }),
+);
+
+/** `GET /llm/usage`: everything that the tenant ever used. */
+export async function getTotalUsage(context: RequestContext): Promise<Response> {
+  await sendUsage(context);
+  const total = await askTenant(context, async (ledger) => await ledger.total());
+  const { input_tokens, output_tokens, duration_ms, calls } = total;
+  return jsonNow({ input_tokens, output_tokens, total_duration_ms: duration_ms, call_count: calls });
+}
+
+/** `GET /llm/session-cost` */
+export async function getSessionCost(context: RequestContext): Promise<Response> {
+  const { cost, input_tokens, output_tokens, calls } = await accountIn(context);
+  return jsonNow({ total_cost: usdOf(cost), input_tokens, output_tokens, call_count: calls });
+}
+
+/** `GET /llm/budget` */
+export async function getSoftBudget(context: RequestContext): Promise<Response> {
+  return jsonNow(standing(await accountIn(context)));
+}
+
+/** `PUT /llm/budget {max_cost}` */
+export async function putSoftBudget(context: RequestContext): Promise<Response> {
+  const { max_cost } = await readJson(context.request, softBudget);
+  return jsonNow(standing(await setBudget(context, nanoOf(max_cost))));
+}
+
+/** `DELETE /llm/budget` */
+export async function deleteSoftBudget(context: RequestContext): Promise<Response> {
+  await setBudget(context, null);
+  return new Response(null, { status: 204 });
+}
+
+async function accountIn(context: RequestContext): Promise<Account> {
+  const name = accountOf(context, sessionIn(context));
+  await sendUsage(context);
+  return askTenant(context, async (ledger) => await ledger.account(name));
+}
+
+/** @throws Unauthenticated for callers without a key, who would set it for one another */
+async function setBudget(context: RequestContext, max: number | null): Promise<Account> {
+  const { key_id, operator } = context.caller;
+  if (key_id === null && !operator) throw new Unauthenticated({ reason: "A budget needs an API key." });
+  const name = accountOf(context, sessionIn(context));
+  await sendUsage(context);
+  const { account } = await askWithPolicy(context, async (ledger) => await ledger.putAccount(name, max));
+  return account;
+}
+
+function standing({ max_cost, cost }: Account): { budget: number | null; remaining: number | null } {
+  if (max_cost === null) return { budget: null, remaining: null };
+  return { budget: usdOf(max_cost), remaining: usdOf(max_cost - cost) };
+}

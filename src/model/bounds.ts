@@ -1,0 +1,9 @@
+/** How long something may be waited for. */
+import type { Clock } from "./clock.ts";
+
+export interface Bounds {
+  clock: Clock;
+  signal: AbortSignal;
+  /** Unix ms; `Infinity`: no bound. */
+  until: number;
+}

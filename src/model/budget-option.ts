@@ -1,0 +1,66 @@
+/** The `budget` option of a call (agent-runtime.md §15.3): checked before each attempt. Pure. */
+import { BudgetExceeded } from "../errors/budget.ts";
+import type { Price } from "./catalogue/layer.ts";
+import { nanoUsd, usdOf } from "./cost.ts";
+
+/** Every limit is at least 0; absent: none. */
+export interface BudgetOption {
+  max_cost_usd?: number | undefined;
+  /** Of the whole session, or of the caller's calls without one. */
+  total_budget_usd?: number | undefined;
+  max_input_tokens?: number | undefined;
+  max_output_tokens?: number | undefined;
+}
+
+/** What is known before an attempt. */
+export interface Projection {
+  provider: string;
+  model: string;
+  /** `null`: unknown; then no limit of cost is checked. */
+  price: Price | null;
+  /** The prompt's estimate. */
+  input_tokens: number;
+  /** As the caller set it; `null`: not at all. */
+  max_tokens: number | null;
+  /** What the session, or the caller without one, spent so far. */
+  session_cost_usd: number;
+}
+
+/**
+ * Checks an attempt against the limits. Output counts as `max_output_tokens`, else as an explicit `max_tokens`, else as
+ * none.
+ * @returns the request's `max_tokens` where the option sets it; `null`: it does not
+ * @throws BudgetExceeded
+ */
+export function checkBudgetOption(option: BudgetOption, call: Projection): number | null {
+  const { provider, model, price, session_cost_usd } = call;
+  const output = option.max_output_tokens ?? call.max_tokens ?? 0;
+  const usage = {
+    input_tokens: call.input_tokens,
+    output_tokens: output,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+  };
+  const cost = price === null ? null : usdOf(nanoUsd(usage, price, false));
+  const checks = [
+    ["max_cost_usd", option.max_cost_usd, cost],
+    ["total_budget_usd", option.total_budget_usd, cost === null ? null : session_cost_usd + cost],
+    ["max_input_tokens", option.max_input_tokens, call.input_tokens],
+    ["max_output_tokens", option.max_output_tokens, call.max_tokens],
+  ] as const;
+  for (const [limit, limit_value, projected] of checks) {
+    if (limit_value === undefined || projected === null || projected <= limit_value) continue;
+    throw new BudgetExceeded({
+      budget: "option",
+      limit,
+      limit_value,
+      projected_cost_usd: cost ?? 0,
+      session_cost_usd,
+      projected_input_tokens: call.input_tokens,
+      projected_output_tokens: limit === "max_output_tokens" ? (call.max_tokens ?? output) : output,
+      provider,
+      model,
+    });
+  }
+  return call.max_tokens === null ? (option.max_output_tokens ?? null) : null;
+}

@@ -1,0 +1,39 @@
+/** What a model call costs, in integer nano-USD: sums of them are exact, up to nine million USD. */
+import type { Usage } from "../engine/messages.ts";
+import type { Price } from "./catalogue/layer.ts";
+import type { ResolvedTarget } from "./providers.ts";
+
+/** The price of a model; `null`: unknown. */
+export type PriceOf = (provider: string, model: string) => Price | null;
+
+/** One USD per million tokens is this many nano-USD per token. */
+const NANO_PER_TOKEN = 1000;
+
+/** Where a provider counts cached tokens: within `input_tokens`, or beside it as Anthropic does. */
+export function countsCachedBeside({ protocol }: ResolvedTarget): boolean {
+  return protocol === "anthropic";
+}
+
+/** All tokens of the prompt, cached ones included. */
+export function promptTokensOf(
+  { input_tokens, cache_read_tokens, cache_write_tokens }: Usage,
+  beside: boolean,
+): number {
+  return beside ? input_tokens + cache_read_tokens + cache_write_tokens : input_tokens;
+}
+
+/** @param beside whether `input_tokens` leaves cached tokens out */
+export function nanoUsd(usage: Usage, price: Price, beside: boolean): number {
+  const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
+  const plain = beside ? input_tokens : Math.max(0, input_tokens - read - write);
+  return Math.round(
+    NANO_PER_TOKEN *
+      (plain * price.in +
+        read * (price.cache_read ?? price.in) +
+        write * (price.cache_write ?? price.in) +
+        output_tokens * price.out),
+  );
+}
+
+export const usdOf = (nano: number): number => nano / 1e9;
+export const nanoOf = (usd: number): number => Math.round(usd * 1e9);

@@ -1,0 +1,184 @@
+/**
+ * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider (contract.md
+ * "Budgets", agent-runtime.md §2.4, §15.2). A tenant without budgets and rates waits for nothing.
+ */
+import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { BudgetExceeded } from "../errors/budget.ts";
+import type { Admission, Admit, CallEnd } from "../model/admission.ts";
+import type { Catalogue } from "../model/catalogue/definition.ts";
+import type { Price } from "../model/catalogue/layer.ts";
+import { priceOf } from "../model/catalogue/price.ts";
+import { countsCachedBeside, nanoUsd, type PriceOf, promptTokensOf, usdOf } from "../model/cost.ts";
+import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
+import type { ResolvedTarget } from "../model/providers.ts";
+import type { Charge, Refusal, ReserveRequest, Spend, Subject } from "../session/ledger/rpc.ts";
+import type { RunContext } from "./context.ts";
+import { askTenant } from "./ledger.ts";
+import { configuredRpm, type RpmOf, waitForTurn } from "./provider-rate.ts";
+import { askWithPolicy, policyOf } from "./tenant-policy.ts";
+import { noteCharge, sendUsage } from "./usage-batch.ts";
+
+/**
+ * A call is taken for lost this long after its own time was over, in ms: longer than it may have waited for a turn. One
+ * that ends later all the same is counted as it was then.
+ */
+const LOST_AFTER_MS = 120_000;
+
+/** What the catalogue knows of money and pace. */
+export interface Tariff {
+  price: PriceOf;
+  rpm: RpmOf;
+}
+
+/** Prices and rates as the catalogue has them. */
+export function tariffOf(catalogue: Catalogue): Tariff {
+  return {
+    price: (provider, model) => priceOf(catalogue, provider, model),
+    rpm: (provider) => catalogue.providers.get(provider)?.rpm ?? null,
+  };
+}
+
+export interface Accountant {
+  /** For the options of `callModel`. */
+  admit: Admit;
+  /** Whether a call of this accountant used up the soft budget. */
+  readonly budgetExceeded: boolean;
+  /** What the subject's soft ledger spent so far, in USD. */
+  spentUsd(): Promise<number>;
+}
+
+/** Accounts for the calls that are made for a subject. */
+export function accountant(context: RunContext, subject: Subject, tariff: Tariff): Accountant {
+  let budgetExceeded = false;
+
+  const reserve = async (request: ReserveRequest): Promise<void> => {
+    const { refused } = await askWithPolicy(context, async (ledger) => await ledger.reserve(request));
+    if (refused !== null) throw new BudgetExceeded(shown(refused));
+  };
+
+  const settle = async (id: string, charge: Charge | null): Promise<void> => {
+    try {
+      const { exceeded } = await askWithPolicy(context, async (ledger) => await ledger.settle(id, charge));
+      budgetExceeded ||= exceeded;
+    } catch (error) {
+      // The reservation stays, and counts in full when its time is over.
+      const line = { event: "settle_failed", tenant: context.tenant, call: id, error: String(error) };
+      console.error(JSON.stringify(context.redacted(line)));
+    }
+  };
+
+  const admit: Admit = async (request, target, timeoutMs): Promise<Admission> => {
+    const { provider, model } = target;
+    const { hard, soft } = await policyOf(context);
+    const price = tariff.price(provider, model);
+    const id = hard || (soft && subject.account !== null) ? crypto.randomUUID() : null;
+    if (id !== null) {
+      const ttl_ms = timeoutMs + LOST_AFTER_MS;
+      await reserve({ ...subject, id, provider, model, ...estimate(request, price), ttl_ms });
+    }
+    let startedAt = Date.now();
+    return {
+      async turn(bounds) {
+        const { rpm } = await policyOf(context);
+        const configured = configuredRpm(context, provider, tariff.rpm);
+        if (rpm[provider] === undefined && configured === null) return;
+        await waitForTurn(context, provider, configured, bounds);
+        startedAt = Date.now();
+      },
+      async settle(end) {
+        const spend = spendOf({ request, target, price, startedAt }, end, Date.now());
+        const charge = spend === null ? null : { ...subject, provider, model, spend };
+        if (id === null) {
+          if (charge !== null) noteCharge(context, charge);
+          return;
+        }
+        const settled = settle(id, charge);
+        if (end.turn === null) context.background(settled);
+        else await settled;
+      },
+    };
+  };
+
+  return {
+    admit,
+    get budgetExceeded() {
+      return budgetExceeded;
+    },
+    async spentUsd() {
+      const { account } = subject;
+      if (account === null) return 0;
+      await sendUsage(context);
+      return usdOf((await askTenant(context, async (ledger) => await ledger.account(account))).cost);
+    },
+  };
+}
+
+interface Call {
+  request: ModelRequest;
+  target: ResolvedTarget;
+  price: Price | null;
+  /** Unix ms, of the latest attempt that waited for its turn. */
+  startedAt: number;
+}
+
+/** What a call may take at most: its prompt's estimate, and `max_tokens`. */
+function estimate(request: ModelRequest, price: Price | null) {
+  const prompt_tokens = promptTokens(request);
+  const output_tokens = request.max_tokens;
+  if (price === null) return { prompt_tokens, output_tokens, prompt_cost: null, cost: null };
+  // The first call with a cached prompt writes it to the cache.
+  const input = request.cache ? Math.max(price.in, price.cache_write ?? 0) : price.in;
+  const costOf = (output: number): number =>
+    nanoUsd(
+      { ...NO_TOKENS, input_tokens: prompt_tokens, output_tokens: output },
+      { ...price, in: input },
+      true,
+    );
+  return { prompt_tokens, output_tokens, prompt_cost: costOf(0), cost: costOf(output_tokens) };
+}
+
+const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
+
+/** What a call took; `null`: nothing. A failure costs what was told before it, or may have been. */
+function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
+  if (end.turn === null && end.told_bytes === 0 && !end.unseen) return null;
+  const reported = end.turn === null ? NO_TOKENS : end.turn.usage;
+  const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
+  const beside = countsCachedBeside(target);
+  const usage = estimated
+    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesTold(end)) }
+    : reported;
+  return {
+    calls: 1,
+    unpriced_calls: price === null ? 1 : 0,
+    estimated_calls: estimated ? 1 : 0,
+    input_tokens: usage.input_tokens,
+    output_tokens: usage.output_tokens,
+    cache_read_tokens: usage.cache_read_tokens,
+    cache_write_tokens: usage.cache_write_tokens,
+    prompt_tokens: promptTokensOf(usage, beside),
+    cost: price === null ? 0 : nanoUsd(usage, price, beside),
+    duration_ms: Math.max(0, now - startedAt),
+  };
+}
+
+const bytesTold = (end: { turn: ModelTurn } | { turn: null; told_bytes: number }): number =>
+  end.turn === null ? end.told_bytes : bytesOfBlocks(end.turn.blocks);
+
+/** A refusal in the units of its limit: USD or tokens. */
+function shown(refusal: Refusal) {
+  const { budget, scope, window, limit } = refusal;
+  const money = limit === "max_cost_usd" || limit === "max_cost";
+  const unit = (value: number): number => (money ? usdOf(value) : value);
+  return {
+    budget,
+    scope,
+    window,
+    limit,
+    limit_value: unit(refusal.limit_value),
+    spent: unit(refusal.spent),
+    reserved: unit(refusal.reserved),
+    requested: unit(refusal.requested),
+    resets_at: refusal.resets_at === null ? null : new Date(refusal.resets_at).toISOString(),
+  };
+}

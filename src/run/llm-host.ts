@@ -1,0 +1,238 @@
+/** Where model calls of `/llm/*`, runs and sessions are made: models chosen, budgets kept, providers asked. */
+import type { Settings } from "../env.ts";
+import { BudgetExceeded } from "../errors/budget.ts";
+import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
+import { ModelLacks } from "../errors/provider.ts";
+import { HullError } from "../errors.ts";
+import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } from "../llm/host.ts";
+import { refused } from "../llm/prepare.ts";
+import type { CallFigures } from "../llm/result.ts";
+import { uuidV7 } from "../llm/transcript.ts";
+import type { Admit } from "../model/admission.ts";
+import { checkBudgetOption } from "../model/budget-option.ts";
+import { canonicalProvider } from "../model/catalogue/catalogue.ts";
+import type { Catalogue } from "../model/catalogue/definition.ts";
+import { modelDefaults } from "../model/catalogue/infer.ts";
+import { capabilitiesOf } from "../model/catalogue/matrix.ts";
+import { cacheFigures, costOf, priceOf } from "../model/catalogue/price.ts";
+import { resolveModel } from "../model/catalogue/resolve.ts";
+import { type RouteDecision, route } from "../model/catalogue/route.ts";
+import { tenantCatalogue } from "../model/catalogue/tenant-rules.ts";
+import { contextWindow } from "../model/catalogue/window.ts";
+import { systemClock } from "../model/clock.ts";
+import { promptTokens } from "../model/estimate.ts";
+import { callWithFallback } from "../model/fallback.ts";
+import { readMocks } from "../model/mock/read.ts";
+import { mockTarget } from "../model/mock/target.ts";
+import { gptVersion, isAtLeast } from "../model/model-version.ts";
+import { type ResolvedTarget, resolveTarget, type TargetWish } from "../model/providers.ts";
+import { llmRetries } from "../model/retry.ts";
+import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
+import { type Accountant, accountant, tariffOf } from "./accounting.ts";
+import type { RunContext } from "./context.ts";
+import { countModelCall, countTokens } from "./metrics.ts";
+import { type Mocking, mocksFor } from "./mocks.ts";
+
+export interface LlmHostOptions {
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal;
+  /** Who made the call, for the ledger: a session, or the caller's calls without one. */
+  session: string | null;
+  skill: string | null;
+  /** Name of the soft ledger. */
+  account: string | null;
+}
+
+/**
+ * @param mock the option `mock` as it came: a list of answers in the providers' place
+ * @throws InputInvalid for mocks that are none; HullError where the deployment's provider file or mocks cannot be read
+ */
+export async function llmHost(
+  context: RunContext,
+  options: LlmHostOptions,
+  mock?: Json | undefined,
+): Promise<LlmHost> {
+  const catalogue = await tenantCatalogue(context, context.tenant);
+  const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
+  if (given !== null && "faults" in given) throw refused(given.faults);
+  const mocking = await mocksFor(context, { given: given?.mocks ?? null, demo: false });
+  const { skill, session, account } = options;
+  const accounts = accountant(context, { skill, session, account }, tariffOf(catalogue));
+  return new Host(context, options, { catalogue, accounts, mocking });
+}
+
+class Host implements LlmHost {
+  readonly #context: RunContext;
+  readonly #settings: Settings;
+  readonly #options: LlmHostOptions;
+  readonly #catalogue: Catalogue;
+  readonly #accounts: Accountant;
+  readonly #mocking: Mocking;
+  /** How each provider was chosen, for the error of a missing key. */
+  #how = "";
+
+  constructor(
+    context: RunContext,
+    options: LlmHostOptions,
+    parts: { catalogue: Catalogue; accounts: Accountant; mocking: Mocking },
+  ) {
+    this.#context = context;
+    this.#settings = context.settings;
+    this.#options = options;
+    this.#catalogue = parts.catalogue;
+    this.#accounts = parts.accounts;
+    this.#mocking = parts.mocking;
+  }
+
+  choose(wish: ModelWish): ModelChoice {
+    const { read } = this.#settings;
+    const { route_policy, ...named } = wish;
+    const decision = route_policy === undefined ? null : route(route_policy, this.#catalogue, read);
+    const chosen = decision?.chosen ?? null;
+    const asked =
+      chosen === null ? named : { provider: chosen.provider, model: chosen.alias ?? chosen.model };
+    const { provider, model, tool_format, how, warnings } = resolveModel(asked, this.#catalogue, read);
+    this.#how = how;
+    return {
+      target: { provider, model },
+      tool_format,
+      capabilities: capabilitiesOf(this.#catalogue, provider, model),
+      context_window: contextWindow(this.#catalogue, model),
+      defaults: modelDefaults(this.#catalogue, model),
+      warnings,
+      routing: decision === null || decision.mode === "manual" ? null : shownDecision(decision),
+    };
+  }
+
+  isProvider(name: string): boolean {
+    return this.#catalogue.providers.has(canonicalProvider(this.#catalogue, name));
+  }
+
+  async exchange(options: ExchangeOptions) {
+    const { clock, fetch } = {
+      clock: systemClock,
+      fetch: (input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init),
+    };
+    const { env } = this.#context;
+    const [primary, ...fallbacks] = options.targets;
+    const started = Date.now();
+    const asked = primary ?? { provider: "", model: null };
+    try {
+      const { turn } = await callWithFallback((target) => this.#bounded(options, target), asked, fallbacks, {
+        resolve: (target) => this.#resolve(target, options),
+        declared: options.declared,
+        stream: options.stream,
+        timeout_ms: options.timeout_ms,
+        ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
+        retry: llmRetries(options.retries, options.backoff_ms),
+        signal: this.#options.signal,
+        onText: options.onText,
+        onReasoning: options.onReasoning,
+        goesOn: mayGoOn,
+        admit: this.#admit(options),
+        intercept: this.#mocking.intercept,
+        clock,
+        fetch,
+        ai: this.#settings.local ? undefined : env.AI,
+        log: (entry) => this.log({ ...entry }),
+      });
+      countModelCall(turn.provider, "ok", Date.now() - started);
+      countTokens(turn.provider, turn.usage);
+      return turn;
+    } catch (error) {
+      const code = error instanceof HullError ? error.code : "internal";
+      countModelCall(asked.provider, code, Date.now() - started);
+      throw error;
+    } finally {
+      this.#context.time("llm", Date.now() - started);
+    }
+  }
+
+  figures({ provider, model, usage }: Parameters<LlmHost["figures"]>[0]): CallFigures {
+    const price = priceOf(this.#catalogue, provider, model);
+    return {
+      ...usage,
+      ...cacheFigures(usage, price),
+      cost_usd: price === null ? 0 : costOf(usage, price),
+      price_known: price !== null,
+    };
+  }
+
+  setting(name: string): string | undefined {
+    return this.#settings.read(name);
+  }
+
+  further(): Record<string, unknown> {
+    const { active, calls } = this.#mocking;
+    return {
+      ...(this.#accounts.budgetExceeded ? { budget_exceeded: true } : {}),
+      ...(active ? { mock_calls: calls } : {}),
+    };
+  }
+
+  ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+
+  log(entry: Record<string, unknown>): void {
+    const line = { ...entry, request_id: this.#context.requestId };
+    console.log(JSON.stringify(this.#context.redacted(line)));
+  }
+
+  /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
+  #resolve({ provider, model }: ModelTarget, { own, native_search }: ExchangeOptions): ResolvedTarget {
+    if (this.#mocking.active) return mockTarget(provider, model, this.#catalogue);
+    const version = model === null ? null : gptVersion(model);
+    const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
+    const protocol = hosted || own[provider]?.api === "responses" ? ("openai-responses" as const) : undefined;
+    const wish: TargetWish = {
+      provider,
+      model,
+      ...(protocol === undefined ? {} : { protocol }),
+      how: this.#how,
+    };
+    return resolveTarget(wish, this.#settings.read, this.#catalogue);
+  }
+
+  /** Without an explicit `max_tokens`, a budget's limit of output is the request's (§15.3). */
+  #bounded(options: ExchangeOptions, target: ModelTarget) {
+    const request = options.request(target);
+    const limit = options.max_tokens_given === null ? options.budget?.max_output_tokens : undefined;
+    return limit === undefined ? request : { ...request, max_tokens: limit };
+  }
+
+  /** The call's own budget is checked first: it costs nothing. */
+  #admit({ budget, max_tokens_given }: ExchangeOptions): Admit {
+    return async (request, target, timeoutMs) => {
+      if (budget !== null) await this.#checkBudget(budget, max_tokens_given, request, target);
+      return this.#accounts.admit(request, target, timeoutMs);
+    };
+  }
+
+  async #checkBudget(
+    budget: CallBudget,
+    max_tokens: number | null,
+    ...[request, { provider, model }]: [Parameters<Admit>[0], Parameters<Admit>[1]]
+  ): Promise<void> {
+    const total = budget.total_budget_usd !== undefined;
+    checkBudgetOption(budget, {
+      provider,
+      model,
+      price: priceOf(this.#catalogue, provider, model),
+      input_tokens: promptTokens(request),
+      max_tokens,
+      session_cost_usd: total ? await this.#accounts.spentUsd() : 0,
+    });
+  }
+}
+
+/** Another provider may answer after any failure of one, but not where the call itself is at fault. */
+function mayGoOn(error: unknown): boolean {
+  if (!(error instanceof HullError)) return false;
+  if (error instanceof ModelLacks || error instanceof BudgetExceeded) return false;
+  const { reason, category } = failureClassOf(error.data);
+  return reason !== FAILURES.content_policy.reason && category !== "cancelled";
+}
+
+function shownDecision({ mode, target, chosen, alternatives }: RouteDecision): JsonObject {
+  const json: Json = JSON.parse(JSON.stringify({ mode, target, chosen, alternatives }));
+  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
+}

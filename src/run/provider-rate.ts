@@ -1,0 +1,44 @@
+/** The rate of calls to a provider (agent-runtime.md §2.4): a sliding minute per tenant, in which callers wait. */
+import { FAILURES } from "../errors/failure-class.ts";
+import { ProviderMisconfigured, ProviderRateLimited } from "../errors/provider.ts";
+import type { Bounds } from "../model/bounds.ts";
+import type { RunContext } from "./context.ts";
+import { askTenant } from "./ledger.ts";
+
+/** The rates of the catalogue. */
+export type RpmOf = (provider: string) => number | null;
+
+/** Calls a minute as this deployment configures them: `HULL_RATE_LIMIT_<PROVIDER>`, else the provider's own `rpm`. */
+export function configuredRpm({ settings }: RunContext, provider: string, rpmOf: RpmOf): number | null {
+  const variable = `HULL_RATE_LIMIT_${provider.toUpperCase().replaceAll("-", "_")}`;
+  const text = settings.read(variable)?.trim();
+  if (text === undefined || text === "") return rpmOf(provider);
+  if (/^\d{1,9}$/.test(text)) return Number(text) === 0 ? null : Number(text);
+  const reason = `${variable} is a whole number of calls a minute, or 0 for no limit`;
+  throw new ProviderMisconfigured({ provider, variable, reason });
+}
+
+/**
+ * Waits until one more call to the provider may begin, and counts it.
+ * @throws ProviderRateLimited at once where that is later than `until`; the signal's reason
+ */
+export async function waitForTurn(
+  context: RunContext,
+  provider: string,
+  rpm: number | null,
+  { clock, signal, until }: Bounds,
+): Promise<void> {
+  for (;;) {
+    const wait = await askTenant(context, (ledger) => ledger.takeTurn(provider, rpm));
+    if (wait === 0) return;
+    if (clock.now() + wait > until) {
+      throw new ProviderRateLimited({
+        provider,
+        failure: FAILURES.rate_limit,
+        retry_after_ms: wait,
+        retry_after_s: Math.ceil(wait / 1000),
+      });
+    }
+    await clock.sleep(wait, signal);
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What an isolate knows of a tenant's budgets and rates, so that the ledger is not asked before calls of tenants that
+ * have none. Every answer of the ledger renews it.
+ */
+import type { Policy } from "../session/ledger/rpc.ts";
+import type { RunContext } from "./context.ts";
+import { askTenant, type Ledger } from "./ledger.ts";
+
+/** Age in ms from which a policy in use is read again, beside the call. */
+const REFRESH_AFTER_MS = 5000;
+/** Age in ms up to which it is used; an older one is read before the call. */
+const USED_FOR_MS = 60_000;
+/** Tenants per isolate. */
+const MAX_KNOWN = 5000;
+
+interface Known {
+  policy: Policy;
+  /** When it was asked for, by this isolate's clock. */
+  askedAt: number;
+  refreshing: boolean;
+}
+
+/** By tenant, the one renewed longest ago first. */
+const memory = new Map<string, Known>();
+
+/** The tenant's policy, from memory where it is fresh enough. */
+export async function policyOf(context: RunContext): Promise<Policy> {
+  const known = memory.get(context.tenant);
+  const age = Date.now() - (known?.askedAt ?? 0);
+  if (known === undefined || age >= USED_FOR_MS) return readPolicy(context);
+  if (age >= REFRESH_AFTER_MS && !known.refreshing) {
+    known.refreshing = true;
+    // One that cannot be read again is read before the call once it is too old.
+    context.background(readPolicy(context).catch(() => {}));
+  }
+  return known.policy;
+}
+
+async function readPolicy(context: RunContext): Promise<Policy> {
+  return (await askWithPolicy(context, async (ledger) => await ledger.policy())).policy;
+}
+
+/** Asks the tenant's ledger, and takes in the policy that its answer carries. */
+export async function askWithPolicy<T extends { policy: Policy }>(
+  context: RunContext,
+  ask: (ledger: Ledger) => Promise<T>,
+): Promise<T> {
+  const askedAt = Date.now();
+  const answer = await askTenant(context, ask);
+  remember(context, answer.policy, askedAt);
+  return answer;
+}
+
+/** Unless something newer is known. */
+function remember({ tenant }: RunContext, policy: Policy, askedAt: number): void {
+  const known = memory.get(tenant);
+  if (known !== undefined && known.policy.at > policy.at) return;
+  memory.delete(tenant);
+  const oldest = memory.size >= MAX_KNOWN ? memory.keys().next().value : undefined;
+  if (oldest !== undefined) memory.delete(oldest);
+  memory.set(tenant, { policy, askedAt, refreshing: false });
+}

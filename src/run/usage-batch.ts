@@ -1,0 +1,73 @@
+/**
+ * Usage of calls that were not reserved: told to the ledger a moment after the answer, calls of one tenant together. A
+ * Worker that dies in this moment takes it along; only tenants without budgets are counted this way.
+ */
+import type { Charge, Spend } from "../session/ledger/rpc.ts";
+import type { RunContext } from "./context.ts";
+import { askWithPolicy } from "./tenant-policy.ts";
+
+/** How long usage is collected, in ms. */
+const COLLECT_MS = 50;
+/** A batch whose collector is gone with its request is taken over after this long, in ms. */
+const STUCK_MS = 1000;
+
+interface Batch {
+  id: string;
+  charges: Map<string, Charge>;
+  /** Unix ms. */
+  collectedSince: number;
+}
+
+/** By tenant; what one request notes another one may send. */
+const batches = new Map<string, Batch>();
+
+/** Takes note of a call; the ledger learns of it in the background. */
+export function noteCharge(context: RunContext, charge: Charge): void {
+  const now = Date.now();
+  const open = batches.get(context.tenant);
+  const batch = open ?? { id: crypto.randomUUID(), charges: new Map(), collectedSince: now };
+  const { skill, session, account, provider, model } = charge;
+  const key = JSON.stringify([skill, session, account, provider, model]);
+  const known = batch.charges.get(key);
+  batch.charges.set(key, known === undefined ? charge : added(known, charge.spend));
+  if (open !== undefined && now - open.collectedSince < STUCK_MS) return;
+  batch.collectedSince = now;
+  batches.set(context.tenant, batch);
+  context.background(
+    new Promise((resolve) => setTimeout(resolve, COLLECT_MS)).then(() => sendUsage(context)),
+  );
+}
+
+/** Tells the ledger at once what this isolate has noted of the tenant, so that what is read next holds it. */
+export async function sendUsage(context: RunContext): Promise<void> {
+  const batch = batches.get(context.tenant);
+  if (batch === undefined) return;
+  batches.delete(context.tenant);
+  const charges = [...batch.charges.values()];
+  try {
+    await askWithPolicy(context, async (ledger) => await ledger.record(batch.id, charges));
+  } catch (error) {
+    const calls = charges.reduce((sum, { spend }) => sum + spend.calls, 0);
+    const line = { event: "usage_lost", tenant: context.tenant, calls, error: String(error) };
+    console.error(JSON.stringify(context.redacted(line)));
+  }
+}
+
+function added(charge: Charge, more: Spend): Charge {
+  const { spend } = charge;
+  return {
+    ...charge,
+    spend: {
+      calls: spend.calls + more.calls,
+      unpriced_calls: spend.unpriced_calls + more.unpriced_calls,
+      estimated_calls: spend.estimated_calls + more.estimated_calls,
+      input_tokens: spend.input_tokens + more.input_tokens,
+      output_tokens: spend.output_tokens + more.output_tokens,
+      cache_read_tokens: spend.cache_read_tokens + more.cache_read_tokens,
+      cache_write_tokens: spend.cache_write_tokens + more.cache_write_tokens,
+      prompt_tokens: spend.prompt_tokens + more.prompt_tokens,
+      cost: spend.cost + more.cost,
+      duration_ms: spend.duration_ms + more.duration_ms,
+    },
+  };
+}

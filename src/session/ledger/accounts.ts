@@ -1,0 +1,65 @@
+/** Soft ledgers: what a session, or a caller without one, spent, and its budget (agent-runtime.md §15.2). */
+import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
+
+export class Accounts {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  anyBudget(): boolean {
+    const query = "SELECT count(*) AS n FROM account WHERE max_cost IS NOT NULL";
+    return this.#sql.exec<{ n: number }>(query).one().n > 0;
+  }
+
+  get(name: string): Account {
+    const query = "SELECT max_cost, cost, input_tokens, output_tokens, calls FROM account WHERE name = ?";
+    const [row] = this.#sql.exec<Account & Record<string, SqlStorageValue>>(query, name).toArray();
+    return row ?? { max_cost: null, cost: 0, input_tokens: 0, output_tokens: 0, calls: 0 };
+  }
+
+  put(name: string, maxCost: number | null): void {
+    this.#sql.exec(
+      `INSERT INTO account (name, max_cost, cost, input_tokens, output_tokens, calls) VALUES (?1, ?2, 0, 0, 0, 0)
+       ON CONFLICT DO UPDATE SET max_cost = ?2`,
+      name,
+      maxCost,
+    );
+  }
+
+  charge({ account, spend }: Charge): void {
+    if (account === null) return;
+    this.#sql.exec(
+      `INSERT INTO account (name, max_cost, cost, input_tokens, output_tokens, calls) VALUES (?, NULL, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, input_tokens = input_tokens + excluded.input_tokens,
+         output_tokens = output_tokens + excluded.output_tokens, calls = calls + excluded.calls`,
+      ...[account, spend.cost, spend.input_tokens, spend.output_tokens, spend.calls],
+    );
+  }
+
+  /** Whether its budget is used up. */
+  exceeded(name: string | null): boolean {
+    if (name === null) return false;
+    const { max_cost, cost } = this.get(name);
+    return max_cost !== null && cost >= max_cost;
+  }
+
+  /** Refuses a call whose budget is used up, or would be by its prompt alone; one of unknown price is not checked. */
+  refusalOf({ account, prompt_cost }: ReserveRequest): Refusal | null {
+    if (account === null || prompt_cost === null) return null;
+    const { max_cost, cost } = this.get(account);
+    if (max_cost === null || (cost < max_cost && cost + prompt_cost <= max_cost)) return null;
+    return {
+      budget: "soft",
+      scope: account.startsWith("session:") ? account : "caller",
+      window: "total",
+      limit: "max_cost",
+      limit_value: max_cost,
+      spent: cost,
+      reserved: 0,
+      requested: prompt_cost,
+      resets_at: null,
+    };
+  }
+}

@@ -1,0 +1,134 @@
+/** Hard limits, one per scope, and what was spent in the current span of each (contract.md `/budgets/{scope}`). */
+import { periodEnd, periodStart } from "./period.ts";
+import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
+import { scopesOf } from "./scope.ts";
+
+/** A limit as it is stored, the sums being those of the span that begins at `period`. */
+export interface BudgetRow {
+  scope: string;
+  per: Window;
+  max_cost: number | null;
+  max_input: number | null;
+  max_output: number | null;
+  period: number;
+  cost: number;
+  input: number;
+  output: number;
+  updated_at: number;
+}
+type Row = BudgetRow & Record<string, SqlStorageValue>;
+
+export class Budgets {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  any(): boolean {
+    return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM budget").one().n > 0;
+  }
+
+  /** The limits that a call counts in, as of now. */
+  of(subject: Subject, now: number): BudgetRow[] {
+    const scopes = scopesOf(subject);
+    return this.#sql
+      .exec<Row>(`SELECT * FROM budget WHERE scope IN (${scopes.map(() => "?")}) ORDER BY scope`, ...scopes)
+      .toArray()
+      .map((row) => current(row, now));
+  }
+
+  get(scope: string, now: number): BudgetRow | null {
+    const [row] = this.#sql.exec<Row>("SELECT * FROM budget WHERE scope = ?", scope).toArray();
+    return row === undefined ? null : current(row, now);
+  }
+
+  /** The next limits after a scope, by name. */
+  after(scope: string, limit: number, now: number): BudgetRow[] {
+    return this.#sql
+      .exec<Row>("SELECT * FROM budget WHERE scope > ? ORDER BY scope LIMIT ?", scope, limit)
+      .toArray()
+      .map((row) => current(row, now));
+  }
+
+  /** Sets or replaces a scope's limit. @param spent what the scope spent in the new window's current span */
+  put(scope: string, { window, ...limits }: Limits, spent: Amount, now: number): BudgetRow {
+    const row: BudgetRow = {
+      scope,
+      per: window,
+      max_cost: limits.max_cost,
+      max_input: limits.max_input_tokens,
+      max_output: limits.max_output_tokens,
+      period: periodStart(window, now),
+      cost: spent.cost,
+      input: spent.input_tokens,
+      output: spent.output_tokens,
+      updated_at: now,
+    };
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO budget (scope, per, max_cost, max_input, max_output, period, cost, input, output, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[row.scope, row.per, row.max_cost, row.max_input, row.max_output],
+      ...[row.period, row.cost, row.input, row.output, row.updated_at],
+    );
+    return row;
+  }
+
+  delete(scope: string): boolean {
+    return this.#sql.exec("DELETE FROM budget WHERE scope = ? RETURNING 1", scope).toArray().length > 0;
+  }
+
+  /** Adds to every limit in whose current span `at` lies. */
+  charge(subject: Subject, { cost, prompt_tokens, output_tokens }: Spend, at: number, now: number): void {
+    for (const row of this.of(subject, now)) {
+      if (at < row.period) continue;
+      this.#sql.exec(
+        "UPDATE budget SET period = ?, cost = ?, input = ?, output = ? WHERE scope = ?",
+        ...[row.period, row.cost + cost, row.input + prompt_tokens, row.output + output_tokens, row.scope],
+      );
+    }
+  }
+}
+
+/** The row with the sums of the span that `now` lies in. */
+function current(row: BudgetRow, now: number): BudgetRow {
+  const period = periodStart(row.per, now);
+  return period <= row.period ? row : { ...row, period, cost: 0, input: 0, output: 0 };
+}
+
+/** The limit of a row that a call would pass, or `null`. A call of unknown price passes no limit of cost. */
+export function refusalOf(
+  row: BudgetRow,
+  reserved: Amount,
+  request: ReserveRequest,
+  now: number,
+): Refusal | null {
+  const checks = [
+    ["max_cost_usd", row.max_cost, row.cost, reserved.cost, request.cost],
+    ["max_input_tokens", row.max_input, row.input, reserved.input_tokens, request.prompt_tokens],
+    ["max_output_tokens", row.max_output, row.output, reserved.output_tokens, request.output_tokens],
+  ] as const;
+  for (const [limit, limit_value, spent, held, requested] of checks) {
+    if (limit_value === null || requested === null || spent + held + requested <= limit_value) continue;
+    const resets_at = periodEnd(row.per, now);
+    const where = { budget: "hard", scope: row.scope, window: row.per, resets_at } as const;
+    return { ...where, limit, limit_value, spent, reserved: held, requested };
+  }
+  return null;
+}
+
+/** A row as callers see it. */
+export function budgetOf(row: BudgetRow, reserved: Amount, now: number): Budget {
+  return {
+    scope: row.scope,
+    window: row.per,
+    max_cost: row.max_cost,
+    max_input_tokens: row.max_input,
+    max_output_tokens: row.max_output,
+    spent: { cost: row.cost, input_tokens: row.input, output_tokens: row.output },
+    reserved,
+    since: row.per === "total" ? null : row.period,
+    resets_at: periodEnd(row.per, now),
+    updated_at: row.updated_at,
+  };
+}

@@ -1,0 +1,40 @@
+/** Requests and calls counted against rates, in SQLite. */
+import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
+
+/** Requests that no longer count are removed this often at most, in ms, while there are requests. */
+const SWEEP_MS = 60_000;
+
+export class Rates {
+  readonly #sql: SqlStorage;
+  #sweptAt = 0;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Counts one more of a subject and answers 0; where the rate is used up, the ms until one is let through. */
+  count(subject: string, rate: Rate, now: number): number {
+    this.#sweep(now);
+    const slots = this.#sql
+      .exec<RateSlot & Record<string, SqlStorageValue>>(
+        "SELECT slot, count FROM rate_slots WHERE subject = ? AND window_ms = ? AND expires_at > ? ORDER BY slot",
+        ...[subject, rate.window_ms, now],
+      )
+      .toArray();
+    const wait = waitFor(slots, rate, now);
+    if (wait > 0) return wait;
+    const { slot, expires_at } = slotAt(rate, now);
+    this.#sql.exec(
+      `INSERT INTO rate_slots (subject, window_ms, slot, count, expires_at) VALUES (?, ?, ?, 1, ?)
+       ON CONFLICT DO UPDATE SET count = count + 1`,
+      ...[subject, rate.window_ms, slot, expires_at],
+    );
+    return 0;
+  }
+
+  #sweep(now: number): void {
+    if (now - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = now;
+    this.#sql.exec("DELETE FROM rate_slots WHERE expires_at <= ?", now);
+  }
+}

@@ -1,0 +1,100 @@
+/** Calls under way and what they may take at most. A call whose end nobody tells counts in full when its time is over. */
+import type { Amount, Charge, ReserveRequest } from "./rpc.ts";
+import { rowsOf } from "./scope.ts";
+
+/** An expired reservation waits this long for the call's end to be told after all, in ms. */
+const LATE_MS = 24 * 3_600_000;
+
+interface Stored {
+  id: string;
+  skill: string | null;
+  session: string | null;
+  account: string | null;
+  provider: string;
+  model: string;
+  prompt_tokens: number;
+  output_tokens: number;
+  cost: number | null;
+  taken_at: number;
+  expires_at: number;
+  expired: number;
+}
+type Row = Stored & Record<string, SqlStorageValue>;
+
+export interface Reservation {
+  /** What it counts as where its end stays unknown. */
+  full: Charge;
+  /** Whether it was counted in full already. */
+  expired: boolean;
+  expires_at: number;
+}
+
+export class Reservations {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  has(id: string): boolean {
+    return this.#sql.exec("SELECT 1 FROM reservation WHERE id = ?", id).toArray().length > 0;
+  }
+
+  add(request: ReserveRequest, now: number): void {
+    const { id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost } = request;
+    this.#sql.exec(
+      `INSERT INTO reservation (id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost,
+         taken_at, expires_at, expired) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+      ...[id, skill, session, account, provider, model],
+      ...[prompt_tokens, output_tokens, cost, now, now + request.ttl_ms],
+    );
+  }
+
+  /** Removes a reservation; `null` where there is none of this id. */
+  take(id: string): Reservation | null {
+    const [row] = this.#sql.exec<Row>("DELETE FROM reservation WHERE id = ? RETURNING *", id).toArray();
+    return row === undefined ? null : reservationOf(row);
+  }
+
+  /** Marks those whose time is over, and answers them once. */
+  expire(now: number): Reservation[] {
+    const over = this.#sql
+      .exec<Row>("SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?", now)
+      .toArray();
+    if (over.length > 0) {
+      this.#sql.exec("UPDATE reservation SET expired = 1 WHERE expired = 0 AND expires_at <= ?", now);
+      this.#sql.exec("DELETE FROM reservation WHERE expired = 1 AND expires_at <= ?", now - LATE_MS);
+    }
+    return over.map(reservationOf);
+  }
+
+  /** What the calls under way in a scope hold together. */
+  held(scope: string): Amount {
+    const { where, values } = rowsOf(scope);
+    return this.#sql
+      .exec<Amount & Record<string, SqlStorageValue>>(
+        `SELECT coalesce(sum(cost), 0) AS cost, coalesce(sum(prompt_tokens), 0) AS input_tokens,
+           coalesce(sum(output_tokens), 0) AS output_tokens FROM reservation WHERE expired = 0 AND ${where}`,
+        ...values,
+      )
+      .one();
+  }
+}
+
+function reservationOf(row: Stored): Reservation {
+  const { skill, session, account, provider, model, prompt_tokens, output_tokens, cost } = row;
+  const spend = {
+    calls: 1,
+    unpriced_calls: cost === null ? 1 : 0,
+    estimated_calls: 1,
+    input_tokens: prompt_tokens,
+    output_tokens,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    prompt_tokens,
+    cost: cost ?? 0,
+    duration_ms: row.expires_at - row.taken_at,
+  };
+  const full = { skill, session, account, provider, model, spend };
+  return { full, expired: row.expired === 1, expires_at: row.expires_at };
+}

@@ -1,0 +1,17 @@
+/** What a hard limit is about: `tenant`, `skill:<slug>` or `session:<id>`. Pure. */
+import type { Subject } from "./rpc.ts";
+
+/** All scopes that a call counts in. */
+export function scopesOf({ skill, session }: Subject): string[] {
+  return [
+    "tenant",
+    ...(skill === null ? [] : [`skill:${skill}`]),
+    ...(session === null ? [] : [`session:${session}`]),
+  ];
+}
+
+/** The condition that holds for a scope's rows of a table with the columns `skill` and `session`. */
+export function rowsOf(scope: string): { where: string; values: string[] } {
+  const [, column, value = ""] = /^(skill|session):(.*)$/.exec(scope) ?? [];
+  return column === undefined ? { where: "true", values: [] } : { where: `${column} = ?`, values: [value] };
+}

@@ -1,0 +1,199 @@
+/**
+ * What a tenant spends and may spend. Reserve before a call, settle after it: what was spent and what calls under way
+ * hold never pass a hard limit together, so that no number of calls at once can overspend it. Nothing here waits, so
+ * that questions cannot overlap.
+ */
+import { Accounts } from "./accounts.ts";
+import { type BudgetRow, Budgets, budgetOf, refusalOf } from "./budgets.ts";
+import { Reservations } from "./reservations.ts";
+import type {
+  Account,
+  Budget,
+  Charge,
+  Limits,
+  Policy,
+  Refusal,
+  ReserveRequest,
+  Spend,
+  UsageQuery,
+  UsageRow,
+} from "./rpc.ts";
+import { Usage } from "./usage.ts";
+
+/** A batch is known again for this long, in ms: a caller that got no answer asks again at once. */
+const KNOWN_BATCH_MS = 10 * 60_000;
+
+export class TenantLedger {
+  readonly #storage: DurableObjectStorage;
+  readonly #usage: Usage;
+  readonly #budgets: Budgets;
+  readonly #reservations: Reservations;
+  readonly #accounts: Accounts;
+  #policy: Omit<Policy, "at"> | null = null;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#usage = new Usage(storage.sql);
+    this.#budgets = new Budgets(storage.sql);
+    this.#reservations = new Reservations(storage.sql);
+    this.#accounts = new Accounts(storage.sql);
+  }
+
+  policy(): Policy {
+    this.#policy ??= {
+      hard: this.#budgets.any(),
+      soft: this.#accounts.anyBudget(),
+      rpm: Object.fromEntries(
+        this.#storage.sql
+          .exec<{ provider: string; rpm: number }>("SELECT provider, rpm FROM provider_rate")
+          .toArray()
+          .map(({ provider, rpm }) => [provider, rpm]),
+      ),
+    };
+    return { ...this.#policy, at: Date.now() };
+  }
+
+  reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy } {
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const known = this.#reservations.has(request.id);
+      const refused = known ? null : this.#refusal(request, now);
+      if (!known && refused === null) this.#reservations.add(request, now);
+      return { refused, policy: this.policy() };
+    });
+  }
+
+  settle(id: string, charge: Charge | null): { exceeded: boolean; policy: Policy } {
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const reservation = this.#reservations.take(id);
+      if (reservation !== null) {
+        const { full, expired, expires_at } = reservation;
+        if (expired) this.#charge(reversed(full), expires_at, now);
+        if (charge !== null) this.#charge(charge, now, now);
+      }
+      return { exceeded: this.#accounts.exceeded(charge?.account ?? null), policy: this.policy() };
+    });
+  }
+
+  record(id: string, charges: readonly Charge[]): Policy {
+    const now = Date.now();
+    const { sql } = this.#storage;
+    return this.#storage.transactionSync(() => {
+      sql.exec("DELETE FROM recorded WHERE at < ?", now - KNOWN_BATCH_MS);
+      const fresh = sql.exec("INSERT OR IGNORE INTO recorded (id, at) VALUES (?, ?) RETURNING 1", id, now);
+      if (fresh.toArray().length > 0) for (const charge of charges) this.#charge(charge, now, now);
+      return this.policy();
+    });
+  }
+
+  account(name: string): Account {
+    this.#expire(Date.now());
+    return this.#accounts.get(name);
+  }
+
+  putAccount(name: string, maxCost: number | null): { account: Account; policy: Policy } {
+    this.#accounts.put(name, maxCost);
+    return { account: this.account(name), policy: this.#changed() };
+  }
+
+  budgets(limit: number, after: string): { rows: Budget[]; more: boolean } {
+    const now = Date.now();
+    this.#expire(now);
+    const rows = this.#budgets.after(after, limit + 1, now);
+    return { rows: rows.slice(0, limit).map((row) => this.#view(row, now)), more: rows.length > limit };
+  }
+
+  budget(scope: string): Budget | null {
+    const now = Date.now();
+    this.#expire(now);
+    const row = this.#budgets.get(scope, now);
+    return row === null ? null : this.#view(row, now);
+  }
+
+  /** A limit counts what its scope has spent in the current span, also before it was set. */
+  putBudget(scope: string, limits: Limits): { budget: Budget; created: boolean; policy: Policy } {
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const created = this.#budgets.get(scope, now) === null;
+      const row = this.#budgets.put(scope, limits, this.#usage.spent(scope, limits.window, now), now);
+      return { budget: this.#view(row, now), created, policy: this.#changed() };
+    });
+  }
+
+  deleteBudget(scope: string): { existed: boolean; policy: Policy } {
+    return { existed: this.#budgets.delete(scope), policy: this.#changed() };
+  }
+
+  putRpm(provider: string, rpm: number): Policy {
+    const { sql } = this.#storage;
+    if (rpm === 0) sql.exec("DELETE FROM provider_rate WHERE provider = ?", provider);
+    else sql.exec("INSERT OR REPLACE INTO provider_rate (provider, rpm) VALUES (?, ?)", provider, rpm);
+    return this.#changed();
+  }
+
+  total(): Spend {
+    this.#expire(Date.now());
+    return this.#usage.total();
+  }
+
+  usage(query: UsageQuery): { rows: UsageRow[]; more: boolean } {
+    this.#expire(Date.now());
+    return this.#usage.page(query);
+  }
+
+  /** The tenant's own rate for a provider; `null`: none. */
+  rpm(provider: string): number | null {
+    return this.policy().rpm[provider] ?? null;
+  }
+
+  #changed(): Policy {
+    this.#policy = null;
+    return this.policy();
+  }
+
+  #view(row: BudgetRow, now: number): Budget {
+    return budgetOf(row, this.#reservations.held(row.scope), now);
+  }
+
+  #refusal(request: ReserveRequest, now: number): Refusal | null {
+    for (const row of this.#budgets.of(request, now)) {
+      const refused = refusalOf(row, this.#reservations.held(row.scope), request, now);
+      if (refused !== null) return refused;
+    }
+    return this.#accounts.refusalOf(request);
+  }
+
+  #charge(charge: Charge, at: number, now: number): void {
+    this.#usage.add(charge, at);
+    this.#budgets.charge(charge, charge.spend, at, now);
+    this.#accounts.charge(charge);
+  }
+
+  /** Counts calls whose end nobody told when their time was over. */
+  #expire(now: number): void {
+    for (const { full, expires_at } of this.#reservations.expire(now)) this.#charge(full, expires_at, now);
+  }
+}
+
+function reversed({ spend, ...rest }: Charge): Charge {
+  const { calls, unpriced_calls, estimated_calls, prompt_tokens, cost, duration_ms } = spend;
+  return {
+    ...rest,
+    spend: {
+      calls: -calls,
+      unpriced_calls: -unpriced_calls,
+      estimated_calls: -estimated_calls,
+      input_tokens: -spend.input_tokens,
+      output_tokens: -spend.output_tokens,
+      cache_read_tokens: -spend.cache_read_tokens,
+      cache_write_tokens: -spend.cache_write_tokens,
+      prompt_tokens: -prompt_tokens,
+      cost: -cost,
+      duration_ms: -duration_ms,
+    },
+  };
+}

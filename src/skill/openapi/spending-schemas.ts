@@ -1,0 +1,82 @@
+/** Shapes of usage, budgets and rates, as JSON Schema 2020-12. */
+import type { JsonObject } from "../manifest.ts";
+import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+
+const USD: JsonObject = { type: "number", minimum: 0 };
+const TIME: JsonObject = { type: "string", format: "date-time" };
+const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
+const WINDOW: JsonObject = { enum: ["hour", "day", "month", "total"], description: "By UTC." };
+const MAXIMA: JsonObject = { max_cost_usd: USD, max_input_tokens: COUNT, max_output_tokens: COUNT };
+const AMOUNT = object({ cost_usd: USD, input_tokens: COUNT, output_tokens: COUNT });
+
+const closed = (schema: JsonObject): JsonObject => ({ ...schema, additionalProperties: false });
+const orNull = (schemas: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, { anyOf: [schema, { type: "null" }] }]),
+  );
+
+const USAGE = object(
+  {
+    day: { type: "string", format: "date" },
+    skill: MAYBE_TEXT,
+    session: MAYBE_TEXT,
+    provider: TEXT,
+    model: TEXT,
+    calls: COUNT,
+    input_tokens: COUNT,
+    output_tokens: COUNT,
+    cache_read_tokens: COUNT,
+    cache_write_tokens: COUNT,
+    cost_usd: USD,
+    price_known: { type: "boolean", description: "Whether the price of every call is known." },
+    estimated_calls: { ...COUNT, description: "Calls whose tokens are estimates." },
+    duration_ms: COUNT,
+  },
+  ["day", "skill", "session", "provider", "model"],
+);
+const BUDGET = object(
+  {
+    scope: TEXT,
+    window: WINDOW,
+    ...MAXIMA,
+    spent: AMOUNT,
+    reserved: { ...AMOUNT, description: "Held by calls under way." },
+    since: MAYBE_TIME,
+    resets_at: MAYBE_TIME,
+    updated_at: TIME,
+  },
+  Object.keys(MAXIMA),
+);
+const page = (name: string): JsonObject =>
+  object({ data: { type: "array", items: ref("schemas", name) }, next_cursor: MAYBE_TEXT });
+
+export function spendingSchemas(): JsonObject {
+  return {
+    Usage: { ...USAGE, description: "Named by what it is grouped by; `null`: by no skill, in no session." },
+    UsagePage: page("Usage"),
+    TotalUsage: object({
+      input_tokens: COUNT,
+      output_tokens: COUNT,
+      total_duration_ms: COUNT,
+      call_count: COUNT,
+    }),
+    Budget: BUDGET,
+    Budgets: page("Budget"),
+    NewBudget: {
+      ...closed(object({ window: WINDOW, ...orNull(MAXIMA) }, Object.keys(MAXIMA))),
+      description: "At least one maximum.",
+    },
+    SessionCost: object({ total_cost: USD, input_tokens: COUNT, output_tokens: COUNT, call_count: COUNT }),
+    SoftBudget: object({
+      budget: { type: ["number", "null"] },
+      remaining: { type: ["number", "null"], description: "USD; negative where it was passed." },
+    }),
+    NewSoftBudget: closed(object({ max_cost: USD })),
+    ProviderRate: object({
+      provider: TEXT,
+      rpm: { type: ["integer", "null"], minimum: 1 },
+      source: { enum: ["tenant", "deployment", null], description: "Who set it." },
+    }),
+    NewProviderRate: closed(object({ rpm: COUNT })),
+  };
+}

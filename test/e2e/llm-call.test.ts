@@ -1,0 +1,371 @@
+/** POST /llm/* through HTTP against a fake provider (agent-runtime.md §1 to §3, §6, §15 Checks). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents, textOf } from "../support/sse.ts";
+
+const CANARY = "sk-canary-1f2e3d4c5b6a";
+const SCHEMA = {
+  type: "object",
+  required: ["name"],
+  properties: { name: { type: "string" } },
+  additionalProperties: false,
+};
+
+let fake: FakeProvider;
+let other: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  other = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: {
+      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+      ANTHROPIC_BASE_URL: fake.url,
+      OPENAI_API_KEY: CANARY,
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+      DEEPSEEK_API_KEY: "sk-deepseek-key",
+      DEEPSEEK_BASE_URL: other.url,
+    },
+    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+  await other?.close();
+});
+beforeEach(() => {
+  for (const provider of [fake, other]) {
+    provider.requests.length = 0;
+    provider.script([]);
+  }
+});
+
+type Result = Record<string, unknown> & {
+  transcript: { id: string; messages: unknown[]; events: { kind: string }[] };
+};
+const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
+const CLAUDE = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0 };
+
+const post = (path: string, body: object, init: RequestInit = {}): Promise<Response> =>
+  hull.call(path, JSON.stringify(body), {
+    ...init,
+    headers: { "content-type": "application/json", ...init.headers },
+  });
+const call = (options: object, prompt = "hello", more: object = {}): Promise<Response> =>
+  post("/llm/call", { prompt, options, ...more });
+async function ok(response: Response): Promise<Result> {
+  const body = await json<Result>(response);
+  expect([response.status, body.detail]).toEqual([200, undefined]);
+  return body;
+}
+const problem = async (response: Response) => {
+  const body = await json(response);
+  return { status: response.status, code: body.code, body };
+};
+const bodyAt = (n: number, provider = fake): Record<string, unknown> => ({ ...provider.requests[n]?.body });
+
+describe("a call", () => {
+  test("has every canonical key", async () => {
+    fake.script([{ text: "Four.", usage: { input: 10, output: 2, cache_read: 4 }, stop: "length" }]);
+    const result = await ok(await call({ ...OPENAI, provider: "auto" }, "2+2?", { system: "Be brief." }));
+    expect(result).toMatchObject({
+      text: "Four.",
+      visible_text: "Four.",
+      provider: "openai",
+      input_tokens: 10,
+      output_tokens: 2,
+      cache_read_tokens: 4,
+      cache_creation_input_tokens: 0,
+      stop_reason: "max_tokens",
+      raw_stop_reason: "length",
+      blocks: [{ type: "output_text", text: "Four.", visibility: "public" }],
+    });
+    expect(result.usage).toMatchObject({ cache_hit_ratio: 0.4, price_known: true });
+    expect(result.transcript.messages).toHaveLength(2);
+    expect(fake.requests[0]?.body.messages[0]).toEqual({ role: "system", content: "Be brief." });
+  });
+
+  test("goes on with a transcript, whose id stays", async () => {
+    const first = await ok(await call(OPENAI, "one"));
+    const second = await ok(await call({ ...OPENAI, transcript: first.transcript }, "two"));
+    expect(second.transcript.id).toBe(first.transcript.id);
+    expect(fake.requests[1]?.body.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  });
+
+  test("streams text and reasoning, and ends with its result", async () => {
+    fake.script([{ text: ["a ", "b ", "c"], reasoning: "hm" }]);
+    const response = await post("/llm/stream", { prompt: "x", options: CLAUDE });
+    const events = await readEvents(response);
+    expect(dataOf(events, "delta").map(({ text }) => text)).toEqual(["a ", "b ", "c"]);
+    expect(
+      dataOf(events, "thought")
+        .map(({ text }) => text)
+        .join(""),
+    ).toBe("hm");
+    expect(events.at(-1)?.event).toBe("done");
+    expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, text: "a b c", private_reasoning: "hm" });
+    expect(textOf(events, "delta")).toBe("a b c");
+  });
+
+  test.each([
+    [{ response_format: "xml" }, 400, "response_format"],
+    [{ schema: "x" }, 422, "schema"],
+    [{ temprature: 1 }, 422, "temperature"],
+    [{ max_tokens: "many" }, 422, "max_tokens"],
+    [{ output_format: { kind: "yaml" } }, 400, "output_format"],
+    [{ thinking: true, reasoning_effort: "low" }, 400, "reasoning_effort"],
+    [{ thinking: true }, 400, "thinking"],
+    [
+      { tools: [{ name: "a", description: "b", parameters: {}, defer_loading: "yes" }] },
+      422,
+      "defer_loading",
+    ],
+    [{ tool_search: { variant: "fuzzy" } }, 400, "tool_search.variant"],
+    [{ provider: "nope" }, 400, "nope"],
+    [{ fallback_chain: ["nope"] }, 400, "nope"],
+    [{ budget: { max_cost_usd: -1 } }, 422, "max_cost_usd"],
+    [{ messages: [{ role: "user", content: [{ type: "image", url: "file:///x" }] }] }, 400, "messages.0"],
+  ])("is refused before anything is sent: %j", async (options, status, named) => {
+    const { status: got, body } = await problem(await call({ ...OPENAI, ...options }));
+    expect([got, JSON.stringify(body).includes(named)]).toEqual([status, true]);
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("tells what was not honoured", async () => {
+    const result = await ok(await call({ ...OPENAI, top_k: 5 }));
+    expect(bodyAt(0)).not.toHaveProperty("top_k");
+    expect(result.warnings).toMatchObject([{ option: "top_k" }]);
+  });
+});
+
+describe("structured answers (§1.4)", () => {
+  test("a bad answer is followed by one correction, not replayed", async () => {
+    fake.script([{ text: "no json" }, { text: '{"name":"x"}' }]);
+    const result = await ok(await call({ ...OPENAI, json_schema: SCHEMA }));
+    expect(result.data).toEqual({ name: "x" });
+    const second = fake.requests[1]?.body.messages ?? [];
+    expect(second.map(({ role }) => role)).toEqual(["user", "user"]);
+    expect(String(second[1]?.content)).toContain("schema");
+    expect(bodyAt(0).response_format).toMatchObject({
+      type: "json_schema",
+      json_schema: { name: "response" },
+    });
+  });
+
+  test("without retries it is an error where that was asked for, and returned where not", async () => {
+    fake.script(() => ({ text: "no json" }));
+    const strict = { ...OPENAI, schema: SCHEMA, schema_retries: 0, output_validation: "error" };
+    const { status, code } = await problem(await call(strict));
+    expect([status, code, fake.requests.length]).toEqual([422, "schema_validation", 1]);
+    expect(await ok(await call({ ...strict, output_validation: "off" }))).not.toHaveProperty("data");
+  });
+
+  test("Anthropic is made to call a tool, whose arguments are the data", async () => {
+    fake.script([{ tool_calls: [{ name: "json_response", arguments: { name: "x" } }] }]);
+    const result = await ok(await call({ ...CLAUDE, schema: SCHEMA }));
+    expect(result.data).toEqual({ name: "x" });
+    expect(bodyAt(0).tool_choice).toEqual({ type: "tool", name: "json_response" });
+  });
+
+  test("the envelope: extracted, repaired, given up", async () => {
+    const ask = (options: object) =>
+      post("/llm/structured", { prompt: "x", schema: SCHEMA, options: { ...OPENAI, ...options } });
+    fake.script([{ text: 'Sure:\n```json\n{"name":"x"}\n```' }]);
+    expect(await ok(await ask({}))).toMatchObject({
+      ok: true,
+      data: { name: "x" },
+      extracted_json: true,
+      attempts: 1,
+    });
+    fake.script([{ text: "name is x" }, { text: '{"name":"x"}' }]);
+    const repaired = await ok(await ask({ retries: 0, repair: { enabled: true } }));
+    expect(repaired).toMatchObject({ ok: true, repaired: true, data: { name: "x" } });
+    fake.script(() => ({ text: "still text" }));
+    const failed = await ok(await ask({ retries: 0, repair: { enabled: true } }));
+    expect(failed).toMatchObject({ ok: false, error_category: "repair_failed", data: null });
+    expect(await ok(await ask({ retries: 1 }))).toMatchObject({
+      ok: false,
+      error_category: "missing_json",
+      attempts: 2,
+    });
+    fake.script(() => ({ status: 401 }));
+    expect(await ok(await ask({}))).toMatchObject({ ok: false, error_category: "auth" });
+  });
+
+  test("a hostile schema is refused at once", async () => {
+    const { status } = await problem(await call({ ...OPENAI, schema: { $ref: "#" } }));
+    expect([status, fake.requests.length]).toEqual([400, 0]);
+  });
+});
+
+describe("failures (§2)", () => {
+  test.each([
+    [{ status: 401 }, 502, "provider_auth_failed", "auth"],
+    [
+      { status: 400, body: { error: { message: "maximum context length is 8192" } } },
+      400,
+      "context_overflow",
+      "generic",
+    ],
+    [{ status: 429, body: { error: { message: "context length" } } }, 400, "context_overflow", "generic"],
+    [{ status: 404, body: { error: { message: "model_not_found" } } }, 502, "model_unavailable", "not_found"],
+    [{ status: 429, headers: { "retry-after": "600" } }, 429, "provider_rate_limited", "rate_limit"],
+    [{ body: "<html>", headers: { "content-type": "text/html" } }, 502, "provider_bad_response", "generic"],
+  ])("%j is told by its class", async (turn, status, code, category) => {
+    fake.script(() => turn);
+    const { status: got, code: told, body } = await problem(await call({ ...OPENAI, llm_retries: 0 }));
+    expect([got, told, body.category]).toEqual([status, code, category]);
+  });
+
+  test("transient ones are tried again", async () => {
+    fake.script([{ status: 503 }, { status: 503 }, { text: "ok" }]);
+    expect((await ok(await call(OPENAI))).text).toBe("ok");
+    fake.script(() => ({ status: 503 }));
+    const { status, body } = await problem(await call(OPENAI));
+    expect([status, body.kind, body.reason, fake.requests.length]).toEqual([
+      503,
+      "transient",
+      "server_error",
+      6,
+    ]);
+  });
+
+  test("a missing key names its variable", async () => {
+    const { status, body } = await problem(await call({ provider: "xai" }));
+    expect([status, body.code, body.variable]).toEqual([503, "provider_not_configured", "XAI_API_KEY"]);
+  });
+
+  test("the next provider answers, and the result says so; if none does, the error is the first one's", async () => {
+    fake.script(() => ({ status: 503 }));
+    const chain = { ...OPENAI, llm_retries: 0, fallback_chain: ["deepseek"] };
+    const result = await ok(await call(chain));
+    expect(result).toMatchObject({
+      provider: "deepseek",
+      routing: { answered_by: { provider: "deepseek" } },
+    });
+    expect(bodyAt(0, other).model).toBe("gpt-4o");
+    other.script(() => ({ status: 500 }));
+    expect((await problem(await call(chain))).body.provider).toBe("openai");
+  });
+
+  test("a key that a provider echoes shows nowhere", async () => {
+    fake.script(() => ({ status: 400, body: { error: { message: `bad key ${CANARY}` } } }));
+    const response = await call({ ...OPENAI, llm_retries: 0 });
+    expect(await response.text()).not.toContain(CANARY);
+    fake.script([{ text: ["your key is sk-can", "ary-1f2e3d4c5b6a, keep it"] }]);
+    const events = await readEvents(await post("/llm/stream", { prompt: "x", options: OPENAI }));
+    expect(JSON.stringify(events)).not.toContain(CANARY);
+    expect(hull.output()).not.toContain(CANARY);
+  });
+});
+
+describe("tools", () => {
+  const tool = (name: string, defer_loading = false) => ({
+    name,
+    description: `The tool ${name.replaceAll("_", " ")}`,
+    parameters: { path: { type: "string", description: "where" } },
+    ...(defer_loading ? { defer_loading } : {}),
+  });
+  const names = (n: number): unknown[] =>
+    (fake.requests[n]?.body.tools ?? []).map((item) => JSON.parse(JSON.stringify(item))?.function?.name);
+
+  test("calls come back with their arguments", async () => {
+    fake.script([{ tool_calls: [{ name: "read", arguments: { path: "a" } }] }]);
+    const result = await ok(await call({ ...OPENAI, tools: [tool("read")], tool_choice: "required" }));
+    expect(result.tool_calls).toMatchObject([{ name: "read", arguments: { path: "a" } }]);
+    expect(result.stop_reason).toBe("tool_use");
+    expect(bodyAt(0).tool_choice).toBe("required");
+  });
+
+  test("client mode searches, promotes and asks again, as the provider's own would", async () => {
+    fake.script([
+      { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
+      { tool_calls: [{ name: "open_file", arguments: { path: "a" } }] },
+    ]);
+    const tools = [tool("eager"), tool("open_file", true), tool("deploy", true)];
+    const result = await ok(await call({ ...OPENAI, tools, tool_search: true }));
+    expect(names(0)).toEqual(["hull_tool_search", "eager"]);
+    expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
+    expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
+    expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["tool_search_query", "tool_search_result"]),
+    );
+  });
+
+  test("a native search that the provider refuses is made once more by Hull", async () => {
+    fake.script([{ status: 400, body: { error: { message: "unknown tool type" } } }, { text: "ok" }]);
+    const tools = [tool("eager"), tool("late", true)];
+    const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
+    const result = await ok(await call(options));
+    expect(JSON.stringify(bodyAt(0).tools)).toContain("tool_search_tool_bm25_20251119");
+    expect(JSON.stringify(bodyAt(1).tools)).not.toContain("tool_search_tool_bm25_20251119");
+    expect(JSON.stringify(result.warnings)).toContain("tool_search");
+  });
+
+  test("native where there is none names both ways out", async () => {
+    const options = { ...OPENAI, tools: [tool("a")], tool_search: { mode: "native" } };
+    const { status, body } = await problem(await call(options));
+    expect([status, String(body.detail)]).toEqual([
+      400,
+      expect.stringMatching(/client.*tool_search|tool_search.*client/s),
+    ]);
+    expect(
+      (await problem(await call({ ...OPENAI, tools: [tool("a", true)], tool_search: true }))).status,
+    ).toBe(400);
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("a model without a native channel gets a contract, and its text is read", async () => {
+    fake.script([{ text: '<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>' }]);
+    const result = await ok(await call({ ...OPENAI, tool_format: "text", tools: [tool("read")] }));
+    expect(bodyAt(0)).not.toHaveProperty("tools");
+    expect(JSON.stringify(fake.requests[0]?.body.messages)).toContain("function read");
+    expect(result.tool_calls).toMatchObject([{ name: "read", arguments: { path: "a" } }]);
+  });
+});
+
+describe("money (§15)", () => {
+  test("a call's own budget is checked before it", async () => {
+    const { status, body } = await problem(
+      await call({ ...OPENAI, max_tokens: 1000, budget: { max_cost_usd: 0.000001 } }),
+    );
+    expect([status, body.code, fake.requests.length]).toEqual([402, "budget_exceeded", 0]);
+    expect(body).toMatchObject({
+      limit: "max_cost_usd",
+      limit_value: 0.000001,
+      provider: "openai",
+      model: "gpt-4o",
+    });
+    await ok(await call({ ...OPENAI, budget: { max_output_tokens: 7 } }));
+    expect(bodyAt(0).max_completion_tokens).toBe(7);
+  });
+
+  test("what calls take adds up in the tenant's usage", async () => {
+    const usage = async () => json(await hull.call("/llm/usage", undefined, { method: "GET" }));
+    const before = await usage();
+    fake.script(() => ({ text: "ok", usage: { input: 100, output: 10 } }));
+    await ok(await call(OPENAI));
+    await ok(await call(OPENAI));
+    await expect
+      .poll(async () => {
+        const now = await usage();
+        return [
+          Number(now.input_tokens) - Number(before.input_tokens),
+          Number(now.call_count) - Number(before.call_count),
+        ];
+      })
+      .toEqual([200, 2]);
+  });
+});
+
+test("a completion asks for what stands between prefix and suffix", async () => {
+  fake.script([{ text: " brown " }]);
+  const result = await ok(
+    await post("/llm/completion", { prefix: "the quick", suffix: "fox", options: OPENAI }),
+  );
+  expect(result.text).toBe(" brown ");
+  expect(JSON.stringify(fake.requests[0]?.body)).toMatch(/the quick.*fox/s);
+});

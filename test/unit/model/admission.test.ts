@@ -1,0 +1,163 @@
+/** Leave to call a model: when it is asked for, and what those who give it learn, against a real server. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { ModelRequest } from "../../../src/engine/messages.ts";
+import { BudgetExceeded } from "../../../src/errors/budget.ts";
+import type { Admit, CallEnd } from "../../../src/model/admission.ts";
+import type { CallOptions } from "../../../src/model/call.ts";
+import { systemClock } from "../../../src/model/clock.ts";
+import { callWithFallback } from "../../../src/model/fallback.ts";
+import { resolveTarget } from "../../../src/model/providers.ts";
+import { failureOf } from "../../support/failure.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+
+const REQUEST: ModelRequest = {
+  system: "",
+  messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+  tools: [],
+  tool_choice: "auto",
+  max_tokens: 9,
+  json: false,
+};
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+beforeEach(() => {
+  fake.requests.length = 0;
+});
+
+/** Gives leave, and writes down what it is asked and told. */
+function clerk(refuse?: (model: string) => Error | undefined) {
+  const notes: string[] = [];
+  const ends: CallEnd[] = [];
+  const admit: Admit = async (_request, { model }, timeoutMs) => {
+    notes.push(`admit ${model} ${timeoutMs} after ${fake.requests.length}`);
+    const refusal = refuse?.(model);
+    if (refusal !== undefined) throw refusal;
+    return {
+      turn: async () => void notes.push(`turn of ${model} after ${fake.requests.length}`),
+      settle: async (end) => {
+        ends.push(end);
+        notes.push(`settle ${model}`);
+      },
+    };
+  };
+  return { notes, ends, admit };
+}
+
+const call = (admit: Admit, more: Partial<CallOptions> = {}) => {
+  const variables: Record<string, string> = { OPENAI_API_KEY: "o", OPENAI_BASE_URL: fake.url };
+  const [first, second] = ["first", "second"].map((model) => ({ provider: "openai" as const, model }));
+  return callWithFallback(() => REQUEST, first ?? expect.fail(), second === undefined ? [] : [second], {
+    resolve: (target) => resolveTarget(target, (name) => variables[name]),
+    stream: false,
+    timeout_ms: 5000,
+    signal: new AbortController().signal,
+    clock: fakeClock(),
+    fetch,
+    admit,
+    ...more,
+  });
+};
+
+test("asked once per target, and for a turn before each attempt", async () => {
+  const { notes, ends, admit } = clerk();
+  fake.script([{ status: 503 }, { status: 503 }, { status: 503 }, { status: 503 }, { text: "ok" }]);
+  await call(admit);
+  expect(notes).toEqual([
+    "admit first 5000 after 0",
+    "turn of first after 0",
+    "turn of first after 1",
+    "turn of first after 2",
+    "settle first",
+    "admit second 5000 after 3",
+    "turn of second after 3",
+    "turn of second after 4",
+    "settle second",
+  ]);
+  expect(ends).toMatchObject([
+    { turn: null, told_bytes: 0, unseen: false },
+    { turn: { usage: { input_tokens: 10, output_tokens: 5 } } },
+  ]);
+});
+
+test("without leave nothing is sent, to no further target either", async () => {
+  const refusal = new BudgetExceeded({
+    budget: "hard",
+    scope: "tenant",
+    window: "day",
+    limit: "max_cost_usd",
+    limit_value: 1,
+    spent: 1,
+    reserved: 0,
+    requested: 0.5,
+    resets_at: null,
+  });
+  const { notes, admit } = clerk(() => refusal);
+  expect(await failureOf(call(admit))).toBe(refusal);
+  expect([notes, fake.requests]).toEqual([["admit first 5000 after 0"], []]);
+});
+
+const gone = new AbortController();
+test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
+  ["a refusal of the provider", { status: 400 }, {}, { told_bytes: 0, unseen: false }],
+  [
+    "a stream that dies after text",
+    { text: ["Grö", "ße"], cut: true },
+    { stream: true },
+    { told_bytes: 7, unseen: false },
+  ],
+  ["a time limit", { hang: true }, { timeout_ms: 60, clock: systemClock }, { told_bytes: 0, unseen: true }],
+  [
+    "a client that leaves in mid-stream",
+    { text: ["one "], hang: true },
+    { stream: true, signal: gone.signal, onText: () => gone.abort() },
+    { told_bytes: 4, unseen: true },
+  ],
+  ["a client that has left before", {}, { signal: AbortSignal.abort() }, { told_bytes: 0, unseen: false }],
+])("%s: what is known of it is told", async (_, turn, options, expected) => {
+  const { ends, admit } = clerk((model) => (model === "second" ? new BudgetExceeded(NEVER) : undefined));
+  fake.script([turn]);
+  await failureOf(call(admit, options));
+  expect(ends).toEqual([{ turn: null, ...expected }]);
+});
+
+const NEVER = {
+  budget: "option",
+  limit: "max_cost_usd",
+  limit_value: 0,
+  projected_cost_usd: 1,
+  session_cost_usd: 0,
+  projected_input_tokens: 1,
+  projected_output_tokens: 1,
+  provider: "openai",
+  model: "second",
+} as const;
+
+test("a client that leaves while a turn is waited for ends the call as it ends others", async () => {
+  const client = new AbortController();
+  const ends: CallEnd[] = [];
+  const admit: Admit = async () => ({
+    turn: async ({ signal, clock }) => {
+      setTimeout(() => client.abort(), 20);
+      await clock.sleep(60_000, signal);
+    },
+    settle: async (end) => void ends.push(end),
+  });
+  const error = await failureOf(call(admit, { signal: client.signal, clock: systemClock }));
+  expect([error.code, fake.requests]).toEqual(["client_closed_request", []]);
+  expect(ends).toEqual([{ turn: null, told_bytes: 0, unseen: false }]);
+});
+
+test("the wait for the first turn is not the provider's time", async () => {
+  const admit: Admit = async () => ({
+    turn: ({ clock, signal }) => clock.sleep(150, signal),
+    settle: async () => {},
+  });
+  fake.script([{ text: "ok" }]);
+  const { turn } = await call(admit, { timeout_ms: 100, clock: systemClock });
+  expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
+});

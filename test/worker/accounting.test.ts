@@ -1,0 +1,257 @@
+/** Who pays for model calls, with the real ledger: hard limits under load, lost ends, and the pace of a provider. */
+import { env as boundEnv } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ModelRequest, ModelTurn } from "../../src/engine/messages.ts";
+import type { Bindings } from "../../src/env.ts";
+import { HullError } from "../../src/errors.ts";
+import type { CallEnd } from "../../src/model/admission.ts";
+import { callModel } from "../../src/model/call.ts";
+import { systemClock } from "../../src/model/clock.ts";
+import { resolveTarget } from "../../src/model/providers.ts";
+import { accountant, type Tariff } from "../../src/run/accounting.ts";
+import { detachedContext, type RunContext } from "../../src/run/context.ts";
+import { sendUsage } from "../../src/run/usage-batch.ts";
+import type { Limits } from "../../src/session/ledger/rpc.ts";
+import { fakeClock } from "../support/fake-clock.ts";
+import { LOCAL } from "./served.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const bindings = boundEnv as Bindings;
+/** A place to call from, of a tenant of its own unless one is named; `variables` beside those of local dev. */
+function place(variables: Record<string, string> = {}, tenant: string = crypto.randomUUID()): RunContext {
+  const env = Object.assign({}, bindings, LOCAL, variables);
+  return detachedContext(env, { tenant, requestId: "request-1", startedAt: Date.now() }, () => {});
+}
+const ledger = ({ env, tenant }: RunContext) => env.LEDGER.get(env.LEDGER.idFromName(`tenant:${tenant}`));
+const limit = (context: RunContext, limits: Partial<Limits>, scope = "tenant") =>
+  ledger(context).putBudget(scope, {
+    ...{ window: "total", max_cost: null, max_input_tokens: null, max_output_tokens: null },
+    ...limits,
+  });
+
+const REQUEST: ModelRequest = {
+  system: "",
+  messages: [{ role: "user", content: [{ type: "text", text: "hello there" }] }],
+  tools: [],
+  tool_choice: "auto",
+  max_tokens: 100,
+  json: false,
+};
+const TARGET = resolveTarget({ provider: "mock", model: null }, () => undefined);
+const TARIFF: Tariff = { price: () => ({ in: 1, out: 2 }), rpm: () => null };
+const SKILL = { skill: "cat", session: null, account: null };
+
+/** One call of the mock model: 11 tokens in (its own count), 30 out. */
+const call = (context: RunContext, { tariff = TARIFF, request = REQUEST } = {}) =>
+  callModel(request, TARGET, {
+    stream: false,
+    timeout_ms: 5000,
+    signal: new AbortController().signal,
+    clock: systemClock,
+    fetch,
+    admit: accountant(context, SKILL, tariff).admit,
+  });
+const codeOf = (error: unknown) => (error instanceof HullError ? error.code : String(error));
+
+describe("hard limits", () => {
+  it("200 calls at once on one budget: what is spent never passes it, and is exact", async () => {
+    const context = place();
+    const max_cost = 2_000_000;
+    await limit(context, { max_cost, max_output_tokens: 1e9 });
+    const all = Array.from({ length: 200 }, () => call(context).then(() => "ok", codeOf));
+    const watched: number[] = [];
+    let done = false;
+    const settled = Promise.all(all).finally(() => {
+      done = true;
+    });
+    while (!done) {
+      const { spent, reserved } = (await ledger(context).budget("tenant")) ?? expect.fail("no budget");
+      watched.push(spent.cost + reserved.cost);
+    }
+    const outcomes = await settled;
+    const passed = outcomes.filter((outcome) => outcome === "ok").length;
+    expect(outcomes.filter((outcome) => outcome === "budget_exceeded")).toHaveLength(200 - passed);
+    // A call takes 11 × 1000 + 30 × 2000 nano-USD, and holds at least 100 × 2000 while it is under way.
+    expect(passed).toBeGreaterThanOrEqual(9);
+    expect(Math.max(...watched)).toBeLessThanOrEqual(max_cost);
+    expect(await ledger(context).budget("tenant")).toMatchObject({
+      spent: { cost: passed * 71_000, input_tokens: passed * 11, output_tokens: passed * 30 },
+      reserved: { cost: 0, input_tokens: 0, output_tokens: 0 },
+    });
+    expect(await ledger(context).total()).toMatchObject({ calls: passed, cost: passed * 71_000 });
+  });
+
+  it("calls one after the other use a budget up to its last whole call", async () => {
+    const context = place();
+    await limit(context, { max_output_tokens: 190 });
+    const outcomes = [];
+    for (let i = 0; i < 6; i++) outcomes.push(await call(context).then(() => "ok", codeOf));
+    // 30 are spent by each; a call needs room for 100.
+    expect(outcomes).toEqual(["ok", "ok", "ok", "ok", "budget_exceeded", "budget_exceeded"]);
+  });
+
+  it("a limit of cost lets calls of unknown price through, and counts them as such", async () => {
+    const context = place();
+    await limit(context, { max_cost: 0 });
+    await call(context, { tariff: { ...TARIFF, price: () => null } });
+    expect(await call(context).then(() => "ok", codeOf)).toBe("budget_exceeded");
+    expect(await ledger(context).total()).toMatchObject({ calls: 1, unpriced_calls: 1, cost: 0 });
+  });
+
+  it("the first call that may write a cache reserves the dearer price of writing it", async () => {
+    const context = place();
+    await limit(context, { max_cost: 203_500 });
+    const tariff = { ...TARIFF, price: () => ({ in: 1, out: 2, cache_write: 1.25 }) };
+    const cached = { ...REQUEST, cache: true };
+    expect(await call(context, { tariff, request: cached }).then(() => "ok", codeOf)).toBe("budget_exceeded");
+    expect(await call(context, { tariff }).then(() => "ok", codeOf)).toBe("ok");
+  });
+});
+
+describe("what a call took", () => {
+  const turn = (usage: Partial<ModelTurn["usage"]>, text = ""): CallEnd => ({
+    turn: {
+      blocks: [{ type: "output_text", text }],
+      stop_reason: "end_turn",
+      raw_stop_reason: null,
+      provider: "mock",
+      model: "mock",
+      usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, ...usage },
+    },
+  });
+  const failed = (told_bytes: number, unseen: boolean): CallEnd => ({ turn: null, told_bytes, unseen });
+  const estimated = { calls: 1, estimated_calls: 1, input_tokens: 3 };
+
+  it.each<[string, CallEnd, object]>([
+    ["as the provider says", turn({ input_tokens: 7, output_tokens: 3 }), { input_tokens: 7, cost: 13_000 }],
+    ["an estimate where it says nothing", turn({}, "x".repeat(41)), { ...estimated, output_tokens: 11 }],
+    ["nothing, where it failed before an answer", failed(0, false), { calls: 0, cost: 0 }],
+    ["prompt and text, where it broke off", failed(9, false), { ...estimated, output_tokens: 3 }],
+    ["the prompt, where it was given up unseen", failed(0, true), { ...estimated, output_tokens: 0 }],
+  ])("%s, reserved or not", async (_, end, expected) => {
+    for (const limits of [null, { max_output_tokens: 1000 }]) {
+      const context = place();
+      if (limits !== null) await limit(context, limits);
+      const admission = await accountant(context, SKILL, TARIFF).admit(REQUEST, TARGET, 1000);
+      await admission.settle(end);
+      await sendUsage(context);
+      await vi.waitFor(async () => expect(await ledger(context).total()).toMatchObject(expected));
+      if (limits !== null) {
+        expect((await ledger(context).budget("tenant"))?.reserved.output_tokens).toBe(0);
+      }
+    }
+  });
+});
+
+describe("soft budgets", () => {
+  it("a call that uses one up is answered, and says so; the next one is refused", async () => {
+    const context = place();
+    const account = "caller:-";
+    await ledger(context).putAccount(account, 10_000);
+    const accounts = accountant(context, { ...SKILL, account }, TARIFF);
+    const ask = () =>
+      callModel(REQUEST, TARGET, {
+        stream: false,
+        timeout_ms: 5000,
+        signal: new AbortController().signal,
+        clock: systemClock,
+        fetch,
+        admit: accounts.admit,
+      });
+    expect(accounts.budgetExceeded).toBe(false);
+    await ask();
+    expect([accounts.budgetExceeded, await accounts.spentUsd()]).toEqual([true, 0.000071]);
+    const error = await ask().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      data: {
+        status: 402,
+        members: {
+          budget: "soft",
+          scope: "caller",
+          limit: "max_cost",
+          limit_value: 0.00001,
+          spent: 0.000071,
+        },
+      },
+    });
+  });
+});
+
+describe("the rate of a provider", () => {
+  it.each<[string, Record<string, string>, Tariff, number | null]>([
+    ["a variable", { HULL_RATE_LIMIT_MOCK: "1" }, TARIFF, null],
+    ["the catalogue", {}, { ...TARIFF, rpm: () => 1 }, null],
+    ["the tenant, whatever else is set", { HULL_RATE_LIMIT_MOCK: "9" }, { ...TARIFF, rpm: () => 9 }, 1],
+  ])(
+    "set by %s: the second call waits, no error; another tenant's does not",
+    async (_, variables, tariff, own) => {
+      const clock = fakeClock();
+      const now = vi.spyOn(Date, "now").mockImplementation(() => clock.now());
+      const context = place(variables);
+      if (own !== null) await ledger(context).putRpm("mock", own);
+      const turn = async (context: RunContext, until = Number.POSITIVE_INFINITY) => {
+        const admission = await accountant(context, SKILL, tariff).admit(REQUEST, TARGET, 1000);
+        return admission.turn({ clock, signal: new AbortController().signal, until });
+      };
+      await turn(context);
+      expect(clock.waits).toEqual([]);
+      await turn(context);
+      const waited = clock.waits.reduce((sum, wait) => sum + wait, 0);
+      expect(waited).toBeGreaterThanOrEqual(60_000);
+      expect(waited).toBeLessThanOrEqual(61_000);
+      const before = clock.waits.length;
+      if (own === null) await turn(place(variables));
+      // One that cannot come in time fails at once.
+      const late = await turn(context, clock.now() + 30_000).catch((error: unknown) => error);
+      expect(late).toMatchObject({ data: { code: "provider_rate_limited", members: { provider: "mock" } } });
+      expect(clock.waits).toHaveLength(before);
+      now.mockRestore();
+    },
+  );
+
+  it("is asked for nowhere where none is set, and a variable that is no number is named", async () => {
+    const context = place();
+    const asked = vi.fn();
+    const { LEDGER } = context.env;
+    context.env.LEDGER = new Proxy(LEDGER, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name).bind(target);
+        if (name !== "get") return value;
+        return (id: DurableObjectId) => ({
+          policy: () => value(id).policy(),
+          takeTurn: asked,
+          record: (...told: unknown[]) => Reflect.apply(value(id).record, null, told),
+        });
+      },
+    });
+    await call(context);
+    expect(asked).not.toHaveBeenCalled();
+    const error = await call(place({ HULL_RATE_LIMIT_MOCK: "ten" })).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      data: { code: "provider_misconfigured", members: { variable: "HULL_RATE_LIMIT_MOCK" } },
+    });
+  });
+});
+
+describe("what an isolate remembers of a tenant", () => {
+  it("is read anew beside a call after 5 s, and before one after a minute", async () => {
+    const context = place();
+    const work: Promise<unknown>[] = [];
+    const known = { ...context, background: (promise: Promise<unknown>) => void work.push(promise) };
+    await call(known);
+    await Promise.all(work.splice(0));
+    await limit(context, { max_output_tokens: 0 });
+    const start = Date.now();
+    const now = vi.spyOn(Date, "now");
+    now.mockReturnValue(start + 4000);
+    await call(known);
+    now.mockReturnValue(start + 6000);
+    await call(known);
+    await Promise.all(work.splice(0));
+    expect(await call(known).then(() => "ok", codeOf)).toBe("budget_exceeded");
+    await ledger(context).deleteBudget("tenant");
+    now.mockReturnValue(start + 70_000);
+    expect(await call(known).then(() => "ok", codeOf)).toBe("ok");
+  });
+});

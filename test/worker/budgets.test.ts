@@ -1,0 +1,289 @@
+/** Usage, budgets and rates over HTTP (contract.md "Budgets", agent-runtime.md §1.9, §2.4, §15.2). */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const ADMIN = "hull-admin-canary-0123456789";
+const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
+
+interface Problem {
+  code: string;
+  detail: string;
+  errors?: { path: string; message: string }[];
+}
+
+beforeAll(() => new Client().publish({ cat: mockSkill("cat", "max_tokens: 100\n"), dog: mockSkill("dog") }));
+
+/** A fresh tenant's key with these scopes, and what it can do with it. */
+async function tenant(...scopes: string[]) {
+  const name = `t-${crypto.randomUUID()}`;
+  const keyOf = async (granted: string[]) => {
+    const made = await keyed.fetch("/admin/keys", {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+      body: JSON.stringify({ tenant: name, scopes: granted }),
+    });
+    return `Bearer ${(await made.json<{ key: string }>()).key}`;
+  };
+  const authorization = await keyOf(scopes.length === 0 ? ["admin"] : scopes);
+  const send = (method: string, path: string, body?: unknown) =>
+    keyed.fetch(path, {
+      method,
+      headers: { authorization, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  return {
+    name,
+    send,
+    run: (slug: string, query = "", headers = {}) =>
+      keyed.fetch(`/skills/${slug}${query}`, {
+        method: "POST",
+        body: "hello there",
+        headers: { authorization, ...headers },
+      }),
+    get: async <T = unknown>(path: string) => (await send("GET", path)).json<T>(),
+    put: async (path: string, body: unknown) => {
+      const response = await send("PUT", path, body);
+      return [response.status, await response.json<unknown>()] as const;
+    },
+  };
+}
+let own: Awaited<ReturnType<typeof tenant>>;
+beforeEach(async () => {
+  own = await tenant();
+});
+
+describe("/budgets", () => {
+  it("a limit is set, read, listed, replaced and removed", async () => {
+    const limits = { window: "month", max_cost_usd: 12.5, max_output_tokens: 1000 };
+    const zero = { cost_usd: 0, input_tokens: 0, output_tokens: 0 };
+    const [created, shown] = await own.put("/budgets/skill:cat", limits);
+    expect([created, shown]).toEqual([
+      201,
+      {
+        scope: "skill:cat",
+        ...limits,
+        spent: zero,
+        reserved: zero,
+        since: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
+        resets_at: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
+        updated_at: expect.any(String),
+      },
+    ]);
+    expect(await own.get("/budgets/skill%3Acat")).toEqual(shown);
+    expect((await own.put("/budgets/skill:cat", { window: "total", max_cost_usd: 0 }))[0]).toBe(200);
+    await own.put("/budgets/tenant", { window: "hour", max_input_tokens: null, max_output_tokens: 5 });
+    const list = await own.get<{ data: { scope: string }[]; next_cursor: string | null }>("/budgets?limit=1");
+    expect([list.data.map(({ scope }) => scope), list.next_cursor]).toEqual([["skill:cat"], "skill:cat"]);
+    expect(await own.get("/budgets?cursor=skill:cat")).toMatchObject({
+      data: [{ scope: "tenant", window: "hour" }],
+      next_cursor: null,
+    });
+    expect((await own.send("DELETE", "/budgets/skill:cat")).status).toBe(204);
+    for (const method of ["GET", "DELETE"]) {
+      const gone = await own.send(method, "/budgets/skill:cat");
+      expect([gone.status, (await gone.json<Problem>()).code]).toEqual([404, "budget_not_found"]);
+    }
+    expect(await (await tenant()).get("/budgets")).toEqual({ data: [], next_cursor: null });
+  });
+
+  it.each<[string, unknown, number, string]>([
+    ["tenant", { max_cost_usd: 1 }, 422, "window"],
+    ["tenant", { window: "week", max_cost_usd: 1 }, 422, "window"],
+    ["tenant", { window: "day" }, 422, ""],
+    ["tenant", { window: "day", max_cost_usd: -1 }, 422, "max_cost_usd"],
+    ["tenant", { window: "day", max_cost_usd: "1" }, 422, "max_cost_usd"],
+    ["tenant", { window: "day", max_input_tokens: 1.5 }, 422, "max_input_tokens"],
+    ["tenant", { window: "day", max_tokens: 1, max_cost_usd: 1 }, 422, ""],
+    ["tenants", { window: "day", max_cost_usd: 1 }, 400, ""],
+    ["skill:Not%20a%20slug", { window: "day", max_cost_usd: 1 }, 400, ""],
+  ])("%s %j is %i at %j", async (scope, body, status, path) => {
+    const [answered, problem] = await own.put(`/budgets/${scope}`, body);
+    expect(answered).toBe(status);
+    if (status === 422) expect(problem).toMatchObject({ errors: [{ path }] });
+  });
+
+  it("is read with the scope invoke, and written with admin only; so are a provider's rates", async () => {
+    const reader = await tenant("invoke");
+    const body = { window: "day", max_cost_usd: 1 };
+    expect((await reader.send("GET", "/budgets")).status).toBe(200);
+    for (const [method, path, sent] of [
+      ["PUT", "/budgets/tenant", body],
+      ["DELETE", "/budgets/tenant", undefined],
+      ["PUT", "/llm/rate-limit/openai", { rpm: 1 }],
+    ] as const) {
+      const response = await reader.send(method, path, sent);
+      expect([method, path, response.status]).toEqual([method, path, 403]);
+    }
+    expect((await reader.send("GET", "/llm/rate-limit/openai")).status).toBe(200);
+  });
+});
+
+describe("a skill under a limit", () => {
+  it("is refused with 402 before its call, naming the limit; others and other tenants are not", async () => {
+    await own.put("/budgets/skill:cat", { window: "day", max_output_tokens: 120 });
+    expect((await own.run("cat")).status).toBe(200);
+    const refused = await own.run("cat");
+    expect(refused.status).toBe(402);
+    expect(await refused.json()).toMatchObject({
+      code: "budget_exceeded",
+      kind: "terminal",
+      reason: "budget_exceeded",
+      category: "budget_exceeded",
+      budget: "hard",
+      scope: "skill:cat",
+      window: "day",
+      limit: "max_output_tokens",
+      limit_value: 120,
+      spent: 30,
+      reserved: 0,
+      requested: 100,
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    });
+    expect((await own.run("cat", "?stream=1")).status).toBe(402);
+    expect((await own.run("dog")).status).toBe(200);
+    expect((await (await tenant()).run("cat")).status).toBe(200);
+    expect(await own.get("/budgets/skill:cat")).toMatchObject({
+      spent: { output_tokens: 30 },
+      reserved: { output_tokens: 0 },
+    });
+    await own.send("DELETE", "/budgets/skill:cat");
+    expect((await own.run("cat")).status).toBe(200);
+  });
+
+  it("an idempotent call that was refused runs when there is room again, with the same key", async () => {
+    const call = () => own.run("cat", "", { "idempotency-key": "once" });
+    await own.put("/budgets/tenant", { window: "total", max_output_tokens: 0 });
+    expect((await call()).status).toBe(402);
+    await own.send("DELETE", "/budgets/tenant");
+    const answers = [await call(), await call()];
+    expect(answers.map(({ status, headers }) => [status, headers.get("x-hull-replayed")])).toEqual([
+      [200, null],
+      [200, "1"],
+    ]);
+  });
+});
+
+describe("/usage", () => {
+  it("sums what the tenant's calls took, at once for whoever asks here", async () => {
+    await own.run("cat");
+    await own.run("cat");
+    await own.run("dog");
+    const today = new Date().toISOString().slice(0, 10);
+    const one = {
+      calls: 1,
+      input_tokens: 11,
+      output_tokens: 30,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      cost_usd: 0,
+      price_known: false,
+      estimated_calls: 0,
+      duration_ms: expect.any(Number),
+    };
+    const times = (n: number) => ({ ...one, calls: n, input_tokens: 11 * n, output_tokens: 30 * n });
+    const page = (rows: object[], next_cursor: string | null = null) => ({ data: rows, next_cursor });
+    expect(await own.get("/usage")).toEqual(page([{ day: today, ...times(3) }]));
+    expect(await own.get("/usage?group_by=skill")).toEqual(
+      page([
+        { skill: "cat", ...times(2) },
+        { skill: "dog", ...one },
+      ]),
+    );
+    const first = page([{ skill: "cat", ...times(2) }], '["cat"]');
+    expect(await own.get("/usage?group_by=skill&limit=1")).toEqual(first);
+    const next = `/usage?group_by=skill&limit=1&cursor=${encodeURIComponent('["cat"]')}`;
+    expect(await own.get(next)).toEqual(page([{ skill: "dog", ...one }]));
+    expect(await own.get("/usage?group_by=session")).toEqual(page([{ session: null, ...times(3) }]));
+    expect(await own.get("/usage?group_by=model")).toEqual(
+      page([{ provider: "mock", model: "mock", ...times(3) }]),
+    );
+    expect(await own.get(`/usage?from=${today}&to=${today}`)).toEqual(page([{ day: today, ...times(3) }]));
+    expect(await own.get("/usage?to=2020-01-01")).toEqual(page([]));
+    expect(await own.get("/llm/usage")).toEqual({
+      input_tokens: 33,
+      output_tokens: 90,
+      total_duration_ms: expect.any(Number),
+      call_count: 3,
+    });
+    expect(await (await tenant()).get("/usage")).toEqual(page([]));
+  });
+
+  it.each(["group_by=week", "from=yesterday", "to=2026-02-30", "limit=0", "cursor=x", "cursor=[1]"])(
+    "?%s is 400",
+    async (query) => {
+      const response = await own.send("GET", `/usage?${query}`);
+      expect([response.status, (await response.json<Problem>()).code]).toEqual([400, "bad_request"]);
+    },
+  );
+});
+
+describe("/llm/budget and /llm/session-cost", () => {
+  it("no budget is null; one is the caller's own, or a session's", async () => {
+    const none = { budget: null, remaining: null };
+    expect(await own.get("/llm/budget")).toEqual(none);
+    expect(await own.put("/llm/budget", { max_cost: 0.5 })).toEqual([200, { budget: 0.5, remaining: 0.5 }]);
+    expect(await own.get("/llm/budget")).toEqual({ budget: 0.5, remaining: 0.5 });
+    expect(await own.get("/llm/budget?session_id=s1")).toEqual(none);
+    await own.put("/llm/budget?session_id=s1", { max_cost: 2 });
+    expect(await own.get("/llm/budget?session_id=s1")).toEqual({ budget: 2, remaining: 2 });
+    await own.put("/llm/budget", { max_cost: 0 });
+    expect((await own.run("cat")).status).toBe(200);
+    expect((await own.send("DELETE", "/llm/budget")).status).toBe(204);
+    expect(await own.get("/llm/budget")).toEqual(none);
+    expect(await own.get("/llm/session-cost?session_id=s1")).toEqual({
+      total_cost: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+      call_count: 0,
+    });
+  });
+
+  it.each([[{ max_cost: "x" }], [{ max_cost: -1 }], [{ max_cost: null }], [{}]])(
+    "PUT %j is 422",
+    async (body) => {
+      const [status, problem] = await own.put("/llm/budget", body);
+      expect([status, problem]).toMatchObject([422, { errors: [{ path: "max_cost" }] }]);
+    },
+  );
+
+  it("callers without a key cannot set one for each other", async () => {
+    const open = new Client({ HULL_PUBLIC: "1" });
+    expect((await open.fetch("/llm/budget")).status).toBe(200);
+    const put = { method: "PUT", body: JSON.stringify({ max_cost: 0 }) };
+    expect((await open.fetch("/llm/budget", put)).status).toBe(401);
+  });
+});
+
+describe("/llm/rate-limit/:provider", () => {
+  it("is null, then what was put, then null again", async () => {
+    const path = "/llm/rate-limit/mock";
+    const none = { provider: "mock", rpm: null, source: null };
+    expect(await own.get(path)).toEqual(none);
+    expect(await own.put(path, { rpm: 100 })).toEqual([
+      200,
+      { provider: "mock", rpm: 100, source: "tenant" },
+    ]);
+    expect(await own.get(path)).toMatchObject({ rpm: 100 });
+    expect(await (await tenant()).get(path)).toEqual(none);
+    expect((await own.run("cat")).status).toBe(200);
+    expect(await own.put(path, { rpm: 0 })).toEqual([200, none]);
+    expect((await own.put(path, { rpm: 1.5 }))[0]).toBe(422);
+    expect((await own.put("/llm/rate-limit/not%20one", { rpm: 1 }))[0]).toBe(400);
+  });
+
+  it("says what the deployment configures", async () => {
+    const local = new Client({ HULL_ENV: "local", HULL_RATE_LIMIT_WORKERS_AI: "7" });
+    const answer = await local.fetch("/llm/rate-limit/workers-ai");
+    expect(await answer.json()).toEqual({ provider: "workers-ai", rpm: 7, source: "deployment" });
+  });
+
+  it("a skill whose turn comes after its deadline is 429 at once, and says when", async () => {
+    await own.put("/llm/rate-limit/mock", { rpm: 1 });
+    await new Client().publish({ hasty: mockSkill("hasty", "timeout_ms: 1000\ndeadline_ms: 1000\n") });
+    expect((await own.run("hasty")).status).toBe(200);
+    const refused = await own.run("hasty");
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect(await refused.json()).toMatchObject({ code: "provider_rate_limited", provider: "mock" });
+  });
+});

@@ -1,0 +1,300 @@
+/** What a tenant may spend, counted by the real object in SQLite (contract.md "Budgets"). */
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env as boundEnv } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Bindings } from "../../src/env.ts";
+import type { Charge, Limits, ReserveRequest, Spend } from "../../src/session/ledger/rpc.ts";
+import { MIGRATIONS } from "../../src/session/ledger/schema.ts";
+import { migrate } from "../../src/session/migrate.ts";
+
+const { LEDGER, SESSIONS } = boundEnv as Bindings;
+const HOUR = 3_600_000;
+const NOON = Date.UTC(2026, 4, 15, 12, 30);
+
+let name = "";
+beforeEach(() => {
+  name = `tenant:${crypto.randomUUID()}`;
+});
+afterEach(() => vi.restoreAllMocks());
+
+const ledger = () => LEDGER.get(LEDGER.idFromName(name));
+const at = (now: number) => vi.spyOn(Date, "now").mockReturnValue(now);
+
+const NO_LIMITS: Limits = {
+  window: "total",
+  max_cost: null,
+  max_input_tokens: null,
+  max_output_tokens: null,
+};
+const wish = (more: Partial<ReserveRequest> = {}): ReserveRequest => ({
+  id: crypto.randomUUID(),
+  skill: null,
+  session: null,
+  account: null,
+  provider: "openai",
+  model: "gpt-4o",
+  prompt_tokens: 10,
+  output_tokens: 100,
+  prompt_cost: 25_000,
+  cost: 1_025_000,
+  ttl_ms: 60_000,
+  ...more,
+});
+const spend = (more: Partial<Spend> = {}): Spend => ({
+  calls: 1,
+  unpriced_calls: 0,
+  estimated_calls: 0,
+  input_tokens: 8,
+  output_tokens: 30,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+  prompt_tokens: 8,
+  cost: 320_000,
+  duration_ms: 5,
+  ...more,
+});
+const charge = (more: Partial<Charge> = {}): Charge => {
+  const { skill, session, account, provider, model } = wish();
+  return { skill, session, account, provider, model, spend: spend(), ...more };
+};
+/** What the tenant's limit says now. */
+const standing = async (scope = "tenant") => {
+  const budget = await ledger().budget(scope);
+  return budget === null ? expect.fail("no budget") : { spent: budget.spent, reserved: budget.reserved };
+};
+const NOTHING = { cost: 0, input_tokens: 0, output_tokens: 0 };
+
+describe("reserve and settle", () => {
+  it("200 calls at once against room for 37: exactly 37 are let through", async () => {
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 3750 });
+    const all = Array.from({ length: 200 }, () => ledger().reserve(wish()));
+    const answers = await Promise.all(all);
+    expect(answers.filter(({ refused }) => refused === null)).toHaveLength(37);
+    expect((await standing()).reserved).toEqual({
+      cost: 37 * 1_025_000,
+      input_tokens: 370,
+      output_tokens: 3700,
+    });
+  });
+
+  it("a settled call costs what it took; asked again, nothing changes", async () => {
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 250 });
+    const request = wish();
+    await ledger().reserve(request);
+    expect((await ledger().reserve(request)).refused).toBeNull();
+    expect((await standing()).reserved.output_tokens).toBe(100);
+    await ledger().settle(request.id, charge());
+    await ledger().settle(request.id, charge());
+    await ledger().settle("unknown", charge());
+    const spent = { cost: 320_000, input_tokens: 8, output_tokens: 30 };
+    expect(await standing()).toEqual({ spent, reserved: NOTHING });
+    const released = wish();
+    await ledger().reserve(released);
+    await ledger().settle(released.id, null);
+    expect(await standing()).toEqual({ spent, reserved: NOTHING });
+    expect(await ledger().total()).toMatchObject({ calls: 1, output_tokens: 30 });
+  });
+
+  it.each([
+    ["max_cost_usd", { max_cost: 2_000_000 }, 2_000_000, 1_025_000],
+    ["max_input_tokens", { max_input_tokens: 19 }, 19, 10],
+    ["max_output_tokens", { max_output_tokens: 199 }, 199, 100],
+  ])(
+    "a refusal names %s, scope, window and where it stands",
+    async (limit, limits, limit_value, requested) => {
+      at(NOON);
+      await ledger().putBudget("skill:cat", { ...NO_LIMITS, window: "day", ...limits });
+      expect((await ledger().reserve(wish({ skill: "cat" }))).refused).toBeNull();
+      const second = await ledger().reserve(wish({ skill: "cat" }));
+      expect(second.refused).toEqual({
+        budget: "hard",
+        scope: "skill:cat",
+        window: "day",
+        limit,
+        limit_value,
+        spent: 0,
+        reserved: requested,
+        requested,
+        resets_at: Date.UTC(2026, 4, 16),
+      });
+      expect((await ledger().reserve(wish({ skill: "dog" }))).refused).toBeNull();
+    },
+  );
+
+  it("a call counts in its tenant, its skill and its session; each limit holds", async () => {
+    const subject = { skill: "cat", session: "s1" };
+    for (const scope of ["tenant", "skill:cat", "session:s1", "session:s2"]) {
+      await ledger().putBudget(scope, { ...NO_LIMITS, max_output_tokens: 1000 });
+    }
+    const request = wish(subject);
+    await ledger().reserve(request);
+    await ledger().settle(request.id, charge(subject));
+    const spent = await Promise.all(
+      ["tenant", "skill:cat", "session:s1", "session:s2"].map(async (scope) => (await standing(scope)).spent),
+    );
+    expect(spent.map(({ output_tokens }) => output_tokens)).toEqual([30, 30, 30, 0]);
+    await ledger().putBudget("session:s1", { ...NO_LIMITS, max_output_tokens: 129 });
+    expect((await ledger().reserve(wish(subject))).refused).toMatchObject({ scope: "session:s1", spent: 30 });
+  });
+
+  it("a call of unknown price passes no limit of cost, but those of tokens", async () => {
+    const unpriced = { prompt_cost: null, cost: null };
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_cost: 0 });
+    expect((await ledger().reserve(wish())).refused).toMatchObject({ limit: "max_cost_usd" });
+    expect((await ledger().reserve(wish(unpriced))).refused).toBeNull();
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_cost: 0, max_output_tokens: 150 });
+    expect((await ledger().reserve(wish(unpriced))).refused).toMatchObject({ limit: "max_output_tokens" });
+  });
+
+  it("what is reserved and spent is still known when the object was evicted", async () => {
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 250 });
+    const [first, second] = [wish(), wish()];
+    await ledger().reserve(first);
+    await ledger().reserve(second);
+    await ledger().settle(first.id, charge());
+    await evictDurableObject(ledger());
+    expect((await ledger().policy()).policy.hard).toBe(true);
+    const { spent, reserved } = await standing();
+    expect([spent.output_tokens, reserved.output_tokens]).toEqual([30, 100]);
+  });
+});
+
+describe("a call whose end nobody told", () => {
+  it("counts in full when its time is over, flagged, and as it was when the end is told after all", async () => {
+    at(NOON);
+    await ledger().putBudget("tenant", { ...NO_LIMITS, window: "day", max_output_tokens: 150 });
+    const lost = wish();
+    await ledger().reserve(lost);
+    at(NOON + 59_999);
+    expect((await standing()).reserved.output_tokens).toBe(100);
+    at(NOON + 60_000);
+    const full = { cost: 1_025_000, input_tokens: 10, output_tokens: 100 };
+    expect(await standing()).toEqual({ spent: full, reserved: NOTHING });
+    expect(await ledger().total()).toMatchObject({ calls: 1, estimated_calls: 1, output_tokens: 100 });
+    expect((await ledger().reserve(wish())).refused).toMatchObject({ spent: 100, reserved: 0 });
+    await ledger().settle(lost.id, charge());
+    expect((await standing()).spent).toEqual({ cost: 320_000, input_tokens: 8, output_tokens: 30 });
+    expect(await ledger().total()).toMatchObject({ calls: 1, estimated_calls: 0, output_tokens: 30 });
+  });
+
+  it("counts in the span in which its time was over, however late that is noticed", async () => {
+    at(NOON);
+    await ledger().putBudget("tenant", { ...NO_LIMITS, window: "hour", max_output_tokens: 150 });
+    await ledger().reserve(wish());
+    at(NOON + HOUR);
+    expect(await standing()).toEqual({ spent: NOTHING, reserved: NOTHING });
+    expect(await ledger().total()).toMatchObject({ output_tokens: 100 });
+  });
+});
+
+describe("windows", () => {
+  it.each([
+    ["hour", Date.UTC(2026, 4, 15, 13)],
+    ["day", Date.UTC(2026, 4, 16)],
+    ["month", Date.UTC(2026, 5, 1)],
+    ["total", null],
+  ] as const)("%s: counts from its beginning, also what came before the limit", async (window, end) => {
+    at(Date.UTC(2026, 3, 30, 23, 59));
+    await ledger().record("earlier", [charge({ skill: "cat" })]);
+    at(NOON - 5000);
+    await ledger().record("before", [charge({ skill: "cat" }), charge({ skill: "dog" })]);
+    at(NOON);
+    const { budget } = await ledger().putBudget("skill:cat", {
+      ...NO_LIMITS,
+      window,
+      max_output_tokens: 999,
+    });
+    expect(budget.resets_at).toBe(end);
+    const before = window === "total" ? 60 : 30;
+    expect(budget.spent.output_tokens).toBe(before);
+    at((end ?? NOON + 400 * 24 * HOUR) - 1);
+    await ledger().record("last moment", [charge({ skill: "cat" })]);
+    expect((await standing("skill:cat")).spent.output_tokens).toBe(before + 30);
+    if (end === null) return;
+    at(end);
+    expect((await standing("skill:cat")).spent).toEqual(NOTHING);
+  });
+});
+
+describe("usage", () => {
+  it("is summed by day, skill, session and model, in pages; a batch that is told twice counts once", async () => {
+    at(NOON);
+    const batch = [
+      charge({ skill: "cat", session: "s1" }),
+      charge({ skill: "dog", model: "gpt-4o-mini", spend: spend({ calls: 2, unpriced_calls: 1, cost: 5 }) }),
+      charge(),
+    ];
+    await ledger().record("batch", batch);
+    await ledger().record("batch", batch);
+    at(NOON + 24 * HOUR);
+    await ledger().record("next day", [charge({ provider: "xai", model: "grok-3" })]);
+    const page = async (group_by: "skill" | "session" | "model" | "day", more = {}) => {
+      const all = { from: null, to: null, group_by, limit: 10, after: null, ...more };
+      const { rows, more: further } = await ledger().usage(all);
+      return { rows: rows.map(({ key, spend: { calls, cost } }) => [...key, calls, cost]), further };
+    };
+    const none = ["", 2, 640_000];
+    expect((await page("skill")).rows).toEqual([none, ["cat", 1, 320_000], ["dog", 2, 5]]);
+    expect((await page("session")).rows).toEqual([
+      ["", 4, 640_005],
+      ["s1", 1, 320_000],
+    ]);
+    const models = [
+      ["openai", "gpt-4o", 2, 640_000],
+      ["openai", "gpt-4o-mini", 2, 5],
+      ["xai", "grok-3", 1, 320_000],
+    ];
+    expect(await page("model")).toEqual({ rows: models, further: false });
+    expect(await page("model", { limit: 2 })).toEqual({ rows: models.slice(0, 2), further: true });
+    const after = ["openai", "gpt-4o-mini"];
+    expect(await page("model", { limit: 2, after })).toEqual({ rows: models.slice(2), further: false });
+    const days = [
+      ["2026-05-15", 4, 640_005],
+      ["2026-05-16", 1, 320_000],
+    ];
+    expect((await page("day")).rows).toEqual(days);
+    expect((await page("day", { from: "2026-05-16" })).rows).toEqual(days.slice(1));
+    expect((await page("day", { to: "2026-05-15" })).rows).toEqual(days.slice(0, 1));
+  });
+});
+
+describe("soft ledgers", () => {
+  it("refuse a call whose prompt alone would pass the budget, and tell when it is used up", async () => {
+    const account = "session:s1";
+    await ledger().putAccount(account, 300_000);
+    expect((await ledger().reserve(wish({ prompt_cost: 300_001, account }))).refused).toMatchObject({
+      budget: "soft",
+      scope: account,
+      limit: "max_cost",
+    });
+    const request = wish({ account });
+    expect((await ledger().reserve(request)).refused).toBeNull();
+    expect((await ledger().settle(request.id, charge({ account }))).exceeded).toBe(true);
+    expect(await ledger().account(account)).toEqual({
+      max_cost: 300_000,
+      cost: 320_000,
+      input_tokens: 8,
+      output_tokens: 30,
+      calls: 1,
+    });
+    expect((await ledger().reserve(wish({ account, prompt_cost: 0 }))).refused).not.toBeNull();
+    expect((await ledger().reserve(wish({ account: "session:s2" }))).refused).toBeNull();
+    expect((await ledger().policy()).policy).toMatchObject({ hard: false, soft: true });
+    expect((await ledger().putAccount(account, null)).policy.soft).toBe(false);
+  });
+});
+
+it("an object from before tables had versions keeps its leases", async () => {
+  await runInDurableObject(SESSIONS.get(SESSIONS.idFromName(name)), (_, { storage }) => {
+    storage.sql.exec(
+      `CREATE TABLE leases (id TEXT PRIMARY KEY, taken_at INTEGER NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+       INSERT INTO leases VALUES ('run', 1, 2)`,
+    );
+    for (let start = 0; start < 2; start++) migrate(storage, MIGRATIONS);
+    expect(storage.sql.exec("SELECT * FROM leases").toArray()).toEqual([
+      { id: "run", taken_at: 1, expires_at: 2 },
+    ]);
+    expect(storage.sql.exec("SELECT version FROM schema_version").toArray()).toEqual([{ version: 1 }]);
+    expect(storage.sql.exec("SELECT * FROM usage").toArray()).toEqual([]);
+  });
+});

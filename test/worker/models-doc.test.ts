@@ -1,0 +1,54 @@
+/** The examples of docs/models.md, carried out: each comment says what a route then answers. */
+import { parse } from "smol-toml";
+import { expect, it } from "vitest";
+import text from "../../docs/models.md?raw";
+import { settings } from "../../src/env.ts";
+import { modelDefaults } from "../../src/model/catalogue/infer.ts";
+import { layerSchema } from "../../src/model/catalogue/layer.ts";
+import { catalogueOf } from "../../src/model/catalogue/load.ts";
+import { SHIPPED_PRICES } from "../../src/model/catalogue/shipped-prices.ts";
+import { blocks } from "../support/documents.ts";
+import { Client, LOCAL } from "./served.ts";
+
+const examples = blocks(text).filter(({ language }) => language === "toml");
+
+/** A client of a deployment with this example: a hull.toml, a provider file, or a tenant's rules. */
+async function clientWith(toml: string): Promise<Client> {
+  const value = parse(toml);
+  if ("provider" in value) {
+    const client = new Client();
+    const installed = await client.fetch("/llm/capabilities", { method: "PUT", body: toml });
+    expect(installed.status).toBe(200);
+    return client;
+  }
+  if ("providers" in value) return new Client({ ...LOCAL, HULL_PROVIDERS_CONFIG: toml });
+  return new Client({ ...LOCAL, HULL_LLM: JSON.stringify(layerSchema.parse(value)) });
+}
+
+it.each(examples.map((example) => example.text))("%s", async (toml) => {
+  const client = await clientWith(toml);
+  const claims = Array.from(toml.matchAll(/^# GET (\S+) → (\{.*\})$/gm));
+  for (const [, path = "", expected = ""] of claims) {
+    const response = await client.fetch(path);
+    expect([path, await response.json()]).toMatchObject([path, JSON.parse(expected)]);
+  }
+  if (toml.includes("model_defaults")) {
+    const catalogue = catalogueOf(settings(client.env)) ?? expect.fail("not loaded");
+    expect(modelDefaults(catalogue, "gpt-4o-mini")).toEqual({ temperature: 0, seed: 7 });
+  } else {
+    expect(claims).not.toEqual([]);
+  }
+});
+
+it("has the shipped prices, all of them in their order", () => {
+  const table = text.split("| Model's id holds | in | out |")[1] ?? "";
+  const rows = Array.from(table.matchAll(/^\| (.*) \| ([\d.]+) \| ([\d.]+) \|$/gm));
+  const documented = rows.flatMap(([, ids = "", input, output]) => {
+    const names = Array.from(ids.matchAll(/`([^`]+)`/g), ([, name]) => name);
+    const price = [Number(input), Number(output)];
+    return / and /.test(ids) ? [[names.join(" "), ...price]] : names.map((name) => [name, ...price]);
+  });
+  expect(documented).toEqual(
+    SHIPPED_PRICES.map(({ contains, price }) => [contains.join(" "), price.in, price.out]),
+  );
+});
