@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
-import { discardBody, discardLocally } from "./body.ts";
+import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
@@ -37,6 +37,7 @@ import { mount } from "./routes.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
+import { postTranscripts } from "./transcripts.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 
@@ -119,6 +120,7 @@ function mountModels(app: App): void {
     "/llm/completion": postCompletion,
   };
   for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
+  mount(app, "/transcripts/:operation", { scope: "invoke", methods: { POST: postTranscripts } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
   mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
@@ -131,8 +133,9 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  if (context.settings.local) await discardLocally(context.request);
-  else context.background(discardBody(context.request));
+  const discarded = discardBody(context);
+  if (context.settings.local) await discarded;
+  else context.background(discarded);
   return problemResponse(error, context);
 }
 

@@ -1,4 +1,6 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
+
+import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord } from "../engine/agent/records.ts";
 import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
@@ -75,7 +77,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
       }
       case "compacted": {
         const { summary, ...metadata } = record.compacted;
-        transcript = { ...transcript, summary };
+        transcript = { ...transcript, summary: joinedSummary(transcript.summary, summary) };
         note("compaction", metadata);
         break;
       }

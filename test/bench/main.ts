@@ -11,6 +11,7 @@ import { bundleRows } from "./bundle.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
+import { modelRows } from "./model.ts";
 import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
@@ -40,6 +41,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
       await subjects.stop();
     }
   },
+  model: () => modelRows(rounds),
   tools: () => toolVaultRows(rounds),
   bundle: bundleRows,
   build: async () => [await buildRow(many)],

@@ -89,7 +89,7 @@ test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", as
   expect(stdout.toString().split("\n").filter(Boolean).sort()).toEqual(
     [
       "content 0",
-      "résumé %221%22.txt=content 0",
+      'résumé "1".txt=content 0',
       ".._.._evil.txt=content 1",
       "same.csv=content 2",
       "same-2.csv=content 3",

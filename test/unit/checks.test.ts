@@ -12,8 +12,7 @@ const HALVES: Record<number, string[]> = {
   74: ["600", "own limit"],
   82: ["split over two writes", "proxy skill"],
   85: ["said plainly", "not run again"],
-  // Of the deployment: with `hull deploy`.
-  114: ["in dev"],
+  114: ["in dev", "empty account"],
   117: ["memory", "network", "environment"],
   119: ["rollback", "uploaded", "held by"],
 };

@@ -4,8 +4,8 @@
 export interface CutItem {
   /** `tool`: the message holds results, and stays with the calls before it. */
   role: string;
-  /** It is the summary of an earlier compaction. */
-  summary: boolean;
+  /** Archiving it is a gain: not so for the summary of an earlier compaction alone, which would be due again at once. */
+  fresh: boolean;
 }
 
 /** The messages from `start` to before `end` are archived. */
@@ -44,5 +44,4 @@ export function spanBeforeLast(items: readonly CutItem[], keep_last: number): Sp
 const isUser = (item: CutItem | undefined): boolean => item?.role === "user";
 const isNoResult = (item: CutItem | undefined): boolean => item?.role !== "tool";
 
-/** A summary in place of a summary would be no gain, and due again at once. */
-const hasNew = (items: readonly CutItem[]): boolean => items.some(({ summary }) => !summary);
+const hasNew = (items: readonly CutItem[]): boolean => items.some(({ fresh }) => fresh);

@@ -26,11 +26,13 @@ export interface CompactionPlan {
 
 /** Characters of all texts of the messages and of the system text, by four. */
 export function estimateTokens(messages: readonly Message[], system: string): number {
-  const characters = messages.reduce((sum, message) => sum + messageLength(message), 0);
-  return Math.ceil((characters + system.length) / 4);
+  return tokensIn(messages.reduce((sum, message) => sum + messageLength(message), system.length));
 }
 
-function messageLength(message: Message): number {
+export const tokensIn = (characters: number): number => Math.ceil(characters / 4);
+
+/** Characters of a message's texts. */
+export function messageLength(message: Message): number {
   if (message.role === "tool") return message.results.reduce((sum, { content }) => sum + content.length, 0);
   if (message.role === "user") {
     return message.content.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
@@ -115,7 +117,7 @@ export function planCompaction(
   { keep_first, keep_last }: Pick<CompactionOptions, "keep_first" | "keep_last">,
   wanted: { mode: CompactionMode; before: number; strategy: EngineStrategy; named?: string },
 ): CompactionPlan | null {
-  const items = messages.map((message) => ({ role: message.role, summary: isSummary(message) }));
+  const items = messages.map((message) => ({ role: message.role, fresh: !isSummary(message) }));
   const span = archivedSpan(items, { keep_first, keep_last });
   if (span === null) return null;
   const archived = messages.slice(span.start, span.end);
@@ -176,7 +178,13 @@ export function headedSummary(summary: string, count: number): string {
   return HEAD.test(summary) ? summary : `${summaryHead(count, "this stands for them")}\n${summary}`;
 }
 
-function isSummary(message: Message): boolean {
+/** What a model wrote, with its first line. */
+export function modelSummary(summary: string, count: number): string {
+  return `${summaryHead(count, "a model summarised them")}\n${summary}`;
+}
+
+/** Whether a message is what an earlier compaction left. */
+export function isSummary(message: Message): boolean {
   return message.role === "user" && linesOf(message).every(({ role }) => role === SUMMARY);
 }
 
@@ -263,7 +271,7 @@ export function summaryInstructions(archived: readonly Message[]): string {
 export function instructionsFor(lines: readonly Line[], count: number, ask?: string): string {
   return [
     ask ??
-      `Summarise the ${count} ${count === 1 ? "message" : "messages"} below for an assistant that goes on with the work and cannot see them any more.\n\nKeep the goals, the constraints, the decisions, the tool work that is finished, the open issues and the next actions.\n\nAnswer with the summary only.`,
+      `Summarise the ${count} ${count === 1 ? "message" : "messages"} below for an assistant that goes on with the work and cannot see them any more.\n\nKeep the goals, the constraints, the decisions, the tool work that is finished, the open issues and questions, and the next actions.\n\nAnswer with the summary only.`,
     `<conversation>\n${lines.map(told).join("\n")}\n</conversation>`,
   ].join("\n\n");
 }

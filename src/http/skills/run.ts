@@ -51,7 +51,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const streaming = chooseForm(request, record);
   if (manifest.mode === "static-file" && !streaming) {
-    await discardBody(request);
+    await discardBody(context);
     return withHeaders(await serveStatic(context, record), headers);
   }
   const state: InputState = { fault: null };

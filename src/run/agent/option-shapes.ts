@@ -1,5 +1,6 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
+import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 const maybe = z.exactOptional;
@@ -59,17 +60,7 @@ function shapes() {
     approval_policy: maybe(object),
     permissions: maybe(object),
     approval_timeout_s: maybe(z.number().check(z.positive())),
-    auto_compact: maybe(flag),
-    compact_threshold: maybe(count),
-    keep_first: maybe(count),
-    compact_keep_last: maybe(count),
-    compact_strategy: maybe(z.enum(["observation_mask", "llm", "truncate", "custom"])),
-    hard_limit_tokens: maybe(count),
-    hard_limit_strategy: maybe(z.enum(["llm", "truncate", "observation_mask"])),
-    tool_output_max_chars: maybe(z.int().check(z.positive())),
-    compact_callback: maybe(text),
-    mask_callback: maybe(text),
-    compress_callback: maybe(text),
+    ...compactionShapes(),
     daemon: maybe(flag),
     persist_path: maybe(text),
     resume_path: maybe(text),

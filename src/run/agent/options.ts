@@ -3,6 +3,7 @@ import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spe
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
@@ -89,7 +90,7 @@ export async function agentSpec(
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
-    compaction: compaction(options),
+    compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
@@ -192,22 +193,6 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     require_action_or_yield: given.require_action_or_yield ?? false,
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
-  };
-}
-
-function compaction(options: RunOptions): AgentSpec["compaction"] {
-  return {
-    auto: options.auto_compact ?? null,
-    threshold_tokens: options.compact_threshold ?? 48_000,
-    keep_first: options.keep_first ?? 0,
-    keep_last: options.compact_keep_last ?? 12,
-    strategy: options.compact_strategy ?? "observation_mask",
-    hard_limit_tokens: options.hard_limit_tokens ?? null,
-    hard_limit_strategy: options.hard_limit_strategy ?? "llm",
-    tool_output_max_chars: options.tool_output_max_chars ?? 16_000,
-    compact_callback: options.compact_callback ?? null,
-    mask_callback: options.mask_callback ?? null,
-    compress_callback: options.compress_callback ?? null,
   };
 }
 

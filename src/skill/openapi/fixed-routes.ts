@@ -17,6 +17,7 @@ import {
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { SPENDING } from "./spending-routes.ts";
+import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -302,6 +303,7 @@ const OPERATIONS: Operations = {
   ...MODEL_OPERATIONS,
   ...SPENDING,
   ...MOCK_OPERATIONS,
+  ...TRANSCRIPT_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

@@ -6,6 +6,7 @@ import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
+import { transcriptSchemas } from "./transcript-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -197,6 +198,7 @@ export function schemaComponents(): JsonObject {
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...callSchemas(),
+    ...transcriptSchemas(),
     ...modelSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),

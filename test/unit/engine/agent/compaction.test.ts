@@ -207,8 +207,8 @@ describe("long outputs (§8.3)", () => {
 });
 
 describe("in a run", () => {
-  const look: Script["spec"] = { tools: [tool("look")] };
-  const compaction = (changes: Partial<CompactionOptions>): Script["spec"] => ({
+  const look: NonNullable<Script["spec"]> = { tools: [tool("look")] };
+  const compaction = (changes: Partial<CompactionOptions>): NonNullable<Script["spec"]> => ({
     ...look,
     compaction: { ...OPTIONS, ...changes },
   });
