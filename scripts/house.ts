@@ -21,12 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: [
-    "errors",
-    "secrets",
-    "redact",
-    "src/session/execution/rpc.ts",
-    "src/session/ledger/rpc.ts",
-    "src/model/catalogue/layer.ts",
+    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts"],
+    ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],
   skill: VOCABULARY,
@@ -43,7 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   llm: [...VOCABULARY, "skill", "engine", "model"],
   run: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "src/session/ledger/rpc.ts"],
-  session: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "run"],
+  session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
   console: [...VOCABULARY],
   http: [
     ...VOCABULARY,

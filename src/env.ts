@@ -6,6 +6,7 @@ import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
+import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
 
@@ -57,7 +58,7 @@ export interface Bindings {
   SKILLS: KVNamespace;
   DB: D1Database;
   FILES: R2Bucket;
-  SESSIONS: DurableObjectNamespace;
+  SESSIONS: DurableObjectNamespace<SessionRpc>;
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;

@@ -34,6 +34,7 @@ import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
+import { mountSessions } from "./sessions/mount.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
@@ -91,6 +92,7 @@ export function createApp(): App {
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   mountModels(app);
+  mountSessions(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

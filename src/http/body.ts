@@ -135,8 +135,21 @@ export async function readJson<T>(
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
+  return shaped(schema, parseJson(decodeUtf8(await readBody(request, limit), "The body")));
+}
+
+/** The same where all of the body may be left out: nothing is `{}`. */
+export async function readJsonIfAny<T>(
+  request: Request,
+  schema: z.ZodMiniType<T>,
+  limit = MAX_JSON_BYTES,
+): Promise<T> {
   const text = decodeUtf8(await readBody(request, limit), "The body");
-  const result = schema.safeParse(parseJson(text));
+  return shaped(schema, text.trim() === "" ? {} : parseJson(text));
+}
+
+function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   throw new InputInvalid({ reason: "The body does not have the expected shape.", errors });

@@ -1,7 +1,7 @@
 /** `POST /transcripts/:operation` (agent-runtime.md §12.4): transcripts read, changed and made shorter; nothing is stored. */
 import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
-import { uuidV7 } from "../llm/transcript.ts";
+import { newId } from "../llm/transcript.ts";
 import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
@@ -35,7 +35,7 @@ export async function postTranscripts(
   const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
   try {
     const answer = await operate(operation, body, {
-      ids: () => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10))),
+      ids: newId,
       host: () => hostOf(context),
       onUsage: (usage) => {
         context.log.usage = usage;

@@ -1,22 +1,47 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
-
 import { joinedSummary } from "../engine/agent/compaction.ts";
-import type { AgentRecord } from "../engine/agent/records.ts";
-import { feedbackMessage } from "../engine/agent/texts.ts";
+import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
+import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
-import { extraEvent, type IdSource, type Transcript, turnEvents, withMessages } from "./transcript.ts";
+import {
+  emptyTranscript,
+  extraEvent,
+  type IdSource,
+  type Transcript,
+  turnEvents,
+  withMessages,
+} from "./transcript.ts";
+
+/** What a transcript calls the change into a state (§12.4). */
+const STATE_EVENTS: Record<SessionState, string> = {
+  active: "transcript_resume",
+  archived: "transcript_archive",
+  abandoned: "transcript_abandon",
+  closed: "transcript_close",
+};
 
 /** The transcript with what these records add to it. */
 export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {
-  let transcript = start;
+  const { messages, events, ...given } = start;
+  /** All but its two long lists, which grow in place. */
+  let rest = given;
+  const all = { messages: [...messages], events: [...events] };
   let open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
+  const received: Feedback[] = [];
   let iteration = 0;
-  const add = (...messages: Message[]): void => {
-    transcript = withMessages(transcript, messages, ids);
+  const add = (...added: Message[]): void => {
+    const piece = withMessages(emptyTranscript(""), added, ids);
+    all.messages.push(...piece.messages);
+    all.events.push(...piece.events);
   };
   const note = (kind: string, metadata: Record<string, unknown>): void => {
     const event = extraEvent(kind, { role: "system", visibility: "internal", text: "", metadata }, ids);
-    transcript = { ...transcript, events: [...transcript.events, event] };
+    all.events.push(event);
+  };
+  const tell = ({ kind, content }: Feedback): void => {
+    if (kind === "prefill_assistant") return;
+    const text = kind === "nudge" ? content : feedbackMessage(kind, content);
+    add({ role: "user", content: [{ type: "text", text }] });
   };
   const settle = (effect: string, content: string, is_error: boolean): void => {
     open = open.map((item) =>
@@ -35,8 +60,18 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
       case "message_received":
         add(record.message);
         break;
+      case "session_imported":
+        add(...record.messages);
+        if (record.summary !== null) rest = { ...rest, summary: record.summary };
+        break;
+      case "session_state_changed":
+        rest = { ...rest, state: record.state };
+        note(STATE_EVENTS[record.state], {});
+        break;
       case "session_reset":
-        transcript = { ...transcript, messages: [], events: [], assets: [] };
+        all.messages = [];
+        all.events = [];
+        rest = { ...withoutSummary(rest), assets: [] };
         note("transcript_reset", {});
         break;
       case "session_trimmed":
@@ -47,9 +82,14 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "iteration_started":
         iteration = record.iteration;
+        for (const feedback of received.splice(0)) tell(feedback);
+        break;
+      case "run_settled":
+        // Calls that the run left open.
+        for (const { effect, result } of open) if (result === null) settle(effect, interruptedCall(), true);
         break;
       case "model_call_settled":
-        transcript = { ...transcript, events: [...transcript.events, ...turnEvents(record.turn, ids)] };
+        all.events.push(...turnEvents(record.turn, ids));
         break;
       case "turn_taken":
         if (record.message !== null) add(record.message);
@@ -68,16 +108,15 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         if (answered !== undefined) settle(answered.effect, record.content, record.is_error);
         break;
       }
-      case "feedback_added": {
-        const { kind, content } = record.feedback;
-        if (kind === "prefill_assistant") break;
-        const text = kind === "nudge" ? content : feedbackMessage(kind, content);
-        add({ role: "user", content: [{ type: "text", text }] });
+      case "feedback_received":
+        received.push(record.feedback);
         break;
-      }
+      case "feedback_added":
+        tell(record.feedback);
+        break;
       case "compacted": {
         const { summary, ...metadata } = record.compacted;
-        transcript = { ...transcript, summary: joinedSummary(transcript.summary, summary) };
+        rest = { ...rest, summary: joinedSummary(rest.summary, summary) };
         note("compaction", metadata);
         break;
       }
@@ -96,5 +135,9 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
     }
   }
-  return transcript;
+  return { ...rest, ...all };
+}
+
+function withoutSummary<T extends { summary?: string }>({ summary: _, ...rest }: T): Omit<T, "summary"> {
+  return rest;
 }

@@ -2,7 +2,7 @@
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
-import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
+import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
 /** Who is told of an answer while it comes. */
@@ -83,6 +83,8 @@ export interface LlmHost {
   searchDelegate?: SearchDelegate | undefined;
   /** Further members of the result. */
   further(): Record<string, unknown>;
+  /** What is left of the option `mock`, as it may be given again; `null`: it was not given. */
+  mocksLeft(): Json | null;
   /** Version 7 UUIDs. */
   ids: () => string;
   /** Facts for the log, redacted there. */

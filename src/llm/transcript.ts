@@ -154,6 +154,9 @@ export function joined(
   return blocks.map((block) => (block.type === type ? block.text : "")).join("");
 }
 
+/** A new id. */
+export const newId: IdSource = () => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+
 /** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random 10 random bytes */
 export function uuidV7(now: number, random: Uint8Array): string {
   const time = Math.floor(now).toString(16).padStart(12, "0");

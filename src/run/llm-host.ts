@@ -8,7 +8,7 @@ import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } fro
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
-import { uuidV7 } from "../llm/transcript.ts";
+import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
 import { canonicalProvider } from "../model/catalogue/catalogue.ts";
@@ -176,7 +176,11 @@ class Host implements LlmHost {
     };
   }
 
-  ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+  mocksLeft(): Json | null {
+    return JSON.parse(JSON.stringify(this.#mocking.left()));
+  }
+
+  ids = newId;
 
   log(entry: Record<string, unknown>): void {
     const line = { ...entry, request_id: this.#context.requestId };

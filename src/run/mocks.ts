@@ -16,6 +16,8 @@ export interface Mocking {
   intercept: Intercept;
   /** The calls that were made through it, in order. */
   calls: readonly MockCall[];
+  /** The mocks that came with the call and are not used up; `null`: none came. */
+  left: () => readonly Mock[] | null;
 }
 
 export interface MockWish {
@@ -49,6 +51,7 @@ export async function mocksFor(context: RunContext, { given, asker }: MockWish):
       active,
       intercept: active || hasMockRoutes(settings) ? intercept : ofMockOnly(intercept),
       calls,
+      left: () => (source instanceof RunMocks ? source.queue : null),
     };
   };
   if ((await deploymentMocks(settings, env)) !== null) return mocking(true, scopeSource(context));

@@ -47,12 +47,18 @@ export class EventLog {
     this.announce();
   }
 
-  /** Stores what waits. Called before anything else is stored, so that the order of events is that of the run. */
-  flush(): void {
+  /** What waits, for who stores it together with what comes next. */
+  take(): RunEvent[] {
     clearTimeout(this.#timer);
     const event = this.#gathered;
     this.#gathered = null;
-    if (event === null) return;
+    return event === null ? [] : [event];
+  }
+
+  /** Stores what waits. Called before anything else is stored, so that the order of events is that of the run. */
+  flush(): void {
+    const [event] = this.take();
+    if (event === undefined) return;
     this.#store.appendEvent(event);
     this.announce();
   }
@@ -132,12 +138,22 @@ export class EventLog {
 function together(a: RunEvent, b: RunEvent): RunEvent | null {
   const first = textOf(a);
   const second = textOf(b);
-  if (first === null || second === null || a.event !== b.event || a.data.round !== b.data.round) return null;
+  if (first === null || second === null || a.event !== b.event || !alike(a.data, b.data)) return null;
   if (first.length + second.length > GATHER_CHARACTERS) return null;
   return { event: a.event, data: { ...a.data, text: first + second } };
 }
 
+/** Whether two events differ in their text only. */
+function alike(a: RunEvent["data"], b: RunEvent["data"]): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => name === "text" || a[name] === b[name])
+  );
+}
+
+const GATHERED: readonly RunEvent["event"][] = ["delta", "thought", "stderr", "tool_output"];
+
 function textOf({ event, data }: RunEvent): string | null {
-  const text = event === "delta" || event === "stderr" ? data.text : null;
+  const text = GATHERED.includes(event) ? data.text : null;
   return typeof text === "string" ? text : null;
 }

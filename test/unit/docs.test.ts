@@ -10,6 +10,7 @@ import * as hook from "../../src/errors/hook.ts";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
+import * as session from "../../src/errors/session.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
@@ -63,10 +64,8 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const classes = [
-    Internal,
-    ...[budget, hook, request, run, provider].flatMap((module) => Object.values(module)),
-  ];
+  const modules = [budget, hook, request, run, provider, session];
+  const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );

@@ -11,6 +11,7 @@ import { makeZip } from "../support/zip.ts";
 import { callFaults } from "./call-faults.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
+import { sessionFaults } from "./session-faults.ts";
 
 const CANARY = "canary-7b1f0c55";
 const ADMIN = `${CANARY}-admin-key`;
@@ -177,6 +178,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     (path, body) => post(path, JSON.stringify(body), JSON_BODY),
     (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
   ),
+  ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),
@@ -289,11 +291,11 @@ const NO_WAIT = [
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts.
+ * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts.
  */
 const ELSEWHERE = [
   ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
-  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable"],
+  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
 ];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];

@@ -29,6 +29,12 @@ export class Client {
     return response;
   }
 
+  /** One request whose answer is read as it comes. */
+  async stream(path: string, init: RequestInit = {}): Promise<Response> {
+    const request = new Request(`http://localhost:3000${path}`, init);
+    return app.fetch(request, this.env, createExecutionContext());
+  }
+
   /** One request up to its whole answer, and a way to wait for the work behind it. */
   async open(
     path: string,

@@ -53,8 +53,7 @@ class AgentDrive {
 
   async toRest(): Promise<Rest> {
     for (;;) {
-      for (const record of this.#options.incoming?.() ?? [])
-        this.#state = applyAgentRecord(this.#state, record);
+      this.#takeIncoming();
       const step = nextAgentStep(this.#state, this.#options.vault, this.#options.now());
       if (step.type === "record") {
         for (const body of step.records) this.#add(body);
@@ -65,6 +64,11 @@ class AgentDrive {
       const fault = await this.#perform(step);
       if (fault !== null) this.#settleFault(fault);
     }
+  }
+
+  #takeIncoming(): void {
+    for (const record of this.#options.incoming?.() ?? [])
+      this.#state = applyAgentRecord(this.#state, record);
   }
 
   #add(body: AgentRecordBody): void {
@@ -180,6 +184,7 @@ class AgentDrive {
   #settleFault(error: HullError): void {
     const run = this.#run();
     if (run.stage === "ended") return;
+    this.#takeIncoming();
     if (error.code === "budget_exceeded") {
       this.#add(settled(run, "budget_exhausted"));
       return;

@@ -16,6 +16,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
@@ -303,6 +304,7 @@ const OPERATIONS: Operations = {
   ...MODEL_OPERATIONS,
   ...SPENDING,
   ...MOCK_OPERATIONS,
+  ...SESSION_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };
 

@@ -5,6 +5,7 @@ import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
 
@@ -200,6 +201,7 @@ export function schemaComponents(): JsonObject {
     ...callSchemas(),
     ...transcriptSchemas(),
     ...modelSchemas(),
+    ...sessionSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
   };

@@ -1,0 +1,40 @@
+/** Requests that provoke the errors of sessions, by code. */
+
+type Post = (path: string, body: object) => Promise<Response>;
+
+export function sessionFaults(post: Post): Record<string, () => Promise<Response>> {
+  /** A new session whose run waits for its client, or for an approval. */
+  const waitingRun = async (id: string, more: object = {}) => {
+    await post("/sessions", { id });
+    const tools = [{ name: "look", description: "Looks." }];
+    const options = { tools, mock: [{ tool_calls: [{ name: "look" }] }], ...more };
+    const response = await post(`/sessions/${id}/runs`, { prompt: "hi", options });
+    return response.json<{ run_id: string; awaiting?: { tool_call_id: string }[] }>();
+  };
+  return {
+    run_in_progress: async () => {
+      await waitingRun("busy");
+      return post("/sessions/busy/reset", {});
+    },
+    session_not_active: async () => {
+      await post("/sessions", { id: "shut" });
+      await post("/sessions/shut/close", {});
+      return post("/sessions/shut/messages", { content: "hi" });
+    },
+    session_exists: async () => {
+      await post("/sessions", { id: "here" });
+      return post("/sessions/here/fork", { dst: "here" });
+    },
+    approval_closed: async () => {
+      const { run_id } = await waitingRun("asks", { approval_policy: { require_approval: ["look"] } });
+      await post(`/sessions/asks/runs/${run_id}/cancel`, {});
+      return post(`/sessions/asks/approvals/apr_${run_id}_tool-0-0`, { decision: "deny" });
+    },
+    tool_call_closed: async () => {
+      const { awaiting } = await waitingRun("told");
+      const answer = { tool_call_id: awaiting?.[0]?.tool_call_id, content: "x" };
+      await post("/sessions/told/tool-results", answer);
+      return post("/sessions/told/tool-results", answer);
+    },
+  };
+}
