@@ -237,6 +237,19 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   provider_redirect_refused: () => from(answers(302, { location: `https://${CANARY}.example/` })),
   provider_bad_response: () => from(() => new Response(`${QUOTED} is no JSON`)),
   provider_empty_answer: () => from(says({ text: [] })),
+  mocked_failure: async () => {
+    const HULL_LLM = JSON.stringify({ llm: { mock_routes: true } });
+    const mocked = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM });
+    const sent = { method: "POST", headers: { "x-hull-mock-scope": "sweep" } };
+    const body = JSON.stringify({ error: { category: "tool_error", message: QUOTED } });
+    await ask("/llm/mocks", { ...sent, body }, mocked);
+    return ask("/skills/model", { ...sent, body: "hi" }, mocked);
+  },
+  replay_missing: () => {
+    const replayed = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
+    provider = answers(404, { "x-hull-replay": "missing" });
+    return ask("/skills/model", { method: "POST", body: "hi" }, replayed);
+  },
   model_refused: () => from(says({ text: [], stop: "refusal" })),
   tool_rounds_exhausted: () => from(says({ tool_calls: [{ name: "look", arguments: {} }] }), "tools"),
   runner_protocol_error: () => {
@@ -281,8 +294,8 @@ const NO_WAIT = [
   "proxy_not_configured",
   "auth_not_configured",
 ];
-/** Never sent; shown in test/e2e/executions.test.ts, since an object has an environment of its own; in uploads.test.ts. */
-const ELSEWHERE = ["client_closed_request", "execution_cancelled", "upload_limit"];
+/** Never sent; in executions.test.ts and testing.test.ts of test/e2e, for want of a variable; in uploads.test.ts. */
+const ELSEWHERE = ["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
