@@ -63,7 +63,8 @@ export interface Bindings {
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
-  LOADER: WorkerLoader;
+  /** Absent where the plan or wrangler.toml has none: then there are no hooks. */
+  LOADER?: WorkerLoader;
   SHIELD: RateLimit;
   /** The files of `assets/`. */
   ASSETS: Fetcher;

@@ -24,7 +24,7 @@ import {
   type SkillFolder,
   survey,
 } from "./scan.ts";
-import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill } from "./skill.ts";
+import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
 const BLOCK = 64;
@@ -93,7 +93,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
       return buildFolder(folder, grounds, surroundings, options);
     });
     for (const { folder, diagnostic } of scan.refused) {
-      outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+      outcomes.push(without(folder, [diagnostic]));
     }
     outcomes.push(...(await vanished(root, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
@@ -197,7 +197,7 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
       message: `The folder ${name} has lost its SKILL.md; its last good version stays.`,
       hint: "Restore the file, or remove the folder to take the skill down.",
     };
-    lost.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+    lost.push(without(folder, [diagnostic]));
   }
   return lost;
 }

@@ -10,7 +10,7 @@ import hull from "../../package.json" with { type: "json" };
 import { card } from "../../src/skill/bundle.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
-import type { BuiltSkill, Outcome } from "./skill.ts";
+import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
 
 /** A file that was written this shortly before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;
@@ -28,6 +28,8 @@ interface StoredEntry {
   skill: { digest: string; manifest: Manifest; objects: string[] } | null;
   positions: [string, { line: number; column: number }][];
   diagnostics: Diagnostic[];
+  imported: string[] | null;
+  stamp: string;
 }
 
 interface StoredCache {
@@ -64,7 +66,9 @@ export class BuildCache {
   /** @param again reads what is published of the folder, where the cache comes from an earlier process */
   get(folder: SkillFolder, fingerprint: string, again: ReadAgain): Outcome | undefined {
     const entry = this.#entries.get(folder.path) ?? this.#restore(folder, again);
-    return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
+    if (entry?.fingerprint !== fingerprint) return undefined;
+    const { imported, stamp } = entry.outcome;
+    return imported !== null && stampOf(imported) === stamp ? entry.outcome : undefined;
   }
 
   /** @param files those that the fingerprint was made of, looked at before they were read */
@@ -113,7 +117,7 @@ export class BuildCache {
     const entry = this.#stored.get(folder.path);
     if (entry === undefined) return undefined;
     this.#stored.delete(folder.path);
-    const { fingerprint, skill, positions, diagnostics } = entry;
+    const { fingerprint, skill, positions, diagnostics, imported, stamp } = entry;
     const outcome: Outcome = {
       folder,
       skill: skill && {
@@ -124,6 +128,8 @@ export class BuildCache {
       },
       positions: new Map(positions),
       diagnostics,
+      imported,
+      stamp,
     };
     const restored = { fingerprint, outcome };
     this.#entries.set(folder.path, restored);
@@ -131,12 +137,15 @@ export class BuildCache {
   }
 }
 
-function stored({ fingerprint, outcome: { skill, positions, diagnostics } }: Entry): StoredEntry {
+function stored({ fingerprint, outcome }: Entry): StoredEntry {
+  const { skill, positions, diagnostics, imported, stamp } = outcome;
   return {
     fingerprint,
     skill: skill && { digest: skill.digest, manifest: skill.manifest, objects: [...skill.objects] },
     positions: [...positions],
     diagnostics,
+    imported,
+    stamp,
   };
 }
 

@@ -1,13 +1,16 @@
 /** From a skill folder to what is published of it (serving.md §1), before the skills are compared with each other. */
 import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Catalogue } from "../../src/model/catalogue/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { bundleHooks } from "./hooks.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
 import { checkToolCount } from "./tool-count.ts";
 
@@ -29,6 +32,9 @@ export interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
+  /** What its hooks are made of, and how that looked; `null`: to be built anew in any case. */
+  imported: string[] | null;
+  stamp: string;
 }
 
 /** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
@@ -49,12 +55,6 @@ export async function readSkill(
   diagnostics: Diagnostic[],
   { catalogue, providers }: Models,
 ): Promise<Outcome> {
-  const broken = (positions: Outcome["positions"]): Outcome => ({
-    folder,
-    skill: null,
-    positions,
-    diagnostics,
-  });
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
     diagnostics.push(
@@ -65,24 +65,46 @@ export async function readSkill(
         "List what the skill does not need in .hullignore.",
       ),
     );
-    return broken(new Map());
+    return without(folder, diagnostics);
   }
   const files = await readSources(found);
   const place = { folder: folder.name, file: folder.file };
-  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
+  let imported: string[] | null = [];
+  const hooks: HookReader = async (source) => {
+    const bundled = await bundleHooks(folder.path, source);
+    // What it lacked may be there next time.
+    imported = "faults" in bundled.result ? null : bundled.read;
+    return bundled.result;
+  };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks });
   const { positions, skill } = assembly;
+  const seen = { imported, stamp: stampOf(imported ?? []) };
   diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
-  if (skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  return { folder, skill: builtSkill(folder, skill), positions, diagnostics };
+  if (skill === null || diagnostics.some((d) => d.level === "error"))
+    return { ...without(folder, diagnostics), positions, ...seen };
+  return { folder, skill: builtSkill(folder, skill), positions, diagnostics, ...seen };
+}
+
+/** A folder that gives no skill. */
+export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
+  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "" };
+}
+
+/** How files look now; the same text as long as nobody writes them. */
+export function stampOf(paths: readonly string[]): string {
+  if (paths.length === 0) return "";
+  const all = paths.map((path) => statSync(path, { throwIfNoEntry: false }));
+  return JSON.stringify(all.map((stats) => stats && [stats.size, stats.mtimeMs, stats.ino]));
 }
 
 function builtSkill(
   { path }: SkillFolder,
-  { digest, record, recordJson, pack, blob, card }: AssembledSkill,
+  { digest, record, recordJson, pack, blob, module, card }: AssembledSkill,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
   if (pack !== null) contents.set(`pack/${record.pack}`, pack);
   if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
+  if (module !== null) contents.set(`module/${module.sha256}`, module.bytes);
   contents.set(`skill/${digest}`, utf8(recordJson));
   const { manifest } = record;
   return {

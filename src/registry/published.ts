@@ -179,10 +179,10 @@ export async function readBlob(
   return bytes;
 }
 
-/** The tar of a skill's folder (`pack`), a file that it serves (`blob`) or an OpenAPI document, as a stream. */
+/** The tar of a skill's folder (`pack`), a file that it serves (`blob`), its hooks or an OpenAPI document, as a stream. */
 export async function readBytes(
   env: Bindings,
-  kind: "pack" | "blob" | "openapi",
+  kind: "pack" | "blob" | "module" | "openapi",
   digest: string,
 ): Promise<ReadableStream<Uint8Array>> {
   const key = `${kind}:${digest}`;

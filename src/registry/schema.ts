@@ -110,6 +110,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
       }),
     ),
     pack: z.nullable(sha256()),
+    hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
     uploaded_by: maybe(z.string()),
   }),
 );

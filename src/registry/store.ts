@@ -13,7 +13,7 @@ const MAX_EARLIER = 20;
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
-  const [, kind, digest] = /^(skill|pack|blob|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
+  const [, kind, digest] = /^(skill|pack|blob|module|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
   if (kind === undefined || digest === undefined) {
     throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
   }
@@ -32,14 +32,15 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
 
 /** Stores what an upload consists of, under the keys of published skills. */
 export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
-  const { digest, record, recordJson, pack, blob } = skill;
+  const { digest, record, recordJson, pack, blob, module } = skill;
   if (pack !== null && record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
   if (blob !== null) await putObject(env, `blob:${blob.sha256}`, blob.bytes);
+  if (module !== null) await putObject(env, `module:${module.sha256}`, module.bytes);
   await putObject(env, `skill:${digest}`, utf8(recordJson));
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
-  if (kind === "pack" || kind === "blob") return;
+  if (kind === "pack" || kind === "blob" || kind === "module") return;
   const result = schemaOf(kind).safeParse(parse(bytes));
   if (result.success) return;
   const issue = result.error.issues[0];

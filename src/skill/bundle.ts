@@ -1,7 +1,15 @@
 /** Immutable bundles and the catalog (serving.md §1): the same tree gives the same digests everywhere. */
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
-import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
+import type {
+  BundledFile,
+  Card,
+  Catalog,
+  Diagnostic,
+  HookModule,
+  Manifest,
+  SkillRecord,
+} from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
@@ -31,17 +39,23 @@ export interface Bundle {
   pack: Uint8Array<ArrayBuffer> | null;
 }
 
+/** What a record says beside what follows from the folder. */
+export interface RecordExtras {
+  hooks?: HookModule;
+  /** The tenant, where the skill is an uploaded one. */
+  uploaded_by?: string;
+}
+
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
- * @param uploadedBy the tenant, where the skill is an uploaded one
  */
 export async function makeRecord(
   manifest: Manifest,
   body: string,
   files: readonly SourceFile[],
   hash: Hash = webCryptoHash,
-  uploadedBy?: string,
+  extras: RecordExtras = {},
 ): Promise<Bundle> {
   const started = new Set(executables(manifest));
   const packed: TarFile[] = [];
@@ -58,7 +72,7 @@ export async function makeRecord(
     body,
     files: index,
     pack: pack === null ? null : await hash(pack),
-    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+    ...extras,
   };
   const json = canonicalJson(record);
   return { record, json, digest: await hash(utf8(json)), pack };

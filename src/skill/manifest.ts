@@ -98,6 +98,14 @@ export interface BundledFile {
   sha256: string;
 }
 
+/** What a skill's `hooks.ts` or `hooks.js` became (agent-runtime.md §0.4). */
+export interface HookModule {
+  /** SHA-256 of one ES module, KV `module:<sha256>`. */
+  module: string;
+  /** Names of what it exports, sorted. */
+  exports: string[];
+}
+
 /** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
 export interface SkillRecord {
   format: 1;
@@ -107,6 +115,8 @@ export interface SkillRecord {
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
   pack: string | null;
+  /** Present where the skill has a hook module. */
+  hooks?: HookModule;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
 }

@@ -8,6 +8,7 @@ import documentation from "../../docs/http.md?raw";
 import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
+import { callFaults } from "./call-faults.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -23,6 +24,7 @@ const SECRETS = {
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
+const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -171,6 +173,10 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
+  ...callFaults(
+    (path, body) => post(path, JSON.stringify(body), JSON_BODY),
+    (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
+  ),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),
@@ -237,19 +243,6 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   provider_redirect_refused: () => from(answers(302, { location: `https://${CANARY}.example/` })),
   provider_bad_response: () => from(() => new Response(`${QUOTED} is no JSON`)),
   provider_empty_answer: () => from(says({ text: [] })),
-  mocked_failure: async () => {
-    const HULL_LLM = JSON.stringify({ llm: { mock_routes: true } });
-    const mocked = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM });
-    const sent = { method: "POST", headers: { "x-hull-mock-scope": "sweep" } };
-    const body = JSON.stringify({ error: { category: "tool_error", message: QUOTED } });
-    await ask("/llm/mocks", { ...sent, body }, mocked);
-    return ask("/skills/model", { ...sent, body: "hi" }, mocked);
-  },
-  replay_missing: () => {
-    const replayed = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
-    provider = answers(404, { "x-hull-replay": "missing" });
-    return ask("/skills/model", { method: "POST", body: "hi" }, replayed);
-  },
   model_refused: () => from(says({ text: [], stop: "refusal" })),
   tool_rounds_exhausted: () => from(says({ tool_calls: [{ name: "look", arguments: {} }] }), "tools"),
   runner_protocol_error: () => {
@@ -294,8 +287,14 @@ const NO_WAIT = [
   "proxy_not_configured",
   "auth_not_configured",
 ];
-/** Never sent; in executions.test.ts and testing.test.ts of test/e2e, for want of a variable; in uploads.test.ts. */
-const ELSEWHERE = ["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"];
+/**
+ * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
+ * in uploads.test.ts; in hooks.test.ts.
+ */
+const ELSEWHERE = [
+  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
+  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable"],
+];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
@@ -344,7 +343,8 @@ describe("S66, S68, S118: an answer of every code", () => {
     ]);
     const line = expectWhole(response, text);
     expect(line).toMatchObject({ code });
-    if (response.headers.has("x-hull-skill") || [500, 502, 504].includes(status)) {
+    const ofSkill = String(line.path).startsWith("/skills") && [500, 502, 504].includes(status);
+    if (response.headers.has("x-hull-skill") || ofSkill) {
       expect(line).toMatchObject({ skill: expect.any(String), digest: expect.any(String) });
     }
     const id = response.headers.get("x-request-id");
