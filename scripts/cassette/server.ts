@@ -1,7 +1,7 @@
 /** An HTTP server in the providers' place: what comes to `/<provider>/<path>` is answered by a recording or a recorder. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { originOf } from "../dev/places.ts";
+import { LOOPBACK, originOf } from "../dev/places.ts";
 
 /** Of a request; the Worker sends less. */
 const MAX_BODY_BYTES = 128 * 1024 * 1024;
@@ -59,12 +59,16 @@ async function handle(
   answer: (call: ProviderCall, response: ServerResponse) => Promise<void>,
 ): Promise<void> {
   const at = Date.now();
+  const refuse = (status: number, type: string, message: string): void => {
+    const document = JSON.stringify({ error: { type, message } });
+    response.writeHead(status, { "content-type": "application/json" }).end(document);
+  };
+  // A page whose name was rebound to this machine reaches nothing.
+  const host = (request.headers.host ?? "").replace(/:\d+$/, "");
+  if (!LOOPBACK.has(host)) return refuse(403, "permission_error", `Requests for host "${host}" are refused.`);
   const [, provider = "", rest = ""] = /^\/([A-Za-z0-9_-]+)(\/.*)?$/.exec(request.url ?? "") ?? [];
   if (provider === "") {
-    const message = "The path begins with a provider's name, e.g. /anthropic/v1/messages.";
-    const body = JSON.stringify({ error: { type: "not_found_error", message } });
-    response.writeHead(404, { "content-type": "application/json" }).end(body);
-    return;
+    return refuse(404, "not_found_error", "The path begins with a provider's name: /anthropic/v1/messages.");
   }
   const body = await readAll(request);
   const { method = "GET" } = request;

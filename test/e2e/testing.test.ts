@@ -133,7 +133,14 @@ describe("record and replay", () => {
     await ask(hull, "gpt", "hi", true),
     await ask(hull, "own", "hi", false),
     await ask(hull, "gpt", "fail", false),
+    await single(hull),
   ];
+  const single = async (hull: HullDev): Promise<string> => {
+    const body = JSON.stringify({ prompt: "once", options: { model: "claude-haiku-4-5" } });
+    const response = await hull.call("/llm/call", body, { headers: { "content-type": "application/json" } });
+    const { text, thinking, usage } = JSON.parse(await response.text());
+    return JSON.stringify({ text, thinking, usage });
+  };
 
   test("a replay gives what was recorded, without network and keys, and no more than that", async () => {
     const fake = await startFakeProvider();
@@ -154,12 +161,21 @@ describe("record and replay", () => {
     });
     const live = await everything(recording);
     expect(live.slice(0, 1)).toEqual(["Grüße aus Köln 😀"]);
-    expect(live.at(-1)).toMatch(/^502 provider_rejected_request/);
+    expect(live.at(-2)).toMatch(/^502 provider_rejected_request/);
+    expect(live.at(-1)).toMatch(/^\{"text":"Grüße aus Köln 😀","thinking":"hm"/);
     const before = recording.output().length;
     await recording.end("SIGTERM");
-    expect(recording.output().slice(before)).toContain("Recorded 6 calls");
+    expect(recording.output().slice(before)).toContain("Recorded 7 calls");
     expect(fake.requests.map(({ headers }) => headers["x-api-key"] ?? headers.authorization)).toEqual([
-      ...[CANARY, CANARY, `Bearer ${OTHER}`, `Bearer ${OTHER}`, `Bearer ${CANARY}`, `Bearer ${OTHER}`],
+      ...[
+        CANARY,
+        CANARY,
+        `Bearer ${OTHER}`,
+        `Bearer ${OTHER}`,
+        `Bearer ${CANARY}`,
+        `Bearer ${OTHER}`,
+        CANARY,
+      ],
     ]);
     await fake.close();
     const text = await readFile(cassette, "utf8");
@@ -181,7 +197,7 @@ describe("record and replay", () => {
     }
 
     const mocks = await runHull(["replay", cassette, "--as-mocks"], { cwd: folder });
-    expect(mocks.output.trim().split("\n")).toHaveLength(6);
+    expect(mocks.output.trim().split("\n")).toHaveLength(7);
     expect(JSON.parse(mocks.output.split("\n")[0] ?? "")).toMatchObject({ text: "Grüße aus Köln 😀" });
 
     const child = spawn(process.execPath, [join(REPO, "scripts/hull.ts"), "replay", cassette], {

@@ -1,6 +1,7 @@
 /** Recording and replaying through the real servers: what comes out is what came in, byte for byte. */
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { get } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -342,6 +343,19 @@ describe("the nearest recorded request", () => {
     expect(nearestCall(said("m", "a"), place, all.slice(0, 1))?.difference).toMatch(/over another path/);
     expect(nearestCall(null, place, [])).toBeNull();
   });
+});
+
+test("only this machine is served, by its own names", async () => {
+  fake.script([TURN]);
+  const recorder = await record();
+  await call(recorder, fake.url, { provider: "openai", stream: false });
+  await recorder.stop();
+  const { url } = await replay();
+  const status = (headers: Record<string, string>, path: string) =>
+    new Promise((resolve) => get(`${url}${path}`, { headers }, (response) => resolve(response.statusCode)));
+  expect(await status({ host: "evil.example" }, "/openai/models")).toBe(403);
+  expect(await status({ host: "localhost:1234" }, "/openai/models")).toBe(404);
+  expect(await status({}, "/")).toBe(404);
 });
 
 test("a file that is missing or no cassette is said so", async () => {
