@@ -1,7 +1,7 @@
 /** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
 import { runInDurableObject } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
-import type { AgentRecord, AgentToolResult } from "../../src/engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
 import type { AgentRequest } from "../../src/engine/agent/step.ts";
 import type { Block, ModelTurn } from "../../src/engine/messages.ts";
@@ -21,7 +21,7 @@ import { ConversationStore } from "../../src/session/conversation/store.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
 
-export { tool } from "../unit/engine/agent/harness.ts";
+export { SPEC, tool } from "../unit/engine/agent/harness.ts";
 
 /** What a model answers in one iteration: text, or calls as `[tool, arguments]`. */
 export type Reply = string | { text?: string; calls: [string, JsonObject][] } | HullError;
@@ -32,7 +32,15 @@ export interface Script {
   replies: Reply[];
   /** Called while a tool is being carried out, before its result is there. */
   during?: (tool: string, world: World) => void | Promise<void>;
+  /** Called while a model call is under way. */
+  asked?: (iteration: number, world: World) => Promise<unknown>;
   hooks?: (conversation: Conversation) => ConversationHooks;
+}
+
+/** A message, by the same name however often it is sent. */
+export function said(text: string, delivery: Delivery = "finish_step") {
+  const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
+  return { message, delivery, request: { name: `say ${text}`, hash: "h" } };
 }
 
 class Died extends Error {}
@@ -218,9 +226,8 @@ export class World {
     return this.ask("start", { run_id, spec: JSON.stringify(whole), request });
   }
 
-  say(text: string, delivery: "interrupt_immediate" | "finish_step" | "wait_for_completion" = "finish_step") {
-    const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
-    return this.ask("message", { message, delivery, request: { name: `say ${text}`, hash: "h" } });
+  say(text: string, delivery: Delivery = "finish_step") {
+    return this.ask("message", said(text, delivery));
   }
 
   /** Every stored event, in order. */
@@ -247,6 +254,7 @@ export class World {
           effects: {
             async callModel({ iteration, request }) {
               world.requests.push(request);
+              await world.script.asked?.(iteration, world);
               const reply = world.script.replies[iteration] ?? "";
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
@@ -263,8 +271,9 @@ export class World {
               if (!journalled && again && tool.annotations.idempotent !== true) {
                 return result("interrupted", "error", "cancelled");
               }
-              if (!journalled || !world.performed.includes(key)) world.performed.push(key);
-              await world.script.during?.(call.name, world);
+              const fresh = !journalled || !world.performed.includes(key);
+              if (fresh) world.performed.push(key);
+              if (fresh) await world.script.during?.(call.name, world);
               signal.throwIfAborted();
               return result(`did ${call.name}`);
             },

@@ -20,6 +20,7 @@ import type {
   SessionQuestion,
   SessionView,
 } from "./rpc.ts";
+import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
@@ -159,14 +160,7 @@ function handlersOf(conversation: Conversation): Handlers {
         conversation.active(row);
         const run_id = store.liveRun()?.id ?? null;
         const body = { type: "message_received" as const, run: run_id, message, delivery };
-        const wake = {
-          reason: "message" as const,
-          feedback: null,
-          messages: [],
-          watch_paths: [],
-          resumed: false,
-        };
-        const woken = delivery !== "wait_for_completion" && runs.wake(wake, [body]);
+        const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
         if (!woken) runs.receive([body], false);
         return { session_id: row.id, run_id, delivery };
       }),

@@ -38,6 +38,15 @@ export interface RunsOptions extends EndOptions {
   rested: (step: Rest["step"]) => void;
 }
 
+/** Messages speak for themselves. */
+export const MESSAGE_WAKE: Wake = {
+  reason: "message",
+  feedback: null,
+  messages: [],
+  watch_paths: [],
+  resumed: false,
+};
+
 /** The part of a run that lives in memory. */
 interface Life {
   run: string;
@@ -271,12 +280,22 @@ export class Runs {
       this.#settle(row, records);
       return;
     }
+    const all = [...records, ...this.#missedWake(records)];
+    if (all.length > records.length) life.again = true;
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
       if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
     };
-    this.#log.append(records, { write });
+    this.#log.append(all, { write });
     life.memo = null;
+  }
+
+  /** A message that came too late to keep a run going, and before it was idle, wakes it at once. */
+  #missedWake(records: readonly AgentRecord[]): AgentRecord[] {
+    const idle = records.find((record) => record.type === "went_idle");
+    const { waiting } = this.#log.state();
+    if (idle === undefined || !waiting.some(({ delivery }) => delivery !== "wait_for_completion")) return [];
+    return [this.#log.record({ type: "woke", run: idle.run, wake: MESSAGE_WAKE })];
   }
 
   #settle(row: RunRow, records: readonly AgentRecord[]): void {
