@@ -11,6 +11,7 @@ import { HullError } from "../../src/errors.ts";
 import type { AgentParts } from "../../src/run/agent/parts.ts";
 import type { RunEvent } from "../../src/run/events.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
+import { readText } from "../../src/session/conversation/long-text.ts";
 import { SessionDesk } from "../../src/session/conversation/operations.ts";
 import type {
   SessionAnswer,
@@ -46,7 +47,11 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 class Died extends Error {}
 
 /** Storage that takes so many writes; the one after them is not stored, or is the last that is (`after`). */
-function mortal(storage: DurableObjectStorage, writes: number, after: boolean): DurableObjectStorage {
+function mortal(
+  storage: DurableObjectStorage,
+  writes: number,
+  after: boolean,
+): { storage: DurableObjectStorage; kill: () => void } {
   let left = writes;
   let dead = false;
   let depth = 0;
@@ -77,7 +82,7 @@ function mortal(storage: DurableObjectStorage, writes: number, after: boolean): 
     },
   });
   const writing = ["transactionSync", "setAlarm", "deleteAlarm", "deleteAll"];
-  return new Proxy(storage, {
+  const proxy = new Proxy(storage, {
     get: (target, name) => {
       if (name === "sql") return sql;
       const value: unknown = Reflect.get(target, name, target);
@@ -89,6 +94,39 @@ function mortal(storage: DurableObjectStorage, writes: number, after: boolean): 
       };
     },
   });
+  const kill = (): void => {
+    dead = true;
+  };
+  return { storage: proxy, kill };
+}
+
+/** Counts rows that pass through a storage. */
+export function counting() {
+  const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  const wrap = (storage: DurableObjectStorage): DurableObjectStorage => {
+    const sql = new Proxy(storage.sql, {
+      get: (target, name) => {
+        if (name !== "exec") return Reflect.get(target, name, target);
+        return (query: string, ...bindings: unknown[]) => {
+          const cursor = target.exec(query, ...bindings);
+          cursors.push(cursor);
+          return cursor;
+        };
+      },
+    });
+    return new Proxy(storage, {
+      get: (target, name) => {
+        if (name === "sql") return sql;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  return {
+    wrap,
+    read: () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
+    written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
+  };
 }
 
 interface Life {
@@ -96,7 +134,10 @@ interface Life {
   desk: SessionDesk;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
+  kill: () => void;
 }
+
+const IMMORTAL = { writes: Number.POSITIVE_INFINITY, after: false };
 
 let names = 0;
 export const newName = (): string => `s${++names}`;
@@ -125,7 +166,7 @@ export class World {
     this.id = id;
     this.script = script;
     this.#storage = storage;
-    this.#life = this.#born(mortal(storage, death.writes, death.after));
+    this.#life = this.#born(storage, death);
   }
 
   get conversation(): Conversation {
@@ -141,7 +182,8 @@ export class World {
     return this.#storage;
   }
 
-  #born(storage: DurableObjectStorage): Life {
+  #born(real: DurableObjectStorage, death = IMMORTAL): Life {
+    const { storage, kill } = mortal(real, death.writes, death.after);
     const work: Promise<unknown>[] = [];
     const conversation = new Conversation({
       storage,
@@ -157,20 +199,16 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    return { conversation, desk: new SessionDesk(conversation), over };
+    return { conversation, desk: new SessionDesk(conversation), over, kill };
   }
 
-  /** Another process takes the session up; after a while its alarm comes. */
-  async revive(storage = this.#storage): Promise<void> {
-    await this.#life.over();
-    this.#life = this.#born(storage);
+  /** The process dies, another one takes the session up, and after a while its alarm comes. */
+  async revive(death = IMMORTAL, storage = this.#storage): Promise<void> {
+    this.#life.kill();
+    this.#life = this.#born(storage, death);
     this.now += 20_000;
-    await this.conversation.alarm();
-  }
-
-  /** The same, and that one dies as well. */
-  reviveMortal(writes: number): Promise<void> {
-    return this.revive(mortal(this.#storage, writes, false));
+    // Where it fails, the platform tries again, and then gives it up.
+    await this.conversation.alarm().catch(() => {});
   }
 
   over(): Promise<void> {
@@ -198,7 +236,7 @@ export class World {
   ): Promise<{ ok: true; value: SessionOperations[K]["out"] } | { ok: false; error: ErrorData }> {
     const caller = { tenant: "t", id: this.id, request_id: "request-1" };
     const text = await this.#life.desk.ask(JSON.stringify({ caller, type, input }));
-    const answer: SessionAnswer = JSON.parse(String(text));
+    const answer: SessionAnswer = JSON.parse(await readText(text));
     if (answer.ok) return JSON.parse(JSON.stringify(answer));
     return answer;
   }
@@ -258,7 +296,7 @@ export class World {
               const reply = world.script.replies[iteration] ?? "";
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
-              for (const word of text.split(/(?<= )/)) {
+              for (const word of text.match(/\S+ ?/g) ?? []) {
                 place.emit({ event: "delta", data: { text: word, round: iteration } });
                 await new Promise((resolve) => setTimeout(resolve, 0));
               }
@@ -325,12 +363,13 @@ function turnOf(reply: Exclude<Reply, HullError>, ids: string): ModelTurn {
 export async function inWorld<T>(
   script: Script,
   test: (world: World) => Promise<T>,
-  death: { writes: number; after: boolean } = { writes: Number.POSITIVE_INFINITY, after: false },
+  death = IMMORTAL,
+  wrap = (storage: DurableObjectStorage): DurableObjectStorage => storage,
 ): Promise<T> {
   const { SESSIONS } = boundEnv as Bindings;
   const id = newName();
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
-    const world = new World(id, state.storage, script, death);
+    const world = new World(id, wrap(state.storage), script, death);
     const value = await test(world);
     await world.over();
     return value;

@@ -22,7 +22,7 @@ import type {
 } from "./rpc.ts";
 import { Runs, WATCH_MS } from "./runs.ts";
 import { SessionLog } from "./session-log.ts";
-import { ConversationStore, type SessionRow } from "./store.ts";
+import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { sessionView } from "./views.ts";
 
 /** What could not be done is tried again after this many ms. */
@@ -59,6 +59,8 @@ export class Conversation {
   /** Something changes the conversation that takes its time. */
   #changing = false;
   #armed = false;
+  /** Remembered, so that it is known also when nothing can be read. */
+  #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
 
   constructor({ storage, env, background, parts, hooks, now = Date.now }: ConversationOptions) {
@@ -70,7 +72,7 @@ export class Conversation {
     this.log = new SessionLog(this.#store, now, (value) => redactor.json(value));
     this.runs = new Runs({
       ...{ log: this.log, env, parts, background },
-      session: () => this.#row(),
+      session: () => this.#identity ?? this.#row(),
       rested: (step) => this.#hooks.rested?.(step),
     });
     this.#hooks = hooks?.(this) ?? {};
@@ -82,6 +84,7 @@ export class Conversation {
     if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
       throw new CallNotFound({ what: "session", id });
     }
+    this.#identity = row;
     if (!this.#armed) await this.#store.rearm();
     this.#armed = true;
     this.runs.ensure();
@@ -230,6 +233,7 @@ export class Conversation {
   async alarm(): Promise<void> {
     const row = this.#store.session();
     if (row === null) return;
+    this.#identity = row;
     const now = this.log.now();
     for (const { kind, at } of this.#store.due()) {
       if (at > now) continue;
@@ -298,6 +302,7 @@ export class Conversation {
     await forgetSession(this.env, tenant, id);
     await this.#store.clear();
     this.runs.abandon();
+    this.#identity = null;
     this.log.forget();
     this.log.events.announce();
   }

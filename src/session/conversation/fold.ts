@@ -7,7 +7,8 @@ import type { ConversationStore } from "./store.ts";
 export class Fold {
   readonly #store: ConversationStore;
   #state: AgentState | null = null;
-  #damaged = false;
+  /** The last row that could not be read; 0: none. */
+  #damaged = 0;
 
   constructor(store: ConversationStore) {
     this.#store = store;
@@ -18,9 +19,10 @@ export class Fold {
     return this.#state !== null;
   }
 
-  /** Whether a record could not be read: what is known of a run under way may be wrong. */
-  get damaged(): boolean {
-    return this.#damaged;
+  /** Whether every row from this one on could be read: else what is known of a run that began there may be wrong. */
+  intactSince(seq: number): boolean {
+    this.state();
+    return this.#damaged < seq;
   }
 
   state(): AgentState {
@@ -35,7 +37,7 @@ export class Fold {
 
   forget(): void {
     this.#state = null;
-    this.#damaged = false;
+    this.#damaged = 0;
   }
 
   /** A row that cannot be read or applied is passed over, so that it does not take the whole session with it. */
@@ -45,7 +47,7 @@ export class Fold {
     for (const row of this.#store.recordRows(known?.seq ?? 0)) {
       const next = row.ok ? applied(state, row.value) : null;
       if (next === null) {
-        this.#damaged = true;
+        this.#damaged = row.seq;
         console.error(JSON.stringify({ event: "record_unreadable", seq: row.seq }));
       } else state = next;
     }

@@ -4,13 +4,13 @@ import type { RunPlace } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { ConversationStore, SessionRow } from "./store.ts";
+import type { ConversationStore, SessionIdentity } from "./store.ts";
 
 export interface PlaceOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   store: ConversationStore;
-  session: SessionRow;
+  session: SessionIdentity;
   run_id: string;
   request_id: string;
   /** Unix ms. */

@@ -250,7 +250,7 @@ export class Runs {
     const log = this.#log;
     const { run } = log.state();
     if (log.store.run(row.id)?.settled_at !== null) return;
-    if (run === null || run.spec.run_id !== row.id || !log.intact()) {
+    if (run === null || run.spec.run_id !== row.id || !log.intactSince(row.first_record)) {
       this.#giveUp(row);
       return;
     }

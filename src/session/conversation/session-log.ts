@@ -39,10 +39,9 @@ export class SessionLog {
     return this.#fold.state();
   }
 
-  /** Whether what is known of a run under way can be relied on. */
-  intact(): boolean {
-    this.#fold.state();
-    return !this.#fold.damaged;
+  /** Whether what is known of a run that began with this row of records can be relied on. */
+  intactSince(seq: number): boolean {
+    return this.#fold.intactSince(seq);
   }
 
   /** What is in memory may not be what is stored. */

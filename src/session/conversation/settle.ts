@@ -7,12 +7,12 @@ import type { AgentParts } from "../../run/agent/parts.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { RunRow, SessionRow } from "./store.ts";
+import type { RunRow, SessionIdentity } from "./store.ts";
 
 export interface EndOptions {
   log: SessionLog;
   parts: AgentParts;
-  session: () => SessionRow;
+  session: () => SessionIdentity;
 }
 
 /** Stores records of which one settles the run. @param further members of its result */
@@ -23,7 +23,8 @@ export function settleRun(
   further: () => JsonObject,
 ): void {
   const { log, parts, session } = options;
-  const settled_at = log.now();
+  // Clocks may go back.
+  const settled_at = Math.max(log.now(), row.created_at);
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
   log.append(records, {
     events: (state) => {
@@ -67,7 +68,7 @@ function logEnd(options: EndOptions, row: RunRow, state: AgentState | null): voi
   const code = state === null ? "run_lost" : run?.error?.code;
   logRun(options, row, "run", {
     status: run?.status ?? "error",
-    duration_ms: options.log.now() - row.created_at,
+    duration_ms: Math.max(0, options.log.now() - row.created_at),
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
     ...(code === undefined ? {} : { code }),

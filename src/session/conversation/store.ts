@@ -20,9 +20,12 @@ const FOLD_VERSION = 1;
 /** How long an answer is kept for the same request (contract.md "Ids"), in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
-export interface SessionRow {
+export interface SessionIdentity {
   id: string;
   tenant: string;
+}
+
+export interface SessionRow extends SessionIdentity {
   /** Unix ms. */
   created_at: number;
   updated_at: number;
