@@ -60,6 +60,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
+    ...["src/engine/messages.ts", "src/model/mock/mock.ts", "src/model/mock/read.ts"],
+    ...[
+      "base-url.ts",
+      "call.ts",
+      "capabilities.ts",
+      "cassette.ts",
+      "exchange.ts",
+      "providers.ts",
+      "proxy.ts",
+    ].map((file) => `src/model/${file}`),
   ],
   container: ["src/tool/protocol.ts", "src/tool/multipart-reader.ts", "src/secrets.ts"],
 };

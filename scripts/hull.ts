@@ -12,6 +12,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "new", aliases: [], load: () => import("./commands/new.ts") },
   { name: "dev", aliases: ["serve"], load: () => import("./commands/dev.ts") },
   { name: "call", aliases: [], load: () => import("./commands/call.ts") },
+  { name: "replay", aliases: [], load: () => import("./commands/replay.ts") },
   { name: "list", aliases: [], load: () => import("./commands/list.ts") },
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },

@@ -8,7 +8,7 @@ import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
-import { LOOPBACK } from "../dev/places.ts";
+import { LOOPBACK, portOf } from "../dev/places.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject, type Project } from "../project.ts";
@@ -29,6 +29,10 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
   --no-front       expose the Worker's own port; clients who leave before the first byte are then not noticed
   --public         serve without keys on an address that others can reach
+  --mocks FILE     answer all model calls from a file of mocks, one as JSON on each line
+  --record FILE    record all calls to providers into a cassette, which is made anew
+  --replay FILE    answer all calls to providers from a cassette: no network, no keys
+  --realtime       with --replay: in the time that the recorded answers took
   --verbose        show everything that the Worker and the runner print
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
@@ -47,10 +51,18 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         direct: { type: "boolean" },
         "no-front": { type: "boolean" },
         public: { type: "boolean" },
+        mocks: { type: "string" },
+        record: { type: "string" },
+        replay: { type: "string" },
+        realtime: { type: "boolean" },
         verbose: { type: "boolean" },
       },
       1,
     );
+    const { mocks, record, replay, realtime } = values;
+    if (record !== undefined && replay !== undefined) {
+      throw new CommandError(EXIT.usage, "flags_exclude", "--record and --replay exclude each other.");
+    }
     const opened = await openProject(positionals[0], values.skills ?? []);
     const { cors, name = opened.config.name } = values;
     const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
@@ -69,6 +81,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       direct: values.direct === true,
       front,
       watch: values["no-watch"] !== true,
+      models: { mocks, record, replay, realtime },
       onBuild: reportBuild,
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     });
@@ -87,13 +100,6 @@ async function checkHost(host: string, isPublic: boolean, project: Project): Pro
     `${host} can be reached from other machines, and no API key is configured.`,
     "Set HULL_ADMIN_KEY, or pass --public to serve without keys.",
   );
-}
-
-function portOf(text: string | undefined, fallback: number): number {
-  if (text === undefined || text === "") return fallback;
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65535) return port;
-  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
 function reportBuild(result: BuildResult, first: boolean): void {

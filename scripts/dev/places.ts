@@ -27,6 +27,14 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** A port as a flag or a variable names it. @throws CommandError (exit 2) */
+export function portOf(text: string | undefined, fallback: number): number {
+  if (text === undefined || text === "") return fallback;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65535) return port;
+  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
+}
+
 /** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
 export async function freePort(host: string, port: number): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();

@@ -12,6 +12,7 @@ import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
 import { startFront } from "./front.ts";
+import { type ModelStandIns, startStandIns } from "./models.ts";
 import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { workerVariables } from "./variables.ts";
@@ -29,6 +30,8 @@ export interface ServerOptions {
   /** Listen in front of the Worker, so that clients who leave early are noticed. */
   front: boolean;
   watch: boolean;
+  /** What stands in the providers' place. */
+  models?: ModelStandIns;
   /** Told of every build that is served, the first one included. */
   onBuild: (result: BuildResult, first: boolean) => void;
   onLine: (line: string, from: "worker" | "runner" | "hull") => void;
@@ -63,17 +66,22 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       first.skills.map((skill) => skill.manifest),
       layers,
     );
+    // wrangler prints each request's URL itself, whatever the client put there.
+    const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
+    const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
+    const onModelLine = (line: string): void => options.onLine(redactor.text(line), "hull");
+    stops.push(
+      await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }),
+    );
     const runner = await runnerOf(options, variables);
     stops.push(runner.stop);
+    redactor.learn([runner.secret]);
     for (const [name, value] of models) variables.set(name, value);
     variables
       .set("HULL_ENV", "local")
       .set("HULL_CONFIG", servingConfig(project, LOOPBACK.has(host)))
       .set("HULL_RUNNER_URL", runner.url)
       .set("HULL_RUNNER_SECRET", runner.secret);
-    // wrangler prints each request's URL itself, whatever the client put there.
-    const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
-    const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,

@@ -211,6 +211,7 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
     system: systemOf(plan, vault, offered.tools),
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offered.tools,
+    ...(text ? { tools_in_text: offered.tools } : {}),
     tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
     ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
     ...(options.prefill === undefined ? {} : { prefill: options.prefill }),

@@ -50,7 +50,7 @@ export async function callModel(
     switch (target.protocol) {
       case "mock": {
         const { provider, model } = target;
-        const manner = { demo: true, seen: false };
+        const manner = { asker: "demo" as const, seen: false };
         return { ok: true, turn: defaultTurn(fitted.request, { provider, model }, manner, attempt.sink) };
       }
       case "workers-ai":

@@ -5,6 +5,7 @@ import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } from "../llm/host.ts";
+import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
@@ -41,6 +42,8 @@ export interface LlmHostOptions {
   skill: string | null;
   /** Name of the soft ledger. */
   account: string | null;
+  /** The calls are no run's: whoever asks wants one answer. */
+  single?: boolean;
 }
 
 /**
@@ -55,7 +58,10 @@ export async function llmHost(
   const catalogue = await tenantCatalogue(context, context.tenant);
   const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
   if (given !== null && "faults" in given) throw refused(given.faults);
-  const mocking = await mocksFor(context, { given: given?.mocks ?? null, demo: false });
+  const mocking = await mocksFor(context, {
+    given: given?.mocks ?? null,
+    asker: options.single === true ? "call" : "run",
+  });
   const { skill, session, account } = options;
   const accounts = accountant(context, { skill, session, account }, tariffOf(catalogue));
   return new Host(context, options, { catalogue, accounts, mocking });
@@ -166,7 +172,7 @@ class Host implements LlmHost {
     const { active, calls } = this.#mocking;
     return {
       ...(this.#accounts.budgetExceeded ? { budget_exceeded: true } : {}),
-      ...(active ? { mock_calls: calls } : {}),
+      ...(active ? { mock_calls: calls.map(mockCallJson) } : {}),
     };
   }
 

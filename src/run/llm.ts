@@ -74,7 +74,7 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  const mocking = mayMock(context.settings) ? await mocksFor(context, { given: null, demo: true }) : null;
+  const mocking = mayMock(context.settings) ? await mocksFor(context, { given: null, asker: "demo" }) : null;
   const resolveIn = (target: ModelTarget) =>
     mocking?.active
       ? mockTarget(target.provider, target.model, catalogue)

@@ -3,6 +3,7 @@ import type { MockRpc, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { Intercept } from "../model/intercept.ts";
 import { answering } from "../model/mock/answering.ts";
+import type { Asker } from "../model/mock/default.ts";
 import { deploymentMocks, hasDeploymentMocks } from "../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
 import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
@@ -22,8 +23,7 @@ export interface Mocking {
 export interface MockWish {
   /** Mocks that came with the call (`options.mock`); `null`: none did. */
   given: readonly Mock[] | null;
-  /** See `Manner`. */
-  demo: boolean;
+  asker: Asker;
 }
 
 /** Whether the deployment serves the routes that script mocks. */
@@ -38,7 +38,7 @@ export const mayMock = (settings: Settings): boolean =>
  * scope, where that was given any. Without mocks only the provider `mock` is answered here.
  * @throws BadRequest for a scope that is none, Internal for a deployment's mocks that cannot be read
  */
-export async function mocksFor(context: RunContext, { given, demo }: MockWish): Promise<Mocking> {
+export async function mocksFor(context: RunContext, { given, asker }: MockWish): Promise<Mocking> {
   const { settings, env } = context;
   const calls: MockCall[] = [];
   const mocking = (active: boolean, source: MockSource): Mocking => {
@@ -46,7 +46,7 @@ export async function mocksFor(context: RunContext, { given, demo }: MockWish): 
       calls.push(call);
       return source.take(call, prompt);
     };
-    const intercept = answering({ take }, { demo });
+    const intercept = answering({ take }, asker);
     return {
       active,
       intercept: active || hasMockRoutes(settings) ? intercept : ofMockOnly(intercept),

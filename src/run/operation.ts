@@ -61,7 +61,11 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
   try {
     const { account } = request;
     const { mock } = request.body.options ?? {};
-    const host = await llmHost(context, { signal, session: null, skill: null, account }, mock);
+    const host = await llmHost(
+      context,
+      { signal, session: null, skill: null, account, single: request.operation !== "runs" },
+      mock,
+    );
     const result = await perform(handle, request, host, teller);
     await teller.end();
     context.log.usage = result.usage;

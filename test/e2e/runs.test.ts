@@ -22,6 +22,13 @@ tools:
 ---
 You greet people.
 `,
+      "shouter/SKILL.md":
+        "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+      "shouter/hooks.ts": `
+export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
+export const fails = () => { throw new TypeError("no vowels"); };
+export const brief = () => ({ system: "Be brief." });
+`,
       "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
     },
   });
@@ -87,14 +94,14 @@ test("a large registry is searched: only what was found is offered", async () =>
     name,
     description: `The tool ${name}`,
     parameters: {},
-    handler: "none",
+    handler: "shout",
     ...(n === 0 ? {} : { defer_loading: true }),
   }));
   fake.script([
     { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
     { text: "found" },
   ]);
-  const result = await json(await run({ tools, tool_search: { mode: "client" } }));
+  const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
   const offered = (n: number) =>
     (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
   expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
@@ -123,8 +130,9 @@ test.each([
   [{ tools: [{ name: "a", description: "b", parameters: {}, command: ["sh"] }] }, 422, "command"],
   [
     {
-      tools: [{ name: "a", description: "b", parameters: {}, handler: "h", defer_loading: true }],
+      tools: [{ name: "a", description: "b", parameters: {}, handler: "shout", defer_loading: true }],
       tool_search: true,
+      skills: "shouter",
     },
     400,
     "defer",
@@ -140,4 +148,34 @@ test("a provider's refusal is an HTTP error, not a status", async () => {
   fake.script(() => ({ status: 401 }));
   const response = await run({});
   expect([response.status, (await json(response)).code]).toEqual([502, "provider_auth_failed"]);
+});
+
+const hookTool = (handler: string) => ({
+  name: handler,
+  description: "Says it.",
+  parameters: { text: { type: "string" } },
+  handler,
+});
+
+test("tools and callbacks may be hooks of the run's skills", async () => {
+  const tools = [hookTool("shout"), hookTool("fails")];
+  const tool_calls = tools.map(({ name }) => ({ name, arguments: { text: "ada" } }));
+  fake.script([{ tool_calls }, { text: "Done." }]);
+  const options = { tools, skills: "shouter", context_callback: "shouter#brief", tool_retries: 0 };
+  const result = await json(await run(options));
+  expect(result).toMatchObject({ status: "done", successful_tools: ["shout"], rejected_tools: [] });
+  const sent = JSON.stringify(fake.requests[1]?.body.messages);
+  expect(sent).toContain('{\\"loud\\":\\"ADA\\"}');
+  expect(sent).toContain("no vowels");
+  expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("Be brief.");
+});
+
+test("a hook that no skill of the run exports is told before the run starts", async () => {
+  const response = await run({ skill: "shouter", post_turn_callback: "shuot" });
+  expect(response.status).toBe(400);
+  expect(await json(response)).toMatchObject({
+    code: "invalid_request",
+    detail: expect.stringContaining("shouter#shout"),
+  });
+  expect(fake.requests).toHaveLength(0);
 });

@@ -8,6 +8,7 @@ import documentation from "../../docs/http.md?raw";
 import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
+import { callFaults } from "./call-faults.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
@@ -24,6 +25,7 @@ const SECRETS = {
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
+const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -172,6 +174,10 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
+  ...callFaults(
+    (path, body) => post(path, JSON.stringify(body), JSON_BODY),
+    (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
+  ),
   ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
@@ -284,11 +290,12 @@ const NO_WAIT = [
   "auth_not_configured",
 ];
 /**
- * Never sent; shown in test/e2e/executions.test.ts, since an object has an environment of its own; in uploads.test.ts; in
- * sessions.test.ts and sessions-crash.test.ts.
+ * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
+ * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts.
  */
 const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "upload_limit", "run_cancelled", "run_lost"],
+  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
+  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
 ];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
@@ -338,7 +345,8 @@ describe("S66, S68, S118: an answer of every code", () => {
     ]);
     const line = expectWhole(response, text);
     expect(line).toMatchObject({ code });
-    if (response.headers.has("x-hull-skill") || [500, 502, 504].includes(status)) {
+    const ofSkill = String(line.path).startsWith("/skills") && [500, 502, 504].includes(status);
+    if (response.headers.has("x-hull-skill") || ofSkill) {
       expect(line).toMatchObject({ skill: expect.any(String), digest: expect.any(String) });
     }
     const id = response.headers.get("x-request-id");

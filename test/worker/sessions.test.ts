@@ -119,7 +119,7 @@ describe("the conversation", () => {
     await evictDurableObject(object);
     const second = await (await run(path, "two", { mock: [{ text: "second" }] })).json<Body>();
     expect(second.mock_calls).toMatchObject([
-      { messages: [{ content: [{ text: "one" }] }, { role: "assistant" }, { content: [{ text: "two" }] }] },
+      { messages: [{ content: "one" }, { role: "assistant" }, { content: "two" }] },
     ]);
     expect(await texts(path)).toEqual([
       "one",

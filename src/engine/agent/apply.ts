@@ -277,7 +277,8 @@ function applyHook(
   run: RunState,
   record: AgentRecord & { type: "hook_settled" },
 ): AgentState {
-  if (run.stage === "skill_hooks") return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
+  // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
+  if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
   const asked = run.calls.find(({ effect }) => record.effect === effects.preTool(effect, 0));
   const grants =

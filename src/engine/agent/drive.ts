@@ -157,7 +157,7 @@ class AgentDrive {
       const result: Json = await this.#options.effects.callHook(hook, payload, this.#context(effect));
       this.#add({ ...at, result, error: null });
     } catch (error) {
-      if (run.stage !== "skill_hooks" || this.#options.signal.aborted) throw error;
+      if (run.skillHooks.length === 0 || this.#options.signal.aborted) throw error;
       this.#add({ ...at, result: null, error: toHullError(error).message });
     }
   }

@@ -153,6 +153,7 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
     system: changed?.system ?? system,
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offer.tools,
+    ...(text && offer.tools.length > 0 ? { tools_in_text: offer.tools } : {}),
     tool_choice: toolChoice(run, offer.tools),
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),

@@ -93,6 +93,16 @@ export interface DaemonOptions {
   resume_path: string | null;
 }
 
+/** Where the function is that a hook reference means. */
+export interface HookTarget {
+  slug: string;
+  /** SHA-256 of the module. */
+  module: string;
+  exportName: string;
+  /** Each call has an isolate of its own. */
+  fresh: boolean;
+}
+
 export interface AgentSpec {
   run_id: string;
   /** `null`: an anonymous run. */
@@ -129,6 +139,8 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** By reference: all that the run may call, found before it starts. Absent: none. */
+  hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
   compaction: CompactionOptions;
   /** `null`: no daemon. */

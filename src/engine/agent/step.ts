@@ -11,6 +11,8 @@ export interface AgentRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
+  /** See `ModelRequest`. */
+  tools_in_text?: ToolDefinition[];
   tool_choice: ToolChoice;
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   prefill?: string;

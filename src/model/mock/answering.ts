@@ -8,12 +8,12 @@ import type { Outcome } from "../exchange.ts";
 import type { Intercept } from "../intercept.ts";
 import type { ResolvedTarget } from "../providers.ts";
 import { answerOf } from "./answer.ts";
-import { defaultCompletion, defaultTurn } from "./default.ts";
+import { type Asker, defaultCompletion, defaultTurn } from "./default.ts";
 import type { MockCall } from "./mock.ts";
 import type { MockSource } from "./source.ts";
 
-/** @param demo how calls are answered by default, see `Manner` */
-export function answering(source: MockSource, { demo }: { demo: boolean }): Intercept {
+/** @param asker how calls are answered by default */
+export function answering(source: MockSource, asker: Asker): Intercept {
   const ask = async (
     request: ModelRequest,
     target: ResolvedTarget,
@@ -30,7 +30,7 @@ export function answering(source: MockSource, { demo }: { demo: boolean }): Inte
     call: (request, target, attempt) =>
       ask(request, target, attempt, (seen) => ({
         ok: true,
-        turn: defaultTurn(request, named(target), { demo, seen }, attempt.sink),
+        turn: defaultTurn(request, named(target), { asker, seen }, attempt.sink),
       })),
     complete: ({ prefix, suffix }, target, attempt) =>
       ask(promptRequest(prefix, suffix), target, attempt, () => ({

@@ -3,6 +3,7 @@ import type {
   Message,
   ModelRequest,
   ModelTurn,
+  ToolChoice,
   ToolDefinition,
   ToolResultMessage,
 } from "../../engine/messages.ts";
@@ -22,12 +23,15 @@ interface Asked {
   model: string;
 }
 
+/**
+ * Who asks. `call`: somebody who wants one answer; the first tool is called, in whichever format it is offered. `run`: an
+ * agent run, which offers tools in text to get text back. `demo`: a skill, which is to end well without a key: required
+ * strings of a tool get the prompt, and once a tool has answered, the mock tells of its result.
+ */
+export type Asker = "call" | "run" | "demo";
+
 export interface Manner {
-  /**
-   * For skills that are shown without a key: required strings of a tool get the prompt, and once a tool has answered, the
-   * mock tells of its result. Otherwise it calls the first tool whenever there is one.
-   */
-  demo: boolean;
+  asker: Asker;
   /** Of requests with `cache`: whether the prompt was sent before. */
   seen: boolean;
 }
@@ -36,9 +40,10 @@ export interface Manner {
 export function defaultTurn(
   request: ModelRequest,
   asked: Asked,
-  { demo, seen }: Manner,
+  { asker, seen }: Manner,
   sink: Sink,
 ): ModelTurn {
+  const demo = asker === "demo";
   const prompt = lastPrompt(request.messages);
   const result = demo ? lastToolResult(request.messages) : null;
   const tokens = bytes(prompt);
@@ -52,7 +57,8 @@ export function defaultTurn(
       cache_write_tokens: request.cache === true && !seen ? tokens : 0,
     },
   };
-  const tool = result === null ? toolToCall(request) : undefined;
+  const offered = asker === "call" ? [...request.tools, ...(request.tools_in_text ?? [])] : request.tools;
+  const tool = result === null ? toolToCall(offered, request.tool_choice) : undefined;
   if (tool !== undefined) {
     const args = placeholders(tool, demo ? prompt : "");
     const id = mockIds(request.messages)();
@@ -99,7 +105,7 @@ const bytes = (text: string): number => new TextEncoder().encode(text).byteLengt
 const length = (text: string): number => Array.from(text).length;
 
 /** The tool that is named, else the first that a provider would have shown its model. */
-function toolToCall({ tools, tool_choice }: ModelRequest): ToolDefinition | undefined {
+function toolToCall(tools: readonly ToolDefinition[], tool_choice: ToolChoice): ToolDefinition | undefined {
   if (tool_choice === "none") return undefined;
   const named = typeof tool_choice === "object" ? tool_choice.name : null;
   return (

@@ -5,7 +5,6 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
-import { InvalidRequest } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { readOptions } from "../../llm/options.ts";
@@ -20,6 +19,7 @@ import type { RunContext } from "../context.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
+import { callRunHook } from "./hooks.ts";
 import { servedSkill } from "./skills.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -41,12 +41,8 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
   return {
     callModel: (step) => callModel(options, step),
     runTool: (planned, context) => runTool(options, planned, context),
-    async callHook(hook) {
-      throw new InvalidRequest({
-        option: hook,
-        detail: `There is no hook "${hook}" among the run's skills.`,
-      });
-    },
+    callHook: (reference, payload, { signal }) =>
+      callRunHook(options.context, options.spec, { reference, payload, signal }),
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages) => summarize(options, instructions),
     searchTools: async ({ call, state }) =>
@@ -145,10 +141,13 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known }: EffectsOptions,
+  { context, known, spec }: EffectsOptions,
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  if (tool.executor === "hook" && typeof tool.handler === "string") {
+    return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
+  }
   const handler = commandOf(tool.handler);
   if (tool.executor !== "command" || handler === null) {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
@@ -180,6 +179,24 @@ async function carryOut(
     providerKeys: settings.providerKeys,
   });
   return resultOf(outcome);
+}
+
+/** A hook computes without effects, so that one which was begun by an earlier life is simply called again. */
+async function hookResult(
+  context: RunContext,
+  spec: AgentSpec,
+  call: { reference: string; payload: Json; signal: AbortSignal },
+): Promise<AgentToolResult> {
+  const started = Date.now();
+  try {
+    const value = await callRunHook(context, spec, call);
+    const content = typeof value === "string" ? value : JSON.stringify(value);
+    return { ...plainResult("ok", content, null), value, duration_ms: Date.now() - started };
+  } catch (error) {
+    if (call.signal.aborted || !(error instanceof HullError)) throw error;
+    const category = error.code === "hook_timeout" ? "timeout" : "tool_error";
+    return { ...plainResult("error", error.message, category), duration_ms: Date.now() - started };
+  }
 }
 
 function commandOf(handler: Json): { slug: string; tool: string } | null {

@@ -10,6 +10,7 @@ import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
@@ -48,7 +49,7 @@ export async function agentSpec(
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
-  return {
+  const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
     system: [input.system ?? "", served?.body ?? ""].filter((text) => text.trim() !== "").join("\n\n"),
@@ -102,6 +103,13 @@ export async function agentSpec(
       tool_search: [...choice.capabilities.tool_search],
     },
   };
+  const records = served === null ? registry.records : [served, ...registry.records];
+  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+}
+
+/** A skill may be the run's own and one of its list. */
+function distinct(records: readonly SkillRecord[]): SkillRecord[] {
+  return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
 }
 
 /** `skill` runs a served llm skill: its model and limits, unless the options say otherwise (contract.md "Rulings"). */

@@ -14,6 +14,8 @@ export interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];
+  /** The served ones, whose hooks the run may name. */
+  records: SkillRecord[];
 }
 
 const inline = z.lazy(() => {
@@ -41,7 +43,7 @@ const inline = z.lazy(() => {
  * @throws SkillNotFound, InvalidRequest
  */
 export async function readSkills(context: RunContext, given: Json | undefined): Promise<RunSkills> {
-  if (given === undefined || given === null) return { skills: [], tools: [] };
+  if (given === undefined || given === null) return { skills: [], tools: [], records: [] };
   const list = Array.isArray(given)
     ? given
     : isObject(given) && Array.isArray(given.skills)
@@ -49,9 +51,11 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
       : [given];
   const skills: AgentSkill[] = [];
   const tools: AgentTool[] = [];
+  const records: SkillRecord[] = [];
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") {
       const record = await servedSkill(context, item);
+      records.push(record);
       skills.push(skillOf(record));
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
@@ -60,7 +64,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   if (twice !== undefined) {
     throw new InvalidRequest({ option: "skills", detail: `skills names "${twice.name}" twice.` });
   }
-  return { skills, tools };
+  return { skills, tools, records };
 }
 
 /** A served skill of the tenant's. @throws SkillNotFound */

@@ -35,7 +35,7 @@ function mocked(queue: Mock[]) {
   };
   const clock = fakeClock();
   const options: CallOptions = {
-    intercept: answering({ take }, { demo: false }),
+    intercept: answering({ take }, "run"),
     retry: llmRetries(2, 2000),
     stream: true,
     timeout_ms: 5000,
@@ -184,10 +184,7 @@ test("where nothing is queued and nothing is to be mocked, the provider is asked
   const target = resolveTarget({ provider: "openai", model: "m" }, (name) =>
     name === "OPENAI_API_KEY" ? "key" : undefined,
   );
-  const intercept = answering(
-    { take: () => ({ mock: null, otherwise: "provider", seen: false }) },
-    { demo: false },
-  );
+  const intercept = answering({ take: () => ({ mock: null, otherwise: "provider", seen: false }) }, "run");
   let asked = 0;
   const fetch = () => {
     asked++;
@@ -205,7 +202,7 @@ test("where nothing is queued and nothing is to be mocked, the provider is asked
 test("mocks that answer everything fail what they do not know", async () => {
   const { options } = mocked([]);
   const take = () => ({ mock: null, otherwise: { error: "mocks.jsonl" }, seen: false });
-  const intercept = answering({ take }, { demo: false });
+  const intercept = answering({ take }, "run");
   const error = await failureOf(callModel(REQUEST, ANTHROPIC, { ...options, intercept }));
   expect(error.data).toMatchObject({ code: "mock_unmatched", status: 502 });
   expect(error.data.detail).toMatch(/mocks\.jsonl.*hé/);

@@ -1,7 +1,7 @@
 /** What the mock answers by itself (agent-runtime.md §16.2), and how it ends a demo well. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest, ToolDefinition } from "../../../../src/engine/messages.ts";
-import { defaultCompletion, defaultTurn } from "../../../../src/model/mock/default.ts";
+import { defaultCompletion, defaultTurn, type Manner } from "../../../../src/model/mock/default.ts";
 
 const ASKED = { provider: "openai", model: "gpt-4o" };
 const TOOL: ToolDefinition = {
@@ -28,13 +28,13 @@ const answered = (call_id: string): Message => ({
   results: [{ call_id, name: "greet", content: "hello all", is_error: false }],
 });
 
-const answer = (more: Partial<ModelRequest>, { demo = false, seen = false } = {}) => {
+const answer = (more: Partial<ModelRequest>, { asker = "run", seen = false }: Partial<Manner> = {}) => {
   const request = { system: "", messages: [user("Grüße an  alle")], tools: [], max_tokens: 1, json: false };
   const pieces: string[] = [];
   const turn = defaultTurn(
     { tool_choice: "auto", ...request, ...more },
     ASKED,
-    { demo, seen },
+    { asker, seen },
     {
       onText: (text) => pieces.push(text),
     },
@@ -58,6 +58,12 @@ describe("by itself", () => {
     const tools = [{ ...TOOL, name: "later", defer_loading: true }, TOOL, { ...TOOL, name: "other" }];
     expect(answer({ tools }).block).toMatchObject({ name: "greet" });
     expect(answer({ tools, tool_choice: { name: "other" } }).block).toMatchObject({ name: "other" });
+  });
+
+  it("calls a tool that is offered in text for a single call, and gives a run text", () => {
+    const request = { tools_in_text: [TOOL] };
+    expect(answer(request, { asker: "call" }).block).toMatchObject({ type: "tool_call", name: "greet" });
+    expect(answer(request, { asker: "run" }).text).toMatch(/3 words/);
   });
 
   it.each<[string, Partial<ModelRequest>, RegExp]>([
@@ -94,7 +100,7 @@ describe("by itself", () => {
 });
 
 test("a demo: the tool gets the prompt, and its result is told", () => {
-  const { turn } = answer({ tools: [TOOL] }, { demo: true });
+  const { turn } = answer({ tools: [TOOL] }, { asker: "demo" });
   const args = { who: "Grüße an  alle", ...FILLED };
   expect(turn).toMatchObject({ stop_reason: "tool_use", blocks: [{ arguments: args }] });
   const messages: Message[] = [
@@ -102,7 +108,7 @@ test("a demo: the tool gets the prompt, and its result is told", () => {
     { role: "assistant", content: turn.blocks },
     answered("mock_call_1"),
   ];
-  const after = answer({ tools: [TOOL], messages }, { demo: true });
+  const after = answer({ tools: [TOOL], messages }, { asker: "demo" });
   expect(after.turn.stop_reason).toBe("end_turn");
   expect(after.text).toMatch(/hello all[\s\S]*hi there/);
 });
