@@ -38,7 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/engine/tool-result.ts",
   ],
   llm: [...VOCABULARY, "skill", "engine", "model"],
-  run: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "src/session/ledger/rpc.ts"],
+  run: [
+    ...[...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm"],
+    ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
+  ],
   session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
   console: [...VOCABULARY],
   http: [

@@ -11,6 +11,7 @@ import {
   structuredBody,
 } from "../run/operation.ts";
 import { logError, problemOf } from "../run/problem.ts";
+import { sessionNamed } from "../run/session-call.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-object.ts";
@@ -52,7 +53,8 @@ type Asked = OperationRequest extends infer R
   : never;
 
 async function answer(context: RequestContext, asked: Asked, stream = false): Promise<Response> {
-  const request: OperationRequest = { ...asked, account: accountOf(context, null) };
+  const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
+  const request: OperationRequest = { ...asked, account: accountOf(context, session) };
   const { operation } = request;
   const text = operationInput(request);
   const streaming = stream || wantsEvents(context.request) !== "no";

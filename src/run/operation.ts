@@ -7,6 +7,7 @@ import { Internal } from "../errors.ts";
 import { callLlm } from "../llm/call.ts";
 import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
+import type { CallInput } from "../llm/prepare.ts";
 import { callStructured } from "../llm/structured-call.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
@@ -14,6 +15,7 @@ import { agentSpec } from "./agent/options.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
+import { callInSession, sessionNamed } from "./session-call.ts";
 import { Teller } from "./teller.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
@@ -61,9 +63,10 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
   try {
     const { account } = request;
     const { mock } = request.body.options ?? {};
+    const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
     const host = await llmHost(
       context,
-      { signal, session: null, skill: null, account, single: request.operation !== "runs" },
+      { signal, session, skill: null, account, single: request.operation !== "runs" },
       mock,
     );
     const result = await perform(handle, request, host, teller);
@@ -91,8 +94,13 @@ async function perform(
   const watcher = handle.streaming ? teller.watcher : {};
   const onAdmitted = (): void => handle.started();
   switch (request.operation) {
-    case "llm/call":
-      return (await callLlm(plain(request.body), host, { ...watcher, onAdmitted })).result;
+    case "llm/call": {
+      const input = plain(request.body);
+      const call = (asked: CallInput) => callLlm(asked, host, { ...watcher, onAdmitted });
+      const session = sessionNamed(input.options);
+      if (session === null) return (await call(input)).result;
+      return (await callInSession(context, { input, session, name: handle.id }, call)).result;
+    }
     case "llm/completion": {
       const { prefix, suffix = null, system = null, options = {} } = request.body;
       const asked = completionCall({ prefix, suffix, system, options });

@@ -10,8 +10,8 @@ import type { ErrorData } from "../../src/errors.ts";
 import { HullError } from "../../src/errors.ts";
 import type { AgentParts } from "../../src/run/agent/parts.ts";
 import type { RunEvent } from "../../src/run/events.ts";
+import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
-import { readText } from "../../src/session/conversation/long-text.ts";
 import { SessionDesk } from "../../src/session/conversation/operations.ts";
 import type {
   SessionAnswer,

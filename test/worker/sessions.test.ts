@@ -1,8 +1,20 @@
 /** Sessions over HTTP: agent-runtime.md §12.1, contract.md "Rulings". */
 import { evictDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sessionObject } from "../../src/session/conversation/address.ts";
-import { type Body, client, codeOf, get, post, run, send, session, texts } from "./session-client.ts";
+import { sessionObject } from "../../src/run/session-client.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  codeOf,
+  get,
+  post,
+  run,
+  send,
+  session,
+  texts,
+} from "./session-client.ts";
 import { type Tenant, tenant } from "./tenant.ts";
 
 describe("a session", () => {
@@ -130,6 +142,22 @@ describe("the conversation", () => {
     const page = await get<{ data: Body[]; next_cursor: string }>(`${path}/messages?limit=3`);
     const rest = await get(`${path}/messages?cursor=${page.next_cursor}`);
     expect([page.data.length, rest]).toMatchObject([3, { data: [{ content: "second" }], next_cursor: null }]);
+  });
+
+  it("is gone on with by calls that name it, and kept", async () => {
+    const path = await session();
+    const session_id = path.slice("/sessions/".length);
+    const call = (prompt: string, options: Body = {}, headers: Record<string, string> = {}) =>
+      post("/llm/call", { prompt, options: { provider: "mock", session_id, ...options } }, headers);
+    expect(await (await call("one", { mock: [{ text: "1" }] })).json()).toMatchObject({ text: "1" });
+    const key = { "idempotency-key": "call" };
+    for (let times = 0; times < 2; times += 1) await call("two", { mock: [{ text: "2" }] }, key);
+    const { mock_calls } = await (await run(path, "three", { mock: [{ text: "3" }] })).json<Body>();
+    expect(mock_calls).toMatchObject([{ messages: { length: 5 } }]);
+    expect(await texts(path)).toEqual(["one", "1", "two", "2", "three", "3"]);
+    expect(await codeOf(await call("x", { session_id: "none" }))).toEqual([404, "not_found"]);
+    await run(path, "go", { tools: [ASK], mock: asking });
+    expect(await codeOf(await call("x"))).toEqual([409, "run_in_progress"]);
   });
 
   it("is trimmed, compacted, added to and reset", async () => {

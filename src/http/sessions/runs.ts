@@ -4,6 +4,7 @@ import { BadRequest } from "../../errors/request.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
+import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { NamedRequest, RunView, Wait } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
@@ -13,7 +14,7 @@ import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { wantsEvents } from "../sse.ts";
-import { requestName, type SessionClient, sessionOf } from "./object.ts";
+import { requestName, sessionOf } from "./object.ts";
 import { numberIn } from "./sessions.ts";
 import { nothing, type Route } from "./shapes.ts";
 

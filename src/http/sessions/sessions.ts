@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
 import { sha256 } from "../../run/digest.ts";
-import { SESSION_ID } from "../../session/conversation/address.ts";
+import { SESSION_ID } from "../../run/session-client.ts";
 import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";

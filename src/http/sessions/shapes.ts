@@ -1,6 +1,6 @@
 /** Shapes that several bodies of session routes have. */
 import * as z from "zod/mini";
-import { SESSION_ID } from "../../session/conversation/address.ts";
+import { SESSION_ID } from "../../run/session-client.ts";
 import type { Handler } from "../routes.ts";
 
 export type Route = (...request: Parameters<Handler>) => Promise<Response>;

@@ -10,7 +10,7 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
-import { clearFiles } from "./address.ts";
+import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
   ForkCall,

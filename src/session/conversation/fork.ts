@@ -2,8 +2,8 @@
 import type { Message } from "../../engine/messages.ts";
 import type { Bindings } from "../../env.ts";
 import { SessionExists } from "../../errors/session.ts";
-import { sessionObject } from "./address.ts";
-import { readText, sendText } from "./long-text.ts";
+import { readText, sendText } from "../../run/long-text.ts";
+import { sessionObject } from "../../run/session-client.ts";
 import type { ForkCall, LongText } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";

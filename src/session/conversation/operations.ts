@@ -4,11 +4,11 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import { readText, sendText } from "../../run/long-text.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import { compactNow } from "./contents.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
-import { readText, sendText } from "./long-text.ts";
 import { placeOf } from "./place.ts";
 import type {
   LongText,
@@ -84,7 +84,9 @@ function handlersOf(conversation: Conversation): Handlers {
       const start = { ...emptyTranscript(newId()), metadata, state: "active" };
       return withRecords(start, store.records(), newId);
     }),
-    history: within(() => {
+    history: within((_, row) => {
+      conversation.active(row);
+      conversation.quiet(row);
       const { visible: messages, summary } = log.state();
       return { messages, summary };
     }),

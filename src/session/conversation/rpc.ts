@@ -102,7 +102,7 @@ export interface SessionOperations {
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
   /** Everything that was ever said, and what else happened. */
   transcript: { in: null; out: Transcript };
-  /** The conversation so far, for a call outside of a run. */
+  /** The conversation so far, for a call outside of a run that is to be kept in it. */
   history: { in: null; out: { messages: Message[]; summary: string | null } };
   set_state: { in: { state: SessionState }; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */

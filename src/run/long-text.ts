@@ -1,5 +1,5 @@
 /** Texts of any length between objects: a message may not pass 32 MiB, a stream may. */
-import type { LongText } from "./rpc.ts";
+import type { LongText } from "../session/conversation/rpc.ts";
 
 /** UTF-16 units that travel as they are. */
 const PLAIN = 4 * 1024 * 1024;
