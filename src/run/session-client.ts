@@ -39,9 +39,9 @@ export interface SessionClient {
  * changes something carries a name by which it is known.
  * @throws CallNotFound for what is no session's id
  */
-export function sessionClient({ env, tenant, requestId }: RunContext, id: string): SessionClient {
+export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
   if (!SESSION_ID.test(id)) throw new CallNotFound({ what: "session", id });
-  const caller: SessionCaller = { tenant, id, request_id: requestId };
+  const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
   return {
     id,
     async ask(type, input) {

@@ -20,6 +20,7 @@ export class EventLog {
   readonly #store: EventSource;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
+  #closed = new AbortController();
   #gathered: RunEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the last text was stored that nothing else came after; 0: there is none. */
@@ -74,6 +75,13 @@ export class EventLog {
     for (const wake of this.#followers) wake();
   }
 
+  /** Ends all streams: what they follow is gone. */
+  close(): void {
+    this.#closed.abort();
+    this.#closed = new AbortController();
+    this.announce();
+  }
+
   /**
    * The events after number `after`, those that are there and those that still come, up to the last.
    * @param last whether an event is the last one that this follower is to get
@@ -94,8 +102,9 @@ export class EventLog {
     writer: WritableStreamDefaultWriter<Uint8Array>,
     last: (event: RunEvent) => boolean,
   ): Promise<void> {
+    const { signal } = this.#closed;
     try {
-      for (let seen = after; ; ) {
+      for (let seen = after; !signal.aborted; ) {
         const stored = this.#store.events(seen);
         const end = stored.findIndex(last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
@@ -110,6 +119,7 @@ export class EventLog {
           await writer.write(this.#encoder.encode(HEARTBEAT));
         }
       }
+      await writer.close();
     } catch (error) {
       // The client left, or what it follows was removed.
       await writer.abort(error).catch(() => {});

@@ -234,7 +234,7 @@ export class World {
     type: K,
     input: SessionOperations[K]["in"],
   ): Promise<{ ok: true; value: SessionOperations[K]["out"] } | { ok: false; error: ErrorData }> {
-    const caller = { tenant: "t", id: this.id, request_id: "request-1" };
+    const caller = { tenant: "t", id: this.id, request_id: "request-1", mock_scope: "" };
     const text = await this.#life.desk.ask(JSON.stringify({ caller, type, input }));
     const answer: SessionAnswer = JSON.parse(await readText(text));
     if (answer.ok) return JSON.parse(JSON.stringify(answer));

@@ -126,8 +126,13 @@ describe("storage", () => {
         await world.open();
         await world.start("r1", "go");
         const answer = world.tryAsk("answer", { run_id: "r1", wait: "terminal" });
+        const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
+        const stream = await world.conversation.events({ caller, run_id: null, after: 0 });
+        const followed = new Response(stream).text();
         await world.ask("remove", null);
         expect(await answer).toMatchObject({ ok: true, value: { status: "cancelled" } });
+        // Who follows it learns of its end.
+        expect(await followed).toContain("event: done");
         release();
         await world.over();
         const tables = world.storage.sql.exec(

@@ -33,14 +33,14 @@ const compactBody = z.lazy(() =>
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
 export const postReset: Route = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, nothing);
+  const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("reset", { request }));
 };
 
 /** `POST /sessions/:id/trim`: the last messages only. */
 export const postTrim: Route = async (context, { id = "" }) => {
-  const body = await readJson(context.request, trimBody);
+  const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("trim", { ...body, request }));
 };
@@ -63,7 +63,11 @@ function injected(message: PublicMessage): Message[] {
 
 /** `POST /sessions/:id/compact`: a summary in place of older messages. */
 export const postCompact: Route = async (context, { id = "" }) => {
-  const { strategy = "observation_mask", ...body } = await readJsonIfAny(context.request, compactBody);
+  const { strategy = "observation_mask", ...body } = await readJsonIfAny(
+    context.request,
+    compactBody,
+    MAX_MODEL_BODY_BYTES,
+  );
   const { keep_first = 0, keep_last = 12, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
   const spec = asks ? JSON.stringify(await summariser(context, id, options)) : null;
@@ -74,19 +78,20 @@ export const postCompact: Route = async (context, { id = "" }) => {
 /** Whose model writes the summary: that of these options. */
 async function summariser(context: RequestContext, session: string, options: JsonObject) {
   const account = accountOf(context, session);
-  const host = await llmHost(context, { signal: context.request.signal, session, skill: null, account });
+  const of = { signal: context.request.signal, session, skill: null, account };
+  const host = await llmHost(context, of, options.mock);
   return agentSpec(context, host, { prompt: null, system: null, options }, { run: "compact", session });
 }
 
 /** `POST /sessions/:id/fork`: another session that begins as this one stands. */
 export const postFork: Route = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, forkBody);
+  const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
   return fork(context, id, { ...body, keep_first: null });
 };
 
 /** `POST /sessions/:id/fork-at`: one that begins with its first messages. */
 export const postForkAt: Route = async (context, { id = "" }) =>
-  fork(context, id, await readJson(context.request, forkAtBody));
+  fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
 
 async function fork(
   context: RequestContext,
@@ -102,7 +107,7 @@ async function fork(
 const changing =
   (state: SessionState): Route =>
   async (context, { id = "" }) => {
-    await readJsonIfAny(context.request, nothing);
+    await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
     return jsonNow(await sessionOf(context, id).ask("set_state", { state }));
   };
 
@@ -114,6 +119,6 @@ export const postClose = changing("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
 export const postResume: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing);
+  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   return jsonNow(await sessionOf(context, id).ask("resume", null));
 };

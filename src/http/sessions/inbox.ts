@@ -6,7 +6,7 @@ import type { Json } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
-import { requestName, sessionOf } from "./object.ts";
+import { requestName, sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
 const maybe = z.exactOptional;
@@ -65,7 +65,7 @@ function userMessage(content: Json) {
 
 /** `POST /sessions/:id/feedback`: what the model is told at its next turn. */
 export const postFeedback: Route = async (context, { id = "" }) => {
-  const feedback = await readJson(context.request, feedbackBody);
+  const feedback = await readJson(context.request, feedbackBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, feedback);
   return jsonNow(await sessionOf(context, id).ask("feedback", { feedback, request }), 202);
 };
@@ -73,12 +73,12 @@ export const postFeedback: Route = async (context, { id = "" }) => {
 /** `GET /sessions/:id/approvals`: the calls that wait for somebody's decision. */
 export const getApprovals: Route = async (context, { id = "" }) => {
   const data = await sessionOf(context, id).ask("approvals", null);
-  return jsonNow(context.redacted({ data, next_cursor: null }));
+  return jsonNow(shown(context, { data, next_cursor: null }));
 };
 
 /** `POST /sessions/:id/approvals/:approval`: decides about one, once. */
 export const postApproval: Route = async (context, { id = "", approval = "" }) => {
-  const body = await readJson(context.request, decisionBody);
+  const body = await readJson(context.request, decisionBody, MAX_MODEL_BODY_BYTES);
   const { decision, scope = "once", reason = null, arguments_digest = null } = body;
   if (decision === "approve" && arguments_digest === null) {
     const message = "says which arguments are approved; it is listed with the approval";

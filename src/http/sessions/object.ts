@@ -5,6 +5,11 @@ import type { NamedRequest } from "../../session/conversation/rpc.ts";
 import type { RequestContext } from "../context.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 
+/** An answer without secrets. */
+export function shown({ settings }: RequestContext, value: unknown): unknown {
+  return settings.redactor.json(value);
+}
+
 /** A session of the caller's tenant. @throws CallNotFound for what is no session's id */
 export function sessionOf(context: RequestContext, id: string): SessionClient {
   context.log.session_id = id;

@@ -13,8 +13,9 @@ import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
+import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
-import { requestName, sessionOf } from "./object.ts";
+import { requestName, sessionOf, shown } from "./object.ts";
 import { numberIn } from "./sessions.ts";
 import { nothing, type Route } from "./shapes.ts";
 
@@ -23,9 +24,9 @@ export const postRun: Route = async (context, { id = "" }) => {
   const { request } = context;
   const wait = waitIn(request);
   const body = await readJson(request, callBody, MAX_MODEL_BODY_BYTES);
-  const name = await requestName(context, body);
+  const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
-  const known = await session.ask("started", { request: name });
+  const known = name === null ? null : await session.ask("started", { request: name });
   const run_id = known ?? (await begin(context, session, body, name));
   context.log.run_id = run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run_id };
@@ -43,11 +44,12 @@ async function begin(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
-  request: NamedRequest,
+  request: NamedRequest | null,
 ): Promise<string> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
-  const host = await llmHost(context, { signal, session: session.id, skill: null, account });
+  const of = { signal, session: session.id, skill: null, account };
+  const host = await llmHost(context, of, options.mock);
   const at = { run: newRunId(), session: session.id };
   const spec = await agentSpec(context, host, { prompt, system, options }, at);
   const { run_id } = await session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), request });
@@ -83,7 +85,7 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
   const awaiting = run.awaiting === undefined ? {} : { awaiting: run.awaiting };
-  const result = context.redacted({ ...run.result, ...awaiting });
+  const result = shown(context, { ...run.result, ...awaiting });
   return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
 }
 
@@ -106,10 +108,10 @@ export const getRuns: Route = async (context, { id = "" }) => {
 };
 
 export const getRun: Route = async (context, { id = "", run = "" }) =>
-  jsonNow(context.redacted(await sessionOf(context, id).ask("run", { run_id: run })));
+  jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends it; one that has ended stays as it is. */
 export const postCancel: Route = async (context, { id = "", run = "" }) => {
-  await readJsonIfAny(context.request, nothing);
-  return jsonNow(context.redacted(await sessionOf(context, id).ask("cancel", { run_id: run })));
+  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+  return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));
 };

@@ -8,9 +8,10 @@ import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
-import { sessionOf } from "./object.ts";
+import { sessionOf, shown } from "./object.ts";
 import { type Route, sessionId } from "./shapes.ts";
 
 /** Characters of a session's metadata as JSON. */
@@ -25,7 +26,7 @@ const openBody = z.lazy(() =>
 
 /** `POST /sessions`: 201 with a new session, 200 with the one that has this id. */
 export async function postSession(context: RequestContext): Promise<Response> {
-  const body = await readJsonIfAny(context.request, openBody);
+  const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
   if (JSON.stringify(metadata).length > MAX_METADATA) {
     const message = `is longer than ${MAX_METADATA} characters`;
@@ -89,7 +90,7 @@ export const getMessages: Route = async (context, { id = "" }) => {
   const limit = pageLimit(query);
   const offset = numberIn(query, "cursor") ?? 0;
   const { data, next } = await sessionOf(context, id).ask("messages", { offset, limit });
-  return jsonNow(context.redacted({ data, next_cursor: next === null ? null : String(next) }));
+  return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
 };
 
 /** `GET /sessions/:id/transcript`: everything that was ever said, as text for readers, or whole with `?view=raw`. */
@@ -99,7 +100,7 @@ export const getTranscript: Route = async (context, { id = "" }) => {
     throw new BadRequest({ detail: `view is visible, full or raw, not "${view}".` });
   }
   const transcript = await sessionOf(context, id).ask("transcript", null);
-  if (view === "raw") return jsonNow(context.redacted(transcript));
+  if (view === "raw") return jsonNow(shown(context, transcript));
   const text = view === "visible" ? renderVisible(transcript.events) : renderFull(transcript.events);
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
   return new Response(context.settings.redactor.text(text), { headers });

@@ -82,6 +82,6 @@ class ToldAnswer {
 
   #make(event: "delta" | "thought", round: number): DeltaText {
     const { context, emit } = this.#place;
-    return new DeltaText(event, context.settings.redactor, async (told) => emit(told), { round });
+    return new DeltaText(event, context.settings.toldRedactor, async (told) => emit(told), { round });
   }
 }

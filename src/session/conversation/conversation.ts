@@ -67,9 +67,9 @@ export class Conversation {
     this.env = env;
     this.background = background;
     this.parts = parts;
-    const { redactor } = settings(env);
+    const { redactor: answers, toldRedactor: told } = settings(env);
     this.#store = new ConversationStore(storage);
-    this.log = new SessionLog(this.#store, now, (value) => redactor.json(value));
+    this.log = new SessionLog(this.#store, now, { answers, told });
     this.runs = new Runs({
       ...{ log: this.log, env, parts, background },
       session: () => this.#identity ?? this.#row(),
@@ -304,7 +304,7 @@ export class Conversation {
     this.runs.abandon();
     this.#identity = null;
     this.log.forget();
-    this.log.events.announce();
+    this.log.events.close();
   }
 
   #row(): SessionRow {

@@ -25,7 +25,7 @@ export async function forkInto(
   const { tenant, id, metadata } = row;
   const messages = keep_first === null ? visible : headOf(visible, keep_first);
   const call: ForkCall = {
-    caller: { tenant, id: dst, request_id },
+    caller: { tenant, id: dst, request_id, mock_scope: "" },
     parent_id: id,
     branched_at: log.store.lastEvent(),
     ...{ request, metadata, summary, skills },

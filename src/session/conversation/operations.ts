@@ -123,10 +123,10 @@ function handlersOf(conversation: Conversation): Handlers {
         log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
-    compact: within(async (call, session, { request_id }) => {
+    compact: within(async (call, session, { request_id, mock_scope }) => {
       conversation.active(session);
       conversation.quiet(session);
-      const about = { run_id: `compact-${store.lastRecord()}`, request_id, startedAt: log.now() };
+      const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
       const place = placeOf({
         env,
         background,
@@ -181,16 +181,17 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(({ run_id, spec: text, request }, row, { request_id }) => {
-      const begun = store.request(request.name, log.now()) === null;
-      const started = conversation.once(request, () => {
+    start: within(({ run_id, spec: text, request }, row, { request_id, mock_scope }) => {
+      const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
         const spec: AgentSpec = JSON.parse(text);
-        runs.start(spec, request_id);
+        runs.start(spec, { request_id, mock_scope });
         return { run_id };
-      });
-      return { ...started, begun };
+      };
+      if (request !== null) return conversation.once(request, begin);
+      // Asked again on the way, the same run is meant.
+      return store.run(run_id) === null ? begin() : { run_id };
     }),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);

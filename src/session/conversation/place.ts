@@ -13,6 +13,7 @@ export interface PlaceOptions {
   session: SessionIdentity;
   run_id: string;
   request_id: string;
+  mock_scope: string;
   /** Unix ms. */
   startedAt: number;
   emit: (event: RunEvent) => void;
@@ -22,8 +23,9 @@ export interface PlaceOptions {
 }
 
 export function placeOf(options: PlaceOptions): RunPlace {
-  const { env, background, store, session, run_id, request_id, startedAt, emit, memo, remember } = options;
-  const request = { requestId: request_id, tenant: session.tenant, startedAt };
+  const { env, background, store, session, run_id, request_id, mock_scope } = options;
+  const { startedAt, emit, memo, remember } = options;
+  const request = { requestId: request_id, mockScope: mock_scope, tenant: session.tenant, startedAt };
   return {
     run_id,
     session_id: session.id,

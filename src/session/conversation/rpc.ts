@@ -11,6 +11,8 @@ export interface SessionCaller {
   tenant: string;
   id: string;
   request_id: string;
+  /** See `RunContext`. */
+  mock_scope: string;
 }
 
 /**
@@ -122,8 +124,11 @@ export interface SessionOperations {
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
   /** The run that the same request began before; `null`: none. */
   started: { in: Named; out: string | null };
-  /** @param spec `AgentSpec` as JSON */
-  start: { in: { run_id: string; spec: string } & Named; out: { run_id: string; begun: boolean } };
+  /** @param spec `AgentSpec` as JSON @param request `null`: it has no key */
+  start: {
+    in: { run_id: string; spec: string; request: NamedRequest | null };
+    out: { run_id: string };
+  };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
   /** Waits. @param wait `null`: as is usual for such a run */

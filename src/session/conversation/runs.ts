@@ -80,7 +80,7 @@ export class Runs {
   }
 
   /** Begins a run. @throws RunInProgress */
-  start(spec: AgentSpec, requestId: string): void {
+  start(spec: AgentSpec, by: Pick<RunRow, "request_id" | "mock_scope">): void {
     const { store } = this.#log;
     const live = store.liveRun();
     if (live !== null) throw new RunInProgress({ session: this.#options.session().id, run: live.id });
@@ -89,7 +89,7 @@ export class Runs {
     this.#log.add([{ type: "run_started", run: spec.run_id, spec }], {
       write: () => {
         const first_record = store.lastRecord();
-        store.addRun({ id: spec.run_id, request_id: requestId, created_at: now, first_event, first_record });
+        store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.touch(now);
         store.setDue({ watch: now + WATCH_MS });
       },
@@ -353,10 +353,19 @@ export class Runs {
     return status;
   }
 
-  #place({ id: run_id, request_id, created_at: startedAt, memo }: RunRow): RunPlace {
+  #place({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunPlace {
     const { env, background, session } = this.#options;
     return placeOf({
-      ...{ env, background, store: this.#log.store, session: session(), run_id, request_id, startedAt },
+      ...{
+        env,
+        background,
+        store: this.#log.store,
+        session: session(),
+        run_id,
+        request_id,
+        mock_scope,
+        startedAt,
+      },
       memo,
       remember: (value) => {
         if (this.#life?.run === run_id) this.#life.memo = JSON.stringify(value);

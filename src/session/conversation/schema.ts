@@ -10,7 +10,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
    CREATE TABLE event (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
    CREATE TABLE checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
    CREATE TABLE run (
-     id TEXT PRIMARY KEY, status TEXT NOT NULL, request_id TEXT NOT NULL, created_at INTEGER NOT NULL,
+     id TEXT PRIMARY KEY, status TEXT NOT NULL, request_id TEXT NOT NULL, mock_scope TEXT NOT NULL, created_at INTEGER NOT NULL,
      settled_at INTEGER, first_event INTEGER NOT NULL, done_event INTEGER, first_record INTEGER NOT NULL,
      recoveries INTEGER NOT NULL, progress INTEGER NOT NULL, memo TEXT) WITHOUT ROWID;
    CREATE INDEX run_in_order ON run (first_record);

@@ -5,6 +5,7 @@
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import type { Redactor } from "../../redact.ts";
 import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { EventLog } from "../event-log.ts";
@@ -19,20 +20,26 @@ export interface Also {
   write?: (state: AgentState, last: number) => void;
 }
 
+export interface Redactors {
+  /** Of answers. */
+  answers: Redactor;
+  /** Of events, errors and logs. */
+  told: Redactor;
+}
+
 export class SessionLog {
   readonly store: ConversationStore;
   readonly events: EventLog;
   readonly now: () => number;
   readonly #fold: Fold;
-  /** Makes of a JSON-like value what watchers and logs get to see. */
-  readonly redact: (value: unknown) => unknown;
+  readonly #redactors: Redactors;
 
-  constructor(store: ConversationStore, now: () => number, redact: (value: unknown) => unknown) {
+  constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
     this.store = store;
     this.events = new EventLog(store);
     this.now = now;
     this.#fold = new Fold(store);
-    this.redact = redact;
+    this.#redactors = redactors;
   }
 
   state(): AgentState {
@@ -99,7 +106,19 @@ export class SessionLog {
     this.events.emit(this.redacted(event));
   }
 
+  /** A JSON-like value as answers show it. */
+  answered(value: unknown): unknown {
+    return this.#redactors.answers.json(value);
+  }
+
+  /** A JSON-like value as watchers and logs get to see it. */
+  told(value: unknown): unknown {
+    return this.#redactors.told.json(value);
+  }
+
+  /** The last event holds the answer. */
   redacted({ event, data }: RunEvent): RunEvent {
-    return { event, data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, this.redact(v)])) };
+    const redact = (value: unknown) => (event === "done" ? this.answered(value) : this.told(value));
+    return { event, data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, redact(v)])) };
   }
 }

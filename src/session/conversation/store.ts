@@ -44,6 +44,7 @@ export interface RunRow {
   status: RunStatus;
   /** Of the request that began it. */
   request_id: string;
+  mock_scope: string;
   created_at: number;
   settled_at: number | null;
   /** Numbers of its first event, of its `done`, and of the row of its first record. */
@@ -56,6 +57,11 @@ export interface RunRow {
   /** What its effects keep for later lives, as JSON. */
   memo: string | null;
 }
+
+export type NewRun = Pick<
+  RunRow,
+  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
+>;
 
 /** An answer that is given again to the same request. */
 export interface KnownRequest {
@@ -230,12 +236,12 @@ export class ConversationStore implements EventSource, KnownExecutions {
     }
   }
 
-  addRun(row: Pick<RunRow, "id" | "request_id" | "created_at" | "first_event" | "first_record">): void {
-    const { id, request_id, created_at, first_event, first_record } = row;
+  addRun(row: NewRun): void {
+    const { id, request_id, mock_scope, created_at, first_event, first_record } = row;
     this.#sql.exec(
-      `INSERT INTO run (id, status, request_id, created_at, first_event, first_record, recoveries, progress)
-         VALUES (?1, 'running', ?2, ?3, ?4, ?5, 0, ?5)`,
-      ...[id, request_id, created_at, first_event, first_record],
+      `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
+      ...[id, request_id, mock_scope, created_at, first_event, first_record],
     );
   }
 

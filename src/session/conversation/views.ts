@@ -56,7 +56,7 @@ export function runAnswer(log: SessionLog, parts: AgentParts, session: string, r
   const facts = { run_id, session_id: session, created_at, settled_at: null };
   const result = parts.resultOf(log.state(), facts, log.store.records(first_record - 1));
   const { status } = row;
-  return { ...view, result: JSON.parse(JSON.stringify(log.redact({ ...result, status }))) };
+  return { ...view, result: JSON.parse(JSON.stringify(log.answered({ ...result, status }))) };
 }
 
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {
