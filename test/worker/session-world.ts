@@ -35,6 +35,8 @@ export interface Script {
   during?: (tool: string, world: World) => void | Promise<void>;
   /** Called while a model call is under way. */
   asked?: (iteration: number, world: World) => Promise<unknown>;
+  /** Bindings in place of the test's own. */
+  env?: Partial<Bindings>;
   hooks?: (conversation: Conversation) => ConversationHooks;
 }
 
@@ -187,7 +189,7 @@ export class World {
     const work: Promise<unknown>[] = [];
     const conversation = new Conversation({
       storage,
-      env: boundEnv as Bindings,
+      env: Object.assign({}, boundEnv as Bindings, this.script.env),
       background: (promise) => void work.push(promise),
       parts: this.#parts(),
       now: () => ++this.now,

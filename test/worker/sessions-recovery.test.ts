@@ -1,9 +1,13 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs (design.md §2.3–2.5). */
+import { env as boundEnv } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
+import type { Bindings } from "../../src/env.ts";
+import { listSessions } from "../../src/session/session-index.ts";
 import { counting, inWorld, type Reply, tool, type World } from "./session-world.ts";
 
+const env = boundEnv as Bindings;
 const client = { ...tool("ask"), executor: "client" as const };
 const journal = { ...tool("write"), handler: "journal" };
 const DAEMON: DaemonOptions = {
@@ -112,6 +116,30 @@ describe("storage", () => {
       expect(size?.rows).toBeGreaterThan(40);
       await world.revive();
       expect(await visibleTexts(world)).toEqual([long, long, "ok"]);
+    });
+  });
+
+  it("an index that is out of reach holds up nothing, and is brought up to date later", async () => {
+    let reachable = false;
+    const { DB } = env;
+    const away = new Proxy(DB, {
+      get: (target, name) => {
+        if (!reachable) throw new TypeError("D1 is away");
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const listed = (tenant: string) => listSessions(env, { tenant, limit: 1000, cursor: null });
+    await inWorld({ replies: ["ok"], env: { DB: away } }, async (world) => {
+      await world.open();
+      expect((await world.run("r1", "go")).status).toBe("done");
+      expect((await listed("t")).data.map(({ id }) => id)).not.toContain(world.id);
+      reachable = true;
+      world.now += 60_000;
+      await world.conversation.alarm();
+      await world.over();
+      expect((await listed("t")).data.map(({ id }) => id)).toContain(world.id);
+      expect(world.store.due()).toEqual([]);
     });
   });
 
@@ -236,6 +264,7 @@ describe("what is due", () => {
     const told: string[] = [];
     const hooks = () => ({
       rested: ({ status }: { status: string }) => void told.push(status),
+      ended: (run: string) => void told.push(`${run} ended`),
       due: (kind: string) => void told.push(kind),
     });
     await inWorld({ spec: { daemon: DAEMON }, replies: ["hi", "hello"], hooks }, async (world) => {
@@ -253,7 +282,8 @@ describe("what is due", () => {
       expect(world.conversation.wake(wake)).toBe(true);
       expect(world.conversation.wake(wake)).toBe(false);
       await world.ask("answer", { run_id: "r1", wait: "idle" });
-      expect(told).toEqual(["idle", "timer", "idle"]);
+      await world.ask("cancel", { run_id: "r1" });
+      expect(told).toEqual(["idle", "timer", "idle", "r1 ended"]);
       expect(world.events().map(({ event }) => event)).toContain("daemon_wake");
     });
   });

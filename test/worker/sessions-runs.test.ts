@@ -198,6 +198,18 @@ describe("a run", () => {
     expect((await texts(path))[2]).toContain("interrupted");
   });
 
+  it("takes and gives texts that are longer than what objects tell each other at once", async () => {
+    const path = await session();
+    const long = "0123456789".repeat(1_000_000);
+    const message = { role: "assistant", content: long };
+    expect((await post(`${path}/inject`, { message })).status).toBe(200);
+    expect((await post(`${path}/messages`, { content: `${long}!` })).status).toBe(202);
+    expect((await run(path, `${long}?`, { mock: [{ text: "long" }] })).status).toBe(200);
+    expect(await texts(path)).toEqual([long, `${long}!`, `${long}?`, "long"]);
+    const fork = await (await post(`${path}/fork`)).json<{ id: string }>();
+    expect(await texts(`/sessions/${fork.id}`)).toHaveLength(4);
+  });
+
   it("a message that comes while it waits is not lost", async () => {
     const path = await session();
     const { run_id, awaiting } = await (

@@ -2,7 +2,6 @@
  * One session (agent-runtime.md §12.1, design.md §2.2–2.4): what is kept of it, the runs in it, what is due. The Durable
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
-import type { Rest } from "../../engine/agent/drive.ts";
 import type { SessionState, Wake } from "../../engine/agent/records.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -20,7 +19,7 @@ import type {
   SessionEventsCall,
   SessionView,
 } from "./rpc.ts";
-import { Runs, WATCH_MS } from "./runs.ts";
+import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { sessionView } from "./views.ts";
@@ -32,8 +31,10 @@ const INDEX_MS = 1000;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
-  /** The run rests, or has ended. */
-  rested?(step: Rest["step"]): void;
+  /** The run under way waits for something that can only come from outside. */
+  rested?(step: WaitStep): void;
+  /** A run has ended, however it did. */
+  ended?(run: string): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -73,7 +74,8 @@ export class Conversation {
     this.runs = new Runs({
       ...{ log: this.log, env, parts, background },
       session: () => this.#identity ?? this.#row(),
-      rested: (step) => this.#hooks.rested?.(step),
+      rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
+      ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
     });
     this.#hooks = hooks?.(this) ?? {};
   }
@@ -106,11 +108,9 @@ export class Conversation {
     { tenant, id }: SessionCaller,
     wanted: Pick<SessionRow, "metadata" | "request_hash">,
   ): Promise<boolean> {
-    let known = this.#store.session();
-    if (known?.state === "deleted") {
-      await this.#clear(known);
-      known = null;
-    }
+    const before = this.#store.session();
+    if (before?.state === "deleted") await this.#clear(before);
+    const known = this.#store.session();
     if (known !== null) {
       const { request_hash } = wanted;
       if (request_hash !== null && known.request_hash !== request_hash) {
@@ -183,7 +183,8 @@ export class Conversation {
   /** Puts the session into a state. One that is not to go on loses its run. */
   setState(row: SessionRow, state: SessionState): void {
     if (row.state === state) return;
-    if (state === "archived") this.quiet(row);
+    const live = this.#store.liveRun();
+    if (state === "archived" && live !== null) throw new RunInProgress({ session: row.id, run: live.id });
     if (state !== "active") this.runs.cancelAny();
     const now = this.log.now();
     this.log.add([{ type: "session_state_changed", state }], {
@@ -269,6 +270,15 @@ export class Conversation {
     }
   }
 
+  /** What builds on sessions cannot break them. */
+  #tell(hook: string, call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+    }
+  }
+
   /** The index shows the session as it is now, one write after the other. */
   #index(): Promise<void> {
     const write = async (): Promise<void> => {
@@ -300,6 +310,8 @@ export class Conversation {
     await this.#indexing;
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
+    // Another one may have cleared it meanwhile, and a new session may be here.
+    if (this.#store.session()?.state !== "deleted") return;
     await this.#store.clear();
     this.runs.abandon();
     this.#identity = null;

@@ -31,11 +31,16 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "woke",
 ];
 
+/** What a run rests for. */
+export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
+
 export interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
-  /** Told when a run rests, since what lets it go on can only come from outside, and when it has ended. */
-  rested: (step: Rest["step"]) => void;
+  /** Told when a run rests. */
+  rested: (step: WaitStep) => void;
+  /** Told when a run has ended. */
+  ended: (run: string) => void;
 }
 
 /** Messages speak for themselves. */
@@ -260,6 +265,7 @@ export class Runs {
     try {
       const { parts } = this.#options;
       const { effects, vault, further } = await parts.begin(run.spec, this.#place(row), signal);
+      if (life.over) return;
       life.further = further;
       // What came until now is part of the state that the driver begins with.
       life.incoming = [];
@@ -267,7 +273,6 @@ export class Runs {
       const { now } = log;
       const { step } = await driveAgent(log.state(), { effects, vault, append, incoming, now, signal });
       if (step.type === "wait" && !life.again && !life.over) this.#rest(life, step);
-      this.#options.rested(step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
       append([log.record({ type: "run_settled", run: row.id, status: "error", error: error.data })]);
@@ -313,6 +318,7 @@ export class Runs {
 
   #ended({ id }: RunRow): void {
     if (this.#life?.run === id) this.#life.over = true;
+    this.#options.ended(id);
     this.#changed();
   }
 
@@ -328,13 +334,14 @@ export class Runs {
   }
 
   /** Nothing goes on until something comes; only what is due still has an alarm. */
-  #rest(life: Life, step: Extract<Rest["step"], { type: "wait" }>): void {
+  #rest(life: Life, step: WaitStep): void {
     const { store } = this.#log;
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
       store.setDue({ watch: null, approval: step.for === "approval" ? step.until : null });
     });
     life.status = step.status;
+    this.#options.rested(step);
   }
 
   /** A life that died within a model's answer told a part of it, which is void now. */
