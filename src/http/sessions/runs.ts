@@ -23,19 +23,22 @@ import { nothing, type Route } from "./shapes.ts";
 export const postRun: Route = async (context, { id = "" }) => {
   const { request } = context;
   const wait = waitIn(request);
+  const streaming = wait !== "none" && wantsEvents(request) !== "no";
   const body = await readJson(request, callBody, MAX_MODEL_BODY_BYTES);
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
   const known = name === null ? null : await session.ask("started", { request: name });
-  const run_id = known ?? (await begin(context, session, body, name));
-  context.log.run_id = run_id;
-  const headers: Record<string, string> = { "x-hull-run-id": run_id };
+  const until = streaming ? "none" : wait;
+  const run =
+    known === null
+      ? await begin(context, session, body, { request: name, wait: until })
+      : await session.ask("answer", { run_id: known, wait: until });
+  context.log.run_id = run.run_id;
+  const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
   if (known !== null) headers["x-hull-replayed"] = "1";
-  if (wait === "none") return later(context, await session.ask("run", { run_id }), headers);
-  if (wantsEvents(request) !== "no") {
-    return eventStream(await session.events(run_id, lastSeen(request, id)), headers);
-  }
-  return answered(context, await session.ask("answer", { run_id, wait }), headers);
+  if (wait === "none") return later(context, run, headers);
+  if (streaming) return eventStream(await session.events(run.run_id, lastSeen(request, id)), headers);
+  return answered(context, run, headers);
 };
 
 const newRunId = (): string => `run_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -44,16 +47,15 @@ async function begin(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
-  request: NamedRequest | null,
-): Promise<string> {
+  how: { request: NamedRequest | null; wait: Wait | null },
+): Promise<RunView> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
   const host = await llmHost(context, of, options.mock);
   const at = { run: newRunId(), session: session.id };
   const spec = await agentSpec(context, host, { prompt, system, options }, at);
-  const { run_id } = await session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), request });
-  return run_id;
+  return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
 }
 
 /** Until when the answer waits; `null`: as the run has it. @throws BadRequest */

@@ -13,12 +13,14 @@ import { placeOf } from "./place.ts";
 import type {
   LongText,
   NamedRequest,
+  RunView,
   SessionAnswer,
   SessionCaller,
   SessionOperation,
   SessionOperations,
   SessionQuestion,
   SessionView,
+  Wait,
 } from "./rpc.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
@@ -72,6 +74,10 @@ function handlersOf(conversation: Conversation): Handlers {
       change();
       return conversation.view();
     });
+  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
+    await runs.wait(run_id, wait ?? usualWait(log.state()));
+    return runAnswer(log, parts, id, runs.row(run_id));
+  };
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
@@ -181,7 +187,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(({ run_id, spec: text, request }, row, { request_id, mock_scope }) => {
+    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
       const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
@@ -189,9 +195,10 @@ function handlersOf(conversation: Conversation): Handlers {
         runs.start(spec, { request_id, mock_scope });
         return { run_id };
       };
-      if (request !== null) return conversation.once(request, begin);
-      // Asked again on the way, the same run is meant.
-      return store.run(run_id) === null ? begin() : { run_id };
+      // One without a key that is asked again on the way is known by its own id.
+      const named = request !== null ? conversation.once(request, begin) : null;
+      if (named === null && store.run(run_id) === null) begin();
+      return answer(named?.run_id ?? run_id, wait, row);
     }),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);
@@ -200,10 +207,7 @@ function handlersOf(conversation: Conversation): Handlers {
       return { data: page.map((run) => runEntry(id, run)), next };
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
-    answer: within(async ({ run_id, wait }, { id }) => {
-      await runs.wait(run_id, wait ?? usualWait(log.state()));
-      return runAnswer(log, parts, id, runs.row(run_id));
-    }),
+    answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);
       return runView(log, id, runs.row(run_id));

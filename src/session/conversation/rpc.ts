@@ -124,10 +124,14 @@ export interface SessionOperations {
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
   /** The run that the same request began before; `null`: none. */
   started: { in: Named; out: string | null };
-  /** @param spec `AgentSpec` as JSON @param request `null`: it has no key */
+  /**
+   * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
+   * @param spec `AgentSpec` as JSON
+   * @param request `null`: it has no key
+   */
   start: {
-    in: { run_id: string; spec: string; request: NamedRequest | null };
-    out: { run_id: string };
+    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
+    out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };

@@ -78,6 +78,8 @@ export class ConversationStore implements EventSource, KnownExecutions {
   /** A row holds the events that were told together; its number is that of the last. */
   readonly #events: Rows<RunEvent[]>;
   #ready: boolean;
+  /** `null`: not known. */
+  #checkpointAt: number | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -93,8 +95,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
     try {
       return this.#storage.transactionSync(writes);
     } catch (error) {
-      this.#records.forget();
-      this.#events.forget();
+      this.#forget();
       throw error;
     }
   }
@@ -226,14 +227,28 @@ export class ConversationStore implements EventSource, KnownExecutions {
 
   /** Stores the fold where enough was appended since the last one. */
   checkpointIfDue(state: AgentState): void {
-    const [known] = this.#sql.exec<{ seq: number }>("SELECT seq FROM checkpoint WHERE part = 0").toArray();
     const seq = this.lastRecord();
-    if (seq - (known?.seq ?? 0) < CHECKPOINT_EVERY) return;
+    if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
     this.#sql.exec("DELETE FROM checkpoint");
     const bytes = new TextEncoder().encode(JSON.stringify({ v: FOLD_VERSION, state }));
     for (const [part, data] of cut(bytes)) {
       this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
     }
+    this.#checkpointAt = seq;
+  }
+
+  /** The row that the stored fold reaches to; 0: there is none. */
+  #checkpointed(): number {
+    const query = "SELECT seq FROM checkpoint WHERE part = 0";
+    this.#checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
+    return this.#checkpointAt;
+  }
+
+  /** What was known of a transaction that failed, or of what was removed, is not true. */
+  #forget(): void {
+    this.#records.forget();
+    this.#events.forget();
+    this.#checkpointAt = null;
   }
 
   addRun(row: NewRun): void {
@@ -344,8 +359,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
   /** Deletes everything. */
   async clear(): Promise<void> {
     this.#ready = false;
-    this.#records.forget();
-    this.#events.forget();
+    this.#forget();
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }
