@@ -256,7 +256,6 @@ export class Conversation {
         if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
         break;
       case "approval":
-        this.#store.setDue({ approval: null });
         this.runs.kick();
         break;
       case "index":

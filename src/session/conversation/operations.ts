@@ -6,9 +6,9 @@ import { withRecords } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
-import { compactNow } from "./contents.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
+import { compactNow } from "./manual-compaction.ts";
 import { placeOf } from "./place.ts";
 import type {
   LongText,

@@ -158,17 +158,18 @@ export class Runs {
     return true;
   }
 
-  /** Lets a run that rests be looked at again, e.g. since an approval has expired. */
+  /** Lets a run that rests be looked at again, since an approval has expired. */
   kick(): void {
     const { store } = this.#log;
     const row = store.liveRun();
     if (row === null || row.status === "running") {
+      store.setDue({ approval: null });
       this.ensure();
       return;
     }
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
-      store.setDue({ watch: this.#log.now() + WATCH_MS });
+      store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
     });
     this.#goOn(row.id);
   }

@@ -1,4 +1,4 @@
-/** What is done to a session's conversation from outside of its runs; nothing is ever deleted (agent-runtime.md §12.1). */
+/** A compaction that somebody asks for (agent-runtime.md §8.1). */
 import {
   type CompactionPlan,
   estimateTokens,
