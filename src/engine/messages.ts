@@ -160,6 +160,8 @@ export interface ModelRequest {
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   /** Text that the answer starts with. */
   prefill?: string;
+  /** The text between these is wanted: `messages` ask it of a model whose provider has no endpoint for completions. */
+  completion?: { prefix: string; suffix?: string };
   /** Mark the prompt for the provider's prompt cache. */
   cache?: boolean;
   /** Merged into the request body last, verbatim. */

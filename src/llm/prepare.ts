@@ -29,6 +29,8 @@ export interface CallInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** The same question for a provider that completes texts without a conversation. */
+  completion?: ModelRequest["completion"];
 }
 
 export interface Plan {
@@ -50,6 +52,7 @@ export interface Plan {
   warnings: Warning[];
   /** What each provider is to get besides, by name. */
   own: Record<string, JsonObject>;
+  completion: ModelRequest["completion"];
 }
 
 const DEFAULT_MAX_TOKENS = 16_384;
@@ -93,6 +96,8 @@ export function prepareCall(input: CallInput, host: LlmHost): Plan {
     transcript,
     warnings: [...choice.warnings, ...vault.warnings, ...tooManyTools(tools, choice)],
     own,
+    // An answer that must be JSON, or may be a tool call, needs the conversation.
+    completion: structured === null && tools.length === 0 ? input.completion : undefined,
   };
 }
 
@@ -215,6 +220,7 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
     tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
     ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
     ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+    ...(plan.completion === undefined ? {} : { completion: plan.completion }),
   };
 }
 

@@ -3,7 +3,8 @@ import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";
 import { type Attempt, type AttemptOptions, withAttempts } from "./attempts.ts";
-import { exchange, type Outcome } from "./exchange.ts";
+import { exchangeCompletion } from "./completion.ts";
+import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import { type Declared, fitRequest } from "./fit.ts";
 import type { Intercept } from "./intercept.ts";
 import { defaultTurn } from "./mock/default.ts";
@@ -56,7 +57,7 @@ export async function callModel(
       case "workers-ai":
         return askBinding(fitted.request, target, options.ai, attempt);
       default:
-        return exchange(fitted.request, WIRES[target.protocol], target, { ...attempt, fetch: options.fetch });
+        return askProvider(fitted.request, target, { ...attempt, fetch: options.fetch });
     }
   };
   const make =
@@ -70,4 +71,13 @@ export async function callModel(
       : await withAdmission(fitted.request, target, { ...options, admit }, call);
   if (fitted.warnings.length === 0) return turn;
   return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
+}
+
+async function askProvider(
+  request: ModelRequest,
+  target: HttpTarget,
+  options: ExchangeOptions,
+): Promise<Outcome> {
+  const completed = await exchangeCompletion(request, target, options);
+  return completed ?? exchange(request, WIRES[target.protocol], target, options);
 }

@@ -9,10 +9,4 @@ type Answered = Outcome | null | Promise<Outcome | null>;
 export interface Intercept {
   /** What answers this attempt; `null`: the target is asked. */
   call(request: ModelRequest, target: ResolvedTarget, attempt: Attempt): Answered;
-  /** The same for a completion. */
-  complete(
-    request: { prefix: string; suffix?: string | undefined },
-    target: ResolvedTarget,
-    attempt: Attempt,
-  ): Answered;
 }

@@ -80,11 +80,9 @@ function scopeSource(context: RunContext): MockSource {
 }
 
 /** Leaves all other providers alone. */
-function ofMockOnly({ call, complete }: Intercept): Intercept {
+function ofMockOnly({ call }: Intercept): Intercept {
   return {
     call: (request, target, attempt) => (target.protocol === "mock" ? call(request, target, attempt) : null),
-    complete: (request, target, attempt) =>
-      target.protocol === "mock" ? complete(request, target, attempt) : null,
   };
 }
 

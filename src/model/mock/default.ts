@@ -43,6 +43,7 @@ export function defaultTurn(
   { asker, seen }: Manner,
   sink: Sink,
 ): ModelTurn {
+  if (request.completion !== undefined) return completion(request.completion, asked, sink);
   const demo = asker === "demo";
   const prompt = lastPrompt(request.messages);
   const result = demo ? lastToolResult(request.messages) : null;
@@ -80,8 +81,8 @@ export function defaultTurn(
 }
 
 /** A completion (agent-runtime.md §1.7). */
-export function defaultCompletion(
-  { prefix, suffix = "" }: { prefix: string; suffix?: string | undefined },
+function completion(
+  { prefix, suffix = "" }: { prefix: string; suffix?: string },
   asked: Asked,
   sink: Sink,
 ): ModelTurn {

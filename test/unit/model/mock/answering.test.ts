@@ -4,7 +4,6 @@ import type { Message, ModelRequest } from "../../../../src/engine/messages.ts";
 import { ERROR_CATEGORIES, failureClassOf } from "../../../../src/errors/failure-class.ts";
 import { type CallOptions, callModel } from "../../../../src/model/call.ts";
 import { shippedCatalogue } from "../../../../src/model/catalogue/catalogue.ts";
-import { callCompletion, mockCompletion } from "../../../../src/model/completion.ts";
 import { callWithFallback } from "../../../../src/model/fallback.ts";
 import { answering } from "../../../../src/model/mock/answering.ts";
 import type { Mock, MockCall } from "../../../../src/model/mock/mock.ts";
@@ -209,16 +208,16 @@ test("mocks that answer everything fail what they do not know", async () => {
 });
 
 test("completions: a queued mock, else the fixed text", async () => {
-  const { options, calls } = mocked([{ text: "filled", match: "*before*" }]);
-  const asked = { prefix: "before", suffix: "after", max_tokens: 5 };
-  const turn = await mockCompletion(asked, ANTHROPIC, options);
-  expect(turn).toMatchObject({ blocks: [{ text: "filled" }], usage: { input_tokens: 12 } });
+  const { options, calls } = mocked([{ text: "filled", match: "*hé*" }]);
+  const completion = { prefix: "abc", suffix: "é" };
+  const turn = await callModel({ ...REQUEST, completion }, ANTHROPIC, options);
+  expect(turn).toMatchObject({ blocks: [{ text: "filled" }] });
   expect(calls).toHaveLength(1);
-  const other = await mockCompletion({ prefix: "abc", max_tokens: 5 }, ANTHROPIC, options);
-  expect(other).toMatchObject({ stop_reason: "end_turn", usage: { input_tokens: 3, output_tokens: 16 } });
-  const ollama = resolveTarget({ provider: "ollama", model: "m" }, () => undefined);
-  if (ollama.url === null) return expect.fail();
-  const endpoint = { protocol: "completions" as const, url: "http://localhost:1/v1/completions" };
-  const real = await callCompletion(asked, ollama, endpoint, options);
-  expect(real).toMatchObject({ provider: "ollama", blocks: [{ text: "filled" }] });
+  const messages: ModelRequest["messages"] = [{ role: "user", content: [{ type: "text", text: "other" }] }];
+  const other = await callModel({ ...REQUEST, messages, completion }, ANTHROPIC, options);
+  expect(other).toMatchObject({
+    blocks: [{ text: "Mock completion between 3 characters before and 1 after." }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 5, output_tokens: 16 },
+  });
 });

@@ -1,7 +1,7 @@
 /** What the mock answers by itself (agent-runtime.md §16.2), and how it ends a demo well. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest, ToolDefinition } from "../../../../src/engine/messages.ts";
-import { defaultCompletion, defaultTurn, type Manner } from "../../../../src/model/mock/default.ts";
+import { defaultTurn, type Manner } from "../../../../src/model/mock/default.ts";
 
 const ASKED = { provider: "openai", model: "gpt-4o" };
 const TOOL: ToolDefinition = {
@@ -114,7 +114,7 @@ test("a demo: the tool gets the prompt, and its result is told", () => {
 });
 
 test("a completion names the characters of prefix and suffix", () => {
-  const turn = defaultCompletion({ prefix: "é😀", suffix: "abc" }, ASKED, {});
+  const { turn } = answer({ completion: { prefix: "é😀", suffix: "abc" } });
   expect(turn).toMatchObject({ stop_reason: "end_turn", usage: { input_tokens: 9, output_tokens: 16 } });
   expect(JSON.stringify(turn.blocks)).toMatch(/\b2 characters.*\b3\b/);
 });
