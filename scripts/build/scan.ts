@@ -78,7 +78,7 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
   const entries = readFolder(root);
   if (entries === null) throw new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
-  if (entries.some((entry) => entry.name === "SKILL.md")) {
+  if (entries.some(({ name }) => isSkillFile(name))) {
     const configured = hasConfig(entries);
     scan.skills.push({ root, path: root, name: basename(root), file: "SKILL.md", single: true, configured });
     return scan;
@@ -98,7 +98,7 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
       single: false,
       configured: hasConfig(inside),
     };
-    if (!inside.some((file) => file.name === "SKILL.md")) {
+    if (!inside.some(({ name }) => isSkillFile(name))) {
       const variant = inside.find((file) => file.name.toLowerCase() === "skill.md");
       if (variant !== undefined) scan.diagnostics.push(wrongCase(folder, variant.name));
       continue;
@@ -119,6 +119,11 @@ export function findSkills({ root, boundary, levels }: Grounds): RootScan {
   }
   return scan;
 }
+
+/** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
+export const TYPED_FILE = "skill.ts";
+
+const isSkillFile = (name: string): boolean => name === "SKILL.md" || name === TYPED_FILE;
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
 
