@@ -46,6 +46,17 @@ export interface AgentSkill {
   on_deactivate: string | null;
 }
 
+/** What happens around the calls of the tools that a glob names (§7.12); hook references, `null`: none. */
+export interface ToolHook {
+  pattern: string;
+  pre: string | null;
+  post: string | null;
+  /** Why no such call is made. */
+  deny: string | null;
+  /** Most characters of a result. */
+  max_output: number | null;
+}
+
 export interface TurnPolicy {
   require_action_or_yield: boolean;
   allow_done_sentinel: boolean;
@@ -139,6 +150,8 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** In the order in which they are asked. Absent: none. */
+  tool_hooks?: ToolHook[];
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;

@@ -1,7 +1,7 @@
 /** How the effects of an agent run are carried out: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
-import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
@@ -19,6 +19,7 @@ import type { RunContext } from "../context.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
+import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { servedSkill } from "./skills.ts";
 import type { RunVault } from "./vault.ts";
@@ -30,6 +31,8 @@ export interface EffectsOptions {
   vault: RunVault | null;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
+  /** All of the session or the anonymous run so far. */
+  records: () => Iterable<AgentRecord>;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
 }
@@ -41,8 +44,11 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
   return {
     callModel: (step) => callModel(options, step),
     runTool: (planned, context) => runTool(options, planned, context),
-    callHook: (reference, payload, { signal }) =>
-      callRunHook(options.context, options.spec, { reference, payload, signal }),
+    async callHook(step, { signal }) {
+      const payload = hookPayload(step, options.records);
+      const { context, spec } = options;
+      return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
+    },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages) => summarize(options, instructions),
     searchTools: async ({ call, state }) =>

@@ -56,6 +56,17 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
+    tool_hooks: maybe(
+      z.array(
+        z.strictObject({
+          pattern: text.check(z.minLength(1)),
+          pre: z.nullish(text),
+          post: z.nullish(text),
+          deny: z.nullish(text),
+          max_output: z.nullish(z.int().check(z.positive())),
+        }),
+      ),
+    ),
     policy: maybe(object),
     approval_policy: maybe(object),
     permissions: maybe(object),

@@ -1,5 +1,5 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool, DaemonOptions, ToolHook } from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -85,6 +85,7 @@ export async function agentSpec(
     task_ledger: options.task_ledger ?? options.deliverables ?? null,
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
       policy: options.policy ?? null,
       approval_policy: options.approval_policy ?? null,
@@ -194,6 +195,17 @@ function promptOf({ prompt }: RunInput, options: CallOptions) {
   if (prompt === null) return [];
   return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
 }
+
+type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];
+const toolHook = ({
+  pattern,
+  pre = null,
+  post = null,
+  deny = null,
+  max_output = null,
+}: GivenHook): ToolHook => ({
+  ...{ pattern, pre, post, deny, max_output },
+});
 
 function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
   if (given === undefined) return null;

@@ -14,6 +14,8 @@ export interface RunPlace extends KnownExecutions {
   run_id: string;
   session_id: string;
   context: RunContext;
+  /** All records of the session, in order. */
+  records(): Iterable<AgentRecord>;
   /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */
   emit(event: RunEvent): void;
   /** What an earlier life of the run left behind by `remember`; `null`: nothing. */

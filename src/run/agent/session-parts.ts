@@ -24,7 +24,15 @@ export const SESSION_PARTS: AgentParts = {
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec);
     const told = new ToldAnswer(place);
-    const effects = agentEffects({ context, host, spec, vault, known: place, watcher: told.watcher });
+    const effects = agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: place,
+      records: () => place.records(),
+      watcher: told.watcher,
+    });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {
         return await told.telling(step.iteration, () => effects.callModel(step, at));

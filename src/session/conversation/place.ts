@@ -30,6 +30,7 @@ export function placeOf(options: PlaceOptions): RunPlace {
     run_id,
     session_id: session.id,
     context: detachedContext(env, request, background),
+    records: () => store.records(),
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,
