@@ -158,6 +158,8 @@ export interface AgentSpec {
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
+  /** The answer is to be JSON. Absent: text. */
+  structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
   call: JsonObject;
   /** What the model can do, as far as the loop asks; fixed when the run starts. */

@@ -22,6 +22,7 @@ import { grantsOf } from "../variables.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { servedSkill } from "./skills.ts";
+import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
 
 export interface EffectsOptions {
@@ -58,27 +59,36 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
 
 async function callModel(
   { host, spec, watcher }: EffectsOptions,
-  { request }: AgentStep & { type: "call_model" },
+  { request: asked, iteration }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
-  const { targets, settings, options, own } = modelOf(spec, host);
+  const { targets, settings, options, own, structured } = modelOf(spec, host);
   const { vision = false, audio = false, pdf = false } = options;
-  const turn = await host.exchange({
-    targets,
-    request: (target) => ({ ...settings(target), ...request }),
-    own,
-    native_search: request.tool_search !== undefined,
-    declared: { vision, audio, pdf },
-    retries: options.llm_retries ?? 3,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: (options.timeout ?? 120) * 1000,
-    idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
-    stream: options.stream ?? true,
-    budget: options.budget ?? null,
-    max_tokens_given: options.max_tokens ?? null,
-    onText: watcher.onText,
-    onReasoning: watcher.onReasoning,
-  });
-  return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
+  const ask: Ask = async (request, attempt) => {
+    if (attempt > 0) watcher.onRestart?.(iteration);
+    const turn = await host.exchange({
+      targets,
+      request: (target) => ({ ...settings(target), ...request }),
+      own,
+      native_search: request.tool_search !== undefined,
+      declared: { vision, audio, pdf },
+      retries: options.llm_retries ?? 3,
+      backoff_ms: options.llm_backoff_ms ?? 2000,
+      timeout_ms: (options.timeout ?? 120) * 1000,
+      idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
+      stream: options.stream ?? true,
+      budget: options.budget ?? null,
+      max_tokens_given: options.max_tokens ?? null,
+      onText: watcher.onText,
+      onReasoning: watcher.onReasoning,
+    });
+    return { turn, cost_usd: host.figures(turn).cost_usd };
+  };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const { turn, cost_usd } =
+    structured === null
+      ? await ask(asked, 0)
+      : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
+  return { turn, cost_usd, warnings: turn.warnings ?? [] };
 }
 
 /** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
@@ -92,6 +102,7 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   return {
     options,
     own,
+    structured,
     targets: [choice.target, ...fallbacks(options, choice, host)],
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
   };

@@ -8,6 +8,7 @@ import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { runHooks } from "./hooks.ts";
@@ -94,6 +95,7 @@ export async function agentSpec(
     },
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
+    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
