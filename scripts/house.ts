@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: [
-    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts"],
+    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts", "src/skill/policy.ts"],
     ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],

@@ -1,9 +1,10 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
-import type { AgentTool, RunPolicies, SideEffectLevel } from "./spec.ts";
+import type { AgentTool, RunPolicies } from "./spec.ts";
 
 export type Verdict =
   | { verdict: "allow" }
@@ -15,13 +16,7 @@ export type Verdict =
   /** A hook decides, since the permissions refuse. */
   | { verdict: "escalate"; reason: string; hook: string };
 
-const LEVELS: readonly SideEffectLevel[] = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-];
+const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
 
 /** -1: no level of these. */
 function rank(level: Json | undefined): number {
@@ -241,6 +236,12 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
   both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
   return both;
+}
+
+/** Tools that a policy asks for and that are not left of it below a ceiling. */
+export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
+  const left = listOf(effective?.tools);
+  return left === null ? [] : (listOf(own?.tools) ?? []).filter((name) => !left.includes(name));
 }
 
 function intersected(a: string[] | null, b: string[] | null): string[] | null {

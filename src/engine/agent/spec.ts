@@ -3,13 +3,13 @@
  * life. JSON-safe.
  */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
-export type SideEffectLevel = "none" | "read_only" | "workspace_write" | "process_exec" | "network";
 
 export interface ToolAnnotations {
   kind?: ToolKind;
@@ -68,6 +68,8 @@ export interface RunPolicies {
   policy: JsonObject | null;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
+  /** Tools that the policy asked for beyond its ceiling. Absent: none. */
+  dropped?: string[];
   /** Seconds until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }

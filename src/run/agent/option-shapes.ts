@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
 
@@ -11,10 +12,6 @@ function shapes() {
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
   return {
     profile: maybe(text),
     skill: maybe(text),
@@ -67,9 +64,9 @@ function shapes() {
         }),
       ),
     ),
-    policy: maybe(object),
-    approval_policy: maybe(object),
-    permissions: maybe(object),
+    policy: maybe(policyShape),
+    approval_policy: maybe(approvalPolicyShape),
+    permissions: maybe(permissionsShape),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),

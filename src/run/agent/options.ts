@@ -1,8 +1,9 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import type { AgentSpec, AgentTool, DaemonOptions, ToolHook } from "../../engine/agent/spec.ts";
+import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
-import { InvalidRequest } from "../../errors/llm.ts";
+import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
@@ -88,7 +89,7 @@ export async function agentSpec(
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
-      policy: options.policy ?? null,
+      ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
@@ -196,6 +197,16 @@ function promptOf({ prompt }: RunInput, options: CallOptions) {
   if (options.messages !== undefined) return readMessages(options.messages, "options.messages").messages;
   if (prompt === null) return [];
   return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
+}
+
+/** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
+function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+  const policy = intersectPolicies(outer, own);
+  const dropped = droppedTools(own, policy);
+  if (dropped.length === 0) return { policy };
+  if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
+    throw new ToolsRejected({ tools: dropped });
+  return { policy, dropped };
 }
 
 type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];

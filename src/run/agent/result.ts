@@ -40,6 +40,7 @@ export function runResult(
     task_ledger: spec.task_ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: wakeSources(run) }),
+    ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     transcript: full,
