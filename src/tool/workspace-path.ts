@@ -5,6 +5,8 @@ export const WORKSPACE_LIMITS = {
   bytes: 256 * 1024 * 1024,
   files: 10_000,
   path_bytes: 1024,
+  /** Names in a path. */
+  depth: 100,
 } as const;
 
 /** What file systems take as one name. */
@@ -24,7 +26,9 @@ export function pathFault(path: string): string | null {
   if (path.includes("\\")) return "has a backslash";
   if (utf8Length(path) > WORKSPACE_LIMITS.path_bytes)
     return `is longer than ${WORKSPACE_LIMITS.path_bytes} bytes`;
-  for (const segment of path.split("/")) {
+  const segments = path.split("/");
+  if (segments.length > WORKSPACE_LIMITS.depth) return `has more than ${WORKSPACE_LIMITS.depth} segments`;
+  for (const segment of segments) {
     if (segment === "") return "has an empty segment";
     if (segment === "." || segment === "..") return `has the segment ${segment}`;
     if (utf8Length(segment) > MAX_SEGMENT_BYTES) return `has a name longer than ${MAX_SEGMENT_BYTES} bytes`;

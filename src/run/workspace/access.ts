@@ -71,8 +71,11 @@ export interface WorkspaceAccess {
   listFiles(after: string | null, limit: number): Promise<WorkspaceFile[]>;
   /** A file with the R2 key of its content. */
   findFile(path: string): Promise<(WorkspaceFile & { key: string }) | null>;
-  /** Gives the R2 key where the content of a file that is about to come goes, unless it is refused already. */
-  beginFile(intent: FileIntent): Promise<{ key: string } | Refusal>;
+  /**
+   * Gives the R2 key where the content of a file that is about to come goes, unless it is refused already; `null`: whether
+   * it is shows later.
+   */
+  beginFile(intent: FileIntent | null): Promise<{ key: string } | Refusal>;
   /** Notes that the content comes as an upload in parts, before its first part. */
   noteUpload(key: string, uploadId: string): Promise<void>;
   /** Makes changes whose content is stored, all at once but for those that are refused; an outcome for each. */

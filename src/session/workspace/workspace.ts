@@ -80,9 +80,10 @@ export class Workspace {
   }
 
   /** Refuses what is refused already; a change is checked again when it is made. */
-  begin(intent: FileIntent): { key: string } | Refusal {
+  begin(intent: FileIntent | null): { key: string } | Refusal {
     const totals = this.#create();
-    return this.#refusal(intent, totals) ?? { key: this.#contents.begin(Date.now()) };
+    const refusal = intent === null ? null : this.#refusal(intent, totals);
+    return refusal ?? { key: this.#contents.begin(Date.now()) };
   }
 
   noteUpload(key: string, uploadId: string): void {
