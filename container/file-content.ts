@@ -13,11 +13,11 @@ export function isExecutable({ mode }: BigIntStats): boolean {
   return (mode & 0o100n) !== 0n;
 }
 
-/** Reads a file that may be written to meanwhile, to `to` where there is one; null when it has more than `limit` bytes. */
-export async function copied(
+/** Reads a file that may be written to meanwhile; null when it has more than `limit` bytes. @param keep copies the bytes */
+export async function readOnce(
   from: FileHandle,
-  to: FileHandle | null,
   limit: number,
+  keep: (bytes: Uint8Array) => unknown,
 ): Promise<{ sha256: string; size: number } | null> {
   const hash = createHash("sha256");
   let size = 0;
@@ -25,7 +25,7 @@ export async function copied(
     size += bytes.length;
     if (size > limit) return null;
     hash.update(bytes);
-    await to?.writeFile(bytes);
+    await keep(bytes);
   }
   return { sha256: hash.digest("hex"), size };
 }

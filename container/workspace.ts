@@ -8,9 +8,15 @@ import { createHash, randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { chmod, chown, copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { FRAME, type FrameType, type WorkspaceChange, type WorkspaceManifest } from "../src/tool/protocol.ts";
+import {
+  FRAME,
+  type FrameType,
+  MAX_FRAME_BYTES,
+  type WorkspaceChange,
+  type WorkspaceManifest,
+} from "../src/tool/protocol.ts";
 import { pathFault, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
-import { copied, isExecutable, markOf, pieces } from "./file-content.ts";
+import { isExecutable, markOf, pieces, readOnce } from "./file-content.ts";
 import { Tree } from "./tree.ts";
 
 type ManifestFile = WorkspaceManifest["files"][number];
@@ -166,10 +172,13 @@ export class Workspace {
     // Gone since: the next execution's end tells of it.
     if (handle === null) return null;
     const part = this.#temporary();
-    const copy = await open(part, "wx+", 0o600);
+    const short: Uint8Array[] = [];
+    const copy = stats.size <= MAX_FRAME_BYTES ? null : await open(part, "wx+", 0o600);
+    const keep = (bytes: Uint8Array) =>
+      copy === null ? short.push(Buffer.from(bytes)) : copy.writeFile(bytes);
     try {
       const before = await handle.stat({ bigint: true });
-      const content = await copied(handle, copy, room.left);
+      const content = await readOnce(handle, room.left, keep);
       if (content === null) return "too_large";
       const { sha256, size } = content;
       const after = await handle.stat({ bigint: true });
@@ -182,11 +191,15 @@ export class Workspace {
       this.#files.set(path, file);
       this.#exact = false;
       await tell({ kind: "write", ...file });
-      for await (const bytes of pieces(copy, size)) await send(FRAME.changeBytes, bytes);
+      for await (const bytes of copy === null ? short : pieces(copy, size))
+        await send(FRAME.changeBytes, bytes);
       return null;
     } finally {
-      await Promise.all([handle.close(), copy.close()]);
-      await rm(part, { force: true });
+      await handle.close();
+      if (copy !== null) {
+        await copy.close();
+        await rm(part, { force: true });
+      }
     }
   }
 
@@ -291,7 +304,7 @@ export class Workspace {
     const handle = await this.#tree.read(file.path);
     if (handle === null) return;
     try {
-      const content = await copied(handle, null, WORKSPACE_LIMITS.bytes);
+      const content = await readOnce(handle, WORKSPACE_LIMITS.bytes, () => {});
       const same = markOf(await handle.stat({ bigint: true })) === markOf(file.stats);
       if (content === null || !same) return;
       file.sha256 = content.sha256;

@@ -3,6 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
+import { runCommandTool } from "../../src/tool/command.ts";
 import {
   encodeFrame,
   encodeJsonFrame,
@@ -272,6 +275,80 @@ test("a program of the skill runs in the session's folder, and knows its own", a
   const ran = await session.run(["./where.sh"]);
   expect(ran.stdout).toBe(`${session.folder}\nskill's`);
 });
+
+test("a command tool gets the session's files; the model learns what was not kept", async () => {
+  const session = new Session();
+  session.put("in", "given");
+  const script = '#!/bin/sh\ncat "$HULL_WORKSPACE/in"; cd "$HULL_WORKSPACE"; printf made > out; ln -s / root';
+  const skill =
+    "---\nname: t\ndescription: d\nmode: llm\nprovider: mock\n" +
+    "tools:\n  - name: work\n    description: works\n    command: [./work.sh]\n---\nGo.\n";
+  const sources = Object.entries({ "SKILL.md": skill, "work.sh": script }).map(([path, text]) => ({
+    ...{ path, mode: 0o755 as const, bytes: new TextEncoder().encode(text) },
+  }));
+  const place = { folder: "t", file: "t/SKILL.md", providers: SHIPPED };
+  const { skill: assembled, diagnostics } = await assembleSkill(sources, place);
+  if (assembled === null || assembled.pack === null) return expect.fail(JSON.stringify(diagnostics));
+  const pack = new Uint8Array(assembled.pack);
+  const taken: string[] = [];
+  const outcome = await runCommandTool(
+    { type: "tool_call", id: "c", name: "work", arguments: {}, raw: "" },
+    {
+      ...{ runner, options: { ...runOptions(files), pack: async () => pack }, record: assembled.record },
+      ...{ tools: assembled.record.manifest.llm?.tools ?? [], executionId: "e-1", runId: "r-1", files: [] },
+      ...{ timeoutMs: 5000, graceMs: 100, maxOutputBytes: 1000, read: () => undefined },
+      ...{ granted: null, providerKeys: new Set<string>() },
+      workspace: {
+        ...{ id: session.id, version: session.version },
+        source: {
+          manifest: async () => session.manifest(),
+          contents: (digests) => session.contents(digests),
+        },
+        changes: {
+          change: async (change) => void taken.push(`${change.kind} ${change.path}`),
+          bytes: async (bytes) => void taken.push(Buffer.from(bytes).toString()),
+          finish: async () => [{ path: "root", why: "symlink" }],
+          abandon: async () => {},
+        },
+      },
+    },
+  );
+  expect(outcome).toMatchObject({
+    ok: true,
+    content: `given\n[not kept among the session's files: "root" (symlink)]`,
+  });
+  expect(taken).toEqual(["write out", "made", "refused root"]);
+});
+
+describe.runIf(process.getuid?.() === 0)(
+  "processes of another uid (only where the test runs as root)",
+  () => {
+    let own: TestRunner;
+    beforeAll(async () => {
+      own = runner;
+      runner = await startRunner({ flags: ["--child-uid", "65123"] });
+    });
+    afterAll(async () => {
+      await runner.stop();
+      runner = own;
+    });
+
+    test("write to the folder; what they make is reported, and replaced by the runner", async () => {
+      const session = new Session();
+      session.put("d/f", "given");
+      const script = "umask 077; printf ' more' >> d/f; mkdir own; printf x > own/private; chmod 500 own";
+      expect(told(await session.run(script))).toEqual(["write d/f", "write own/private"]);
+      session.put("own/private", "from outside");
+      session.files.delete("d/f");
+      expect((await session.run("cat own/private; find . -type f")).stdout).toBe(
+        "from outside./own/private\n",
+      );
+      const state = join(runner.stateDir, "workspaces");
+      const denied = await session.run(`ls ${state} ${state}/${session.id} ${state}/${session.id}/incoming`);
+      expect([denied.stdout, denied.exitCode]).toEqual(["", 2]);
+    });
+  },
+);
 
 describe("what the runner is sent is checked", () => {
   const id = randomBytes(16).toString("hex");

@@ -5,6 +5,7 @@
 
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
+import type { ToolWorkspace } from "../../tool/command.ts";
 import {
   encodeFrame,
   encodeJsonFrame,
@@ -15,6 +16,16 @@ import {
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { FileChange, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 import { storeContent } from "./store.ts";
+
+/**
+ * The session's files for one call of a tool. Ask the runner that has `id` as its name in `runnerEndpoint`: all calls of a
+ * session then share one folder.
+ */
+export async function toolWorkspace(bucket: R2Bucket, workspace: WorkspaceAccess): Promise<ToolWorkspace> {
+  const { id, version } = await workspace.workspaceVersion();
+  const source = workspaceSource(bucket, workspace);
+  return { id, version, source, changes: new IncomingChanges(bucket, workspace) };
+}
 
 /** What the runner is given where its folder holds something else. */
 export function workspaceSource(bucket: R2Bucket, workspace: WorkspaceAccess): WorkspaceSource {
