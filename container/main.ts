@@ -108,8 +108,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    workspaces.close();
-    await Promise.all([scratch.close(), pipes.close(), bundles.close()]);
+    await Promise.all([scratch.close(), workspaces.close(), pipes.close(), bundles.close()]);
     launcher.close();
     log("info", "stopped");
     flushLog();

@@ -97,8 +97,11 @@ export class Workspaces {
     });
   }
 
-  close(): void {
+  /** Removes everything, and resolves when that is done. */
+  async close(): Promise<void> {
     clearInterval(this.#expiry);
+    await Promise.all(this.#removals.values());
+    await this.#removeAll(this.#root);
   }
 
   async #at<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {

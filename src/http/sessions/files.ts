@@ -14,13 +14,32 @@ import { mediaTypeOf } from "../../skill/media.ts";
 import { pathFault } from "../../tool/workspace-path.ts";
 import { bodyChunks, checkDeclaredLength } from "../body.ts";
 import { matchTags } from "../conditional.ts";
-import type { RequestContext } from "../context.ts";
+import type { App, RequestContext } from "../context.ts";
 import { fileHeaders } from "../files.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { answerBytes } from "../representation.ts";
+import { type Handler, mount } from "../routes.ts";
 
 /** Largest file that a client may store. */
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
+
+/** @param find the workspace of the tenant's session with this id; throws where there is none */
+export function mountSessionFiles(
+  app: App,
+  find: (context: RequestContext, id: string) => Promise<WorkspaceAccess>,
+): void {
+  const through =
+    (handle: typeof listSessionFiles): Handler =>
+    async (context, { id = "" }) =>
+      handle(context, await find(context, id));
+  const file = {
+    GET: through(getSessionFile),
+    PUT: through(putSessionFile),
+    DELETE: through(deleteSessionFile),
+  };
+  mount(app, "/sessions/:id/files", { scope: "invoke", methods: { GET: through(listSessionFiles) } });
+  mount(app, "/sessions/:id/files/:path{.+}", { scope: "invoke", methods: file });
+}
 
 /** `GET /sessions/:id/files`: a page of them, in the order of their paths. */
 export async function listSessionFiles(
