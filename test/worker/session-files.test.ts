@@ -285,6 +285,14 @@ describe("contents", () => {
     expect([await objects(), (await list()).data]).toEqual([[], []]);
     expect(await access.changeFiles([late])).toEqual([{ refused: "content" }]);
     expect((await access.workspaceVersion()).id).not.toBe(first);
+    const emptied = env.SESSIONS.get(env.SESSIONS.idFromName(id));
+    await runInDurableObject(emptied, async (_, { storage }) => {
+      const workspace = new Workspace({ storage, bucket: env.FILES, prefix: prefix() });
+      workspace.version();
+      await storage.deleteAll();
+      expect([workspace.list(null, 1), workspace.due()]).toEqual([[], null]);
+      expect(workspace.version().version).toBe(0);
+    });
   });
 });
 

@@ -54,14 +54,12 @@ export class Workspace {
   readonly #sql: SqlStorage;
   readonly #contents: Contents;
   readonly #limits: { bytes: number; files: number };
-  #exists: boolean;
 
   constructor(host: WorkspaceHost) {
     this.#host = host;
     this.#sql = host.storage.sql;
     this.#contents = new Contents(this.#sql, host.bucket, host.prefix);
     this.#limits = host.limits ?? WORKSPACE_LIMITS;
-    this.#exists = hasSchema(this.#sql, WORKSPACE_VERSIONS);
     if (this.#exists) migrate(host.storage, WORKSPACE_STEPS, WORKSPACE_VERSIONS);
   }
 
@@ -167,7 +165,10 @@ export class Workspace {
     if (this.#exists) await this.#contents.collect(now);
   }
 
-  /** Removes all files, and everything that R2 holds of them. What comes after is another workspace. */
+  /**
+   * Removes all files, and everything that R2 holds of them, uploads under way too. What comes after is another workspace,
+   * also where the object's whole storage is emptied then.
+   */
   async destroy(): Promise<void> {
     if (!this.#exists) return;
     this.#host.storage.transactionSync(() => {
@@ -249,6 +250,11 @@ export class Workspace {
     return file === undefined ? null : `is inside ${file}, which is a file`;
   }
 
+  /** Asked each time: the session's storage may have been emptied. */
+  get #exists(): boolean {
+    return hasSchema(this.#sql, WORKSPACE_VERSIONS);
+  }
+
   #row(path: string): Row | null {
     return this.#sql.exec<Row>("SELECT * FROM workspace_file WHERE path = ?", path).toArray()[0] ?? null;
   }
@@ -262,7 +268,6 @@ export class Workspace {
     const totals = this.#totals();
     if (totals !== null) return totals;
     migrate(this.#host.storage, WORKSPACE_STEPS, WORKSPACE_VERSIONS);
-    this.#exists = true;
     const made = { id: crypto.randomUUID().replaceAll("-", ""), version: 0, files: 0, bytes: 0 };
     this.#sql.exec("INSERT INTO workspace VALUES (?, 0, 0, 0)", made.id);
     return made;
