@@ -1,12 +1,12 @@
 /**
- * Memory and process limits of each execution, by cgroup v2 (serving.md §6.2). Kernel documentation:
- * https://docs.kernel.org/admin-guide/cgroup-v2.html
+ * Memory and process limits of each execution, by cgroup (serving.md §6.2): version 2, or version 1 where the controllers
+ * are there. https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
  */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { log, reasonOf } from "./log.ts";
+import { codeOf, log, reasonOf } from "./log.ts";
 
 /** Null: no limit. */
 export interface ResourceLimits {
@@ -25,43 +25,35 @@ const REMOVE_TRIES = 100;
 
 const EXECUTION_PREFIX = "hull-execution-";
 
+/** A folder in which executions get cgroups, and what is written into each; version 1 has one for each controller. */
+interface Parent {
+  dir: string;
+  limits: [file: string, value: number][];
+  /** Limits whose files not every kernel has. */
+  optional: [file: string, value: number][];
+}
+
 export class Cgroups {
-  readonly #dir: string;
-  readonly #limits: ResourceLimits;
+  readonly #parents: Parent[];
   #count = 0;
 
-  private constructor(dir: string, limits: ResourceLimits) {
-    this.#dir = dir;
-    this.#limits = limits;
+  private constructor(parents: Parent[]) {
+    this.#parents = parents;
   }
 
   /**
-   * Takes the runner's own cgroup over: its processes move into a child `hull-runner`, since a cgroup that limits
-   * others may not hold processes itself. What an earlier runner left is ended. `root` is where cgroup v2 is mounted,
-   * `self` the file that says which cgroup is the runner's.
+   * Finds where the runner may limit processes, and ends what an earlier runner left there. `root` is where cgroups are
+   * mounted, `self` the file that says which are the runner's.
    * @throws NoCgroups
    */
   static open(limits: ResourceLimits, root = "/sys/fs/cgroup", self = "/proc/self/cgroup"): Cgroups {
-    const needed = [
-      ...(limits.memoryBytes === null ? [] : ["memory"]),
-      ...(limits.maxProcesses === null ? [] : ["pids"]),
-    ];
     try {
-      const own = /^0::(\/.*)$/m.exec(readFileSync(self, "utf8"))?.[1];
-      if (own === undefined) throw new NoCgroups("this system has no cgroup v2");
-      // The runner of an earlier start may have moved this process's parent already.
-      const dir = join(root, own.replace(/\/hull-runner$/, ""));
-      const there = words(join(dir, "cgroup.controllers"));
-      const missing = needed.filter((name) => !there.includes(name));
-      if (missing.length > 0) throw new NoCgroups(`cgroup v2 has no controller ${missing.join(", ")} here`);
-      const leaf = join(dir, "hull-runner");
-      mkdirSync(leaf, { recursive: true });
-      for (const pid of words(join(dir, "cgroup.procs"))) writeFileSync(join(leaf, "cgroup.procs"), pid);
-      writeFileSync(join(dir, "cgroup.subtree_control"), needed.map((name) => `+${name}`).join(" "));
-      for (const name of readdirSync(dir)) {
-        if (name.startsWith(EXECUTION_PREFIX)) void new Cgroup(join(dir, name)).remove();
+      const own = readFileSync(self, "utf8");
+      const parents = unified(limits, root, own) ?? perController(limits, root, own);
+      for (const { dir } of parents) {
+        for (const name of readdirSync(dir).filter(isLeftover)) void new Cgroup([join(dir, name)]).remove();
       }
-      return new Cgroups(dir, limits);
+      return new Cgroups(parents);
     } catch (error) {
       if (error instanceof NoCgroups) throw error;
       throw new NoCgroups(`the cgroup of the runner cannot be changed: ${reasonOf(error)}`);
@@ -71,74 +63,143 @@ export class Cgroups {
   /** The cgroup of one execution, with its limits set. Throws the system's error. */
   create(): Cgroup {
     this.#count += 1;
-    const dir = join(this.#dir, `${EXECUTION_PREFIX}${process.pid}-${this.#count}`);
-    mkdirSync(dir);
+    const name = `${EXECUTION_PREFIX}${process.pid}-${this.#count}`;
+    const made: string[] = [];
     try {
-      const set = (file: string, value: number): void => writeFileSync(join(dir, file), String(value));
-      const { memoryBytes, maxProcesses } = this.#limits;
-      if (memoryBytes !== null) {
-        set("memory.max", memoryBytes);
-        // One process too many ends them all: half an execution has no result.
-        set("memory.oom.group", 1);
-        try {
-          set("memory.swap.max", 0);
-        } catch {
-          // A kernel without swap has no such file.
+      for (const parent of this.#parents) {
+        const dir = join(parent.dir, name);
+        mkdirSync(dir);
+        made.push(dir);
+        for (const [file, value] of parent.limits) writeFileSync(join(dir, file), String(value));
+        for (const [file, value] of parent.optional) {
+          if (existsSync(join(dir, file))) writeFileSync(join(dir, file), String(value));
         }
       }
-      if (maxProcesses !== null) set("pids.max", maxProcesses);
-      return new Cgroup(dir);
+      return new Cgroup(made);
     } catch (error) {
-      rmdirSync(dir);
+      for (const dir of made) rmdirSync(dir);
       throw error;
     }
   }
 }
 
-export class Cgroup {
-  readonly #dir: string;
+/**
+ * Version 2: the runner's own cgroup is taken over. Its processes move into a child `hull-runner`, since a cgroup that
+ * limits others may not hold processes itself. Null where this system has no version 2 with these controllers.
+ */
+function unified(limits: ResourceLimits, root: string, self: string): Parent[] | null {
+  const { memoryBytes, maxProcesses } = limits;
+  const needed = controllers(limits);
+  const own = /^0::(\/.*)$/m.exec(self)?.[1];
+  if (own === undefined) return null;
+  // The runner of an earlier start may have moved this process's parent already.
+  const dir = join(root, own.replace(/\/hull-runner$/, ""));
+  const list = join(dir, "cgroup.controllers");
+  if (!existsSync(list) || needed.some((name) => !words(list).includes(name))) return null;
+  const leaf = join(dir, "hull-runner");
+  mkdirSync(leaf, { recursive: true });
+  for (const pid of words(join(dir, "cgroup.procs"))) writeFileSync(join(leaf, "cgroup.procs"), pid);
+  writeFileSync(join(dir, "cgroup.subtree_control"), needed.map((name) => `+${name}`).join(" "));
+  const memory: Parent["limits"] =
+    memoryBytes === null
+      ? []
+      : [
+          ["memory.max", memoryBytes],
+          // One process too many ends them all: half an execution has no result.
+          ["memory.oom.group", 1],
+        ];
+  const pids: Parent["limits"] = maxProcesses === null ? [] : [["pids.max", maxProcesses]];
+  // A kernel without swap has no such file.
+  const optional: Parent["optional"] = memoryBytes === null ? [] : [["memory.swap.max", 0]];
+  return [{ dir, limits: [...memory, ...pids], optional }];
+}
 
-  constructor(dir: string) {
-    this.#dir = dir;
+/** Version 1: each controller has a tree of its own, and the runner's cgroup may hold processes and cgroups alike. */
+function perController(limits: ResourceLimits, root: string, self: string): Parent[] {
+  const { memoryBytes, maxProcesses } = limits;
+  const missing: string[] = [];
+  const dirs = controllers(limits).map((name): [string, string] => {
+    const own = new RegExp(`^\\d+:(?:[^:]*,)?${name}(?:,[^:]*)?:(/.*)$`, "m").exec(self)?.[1];
+    const dir = join(root, name, own ?? "");
+    if (own === undefined || !existsSync(dir)) missing.push(name);
+    return [name, dir];
+  });
+  if (missing.length > 0) throw new NoCgroups(`this system has no cgroup with ${missing.join(", ")} here`);
+  return dirs.map(([name, dir]) =>
+    name === "pids"
+      ? { dir, limits: [["pids.max", maxProcesses ?? 0]], optional: [] }
+      : {
+          dir,
+          limits: [["memory.limit_in_bytes", memoryBytes ?? 0]],
+          optional: [["memory.memsw.limit_in_bytes", memoryBytes ?? 0]],
+        },
+  );
+}
+
+function controllers({ memoryBytes, maxProcesses }: ResourceLimits): string[] {
+  return [...(memoryBytes === null ? [] : ["memory"]), ...(maxProcesses === null ? [] : ["pids"])];
+}
+
+/** Whether no other runner that lives made the cgroup: several may share their parent's. */
+function isLeftover(name: string): boolean {
+  if (!name.startsWith(EXECUTION_PREFIX)) return false;
+  const maker = name.slice(EXECUTION_PREFIX.length).split("-")[0] ?? "";
+  return maker === String(process.pid) || !existsSync(`/proc/${maker}`);
+}
+
+export class Cgroup {
+  readonly #dirs: readonly string[];
+
+  /** @param dirs one, or with version 1 one of each controller */
+  constructor(dirs: readonly string[]) {
+    this.#dirs = dirs;
   }
 
   /** Moves a process here. Throws the system's error. */
   admit(pid: number): void {
-    writeFileSync(join(this.#dir, "cgroup.procs"), String(pid));
+    for (const dir of this.#dirs) writeFileSync(join(dir, "cgroup.procs"), String(pid));
   }
 
   /** How many of its processes the kernel killed for memory. */
   oomKills(): number {
-    try {
-      return oomKillsIn(readFileSync(join(this.#dir, "memory.events"), "utf8"));
-    } catch {
-      return 0;
-    }
+    const files = this.#dirs.flatMap((dir) => OOM_FILES.map((file) => join(dir, file)));
+    return files.reduce(
+      (sum, file) => sum + (existsSync(file) ? oomKillsIn(readFileSync(file, "utf8")) : 0),
+      0,
+    );
   }
 
   /** Ends what is still in it, and removes it. */
   async remove(): Promise<void> {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        await rmdir(this.#dir);
-        return;
-      } catch (error) {
-        if (tries === REMOVE_TRIES) {
-          log("error", "cgroup_not_removed", { reason: reasonOf(error) });
-          return;
-        }
-      }
-      try {
-        writeFileSync(join(this.#dir, "cgroup.kill"), "1");
-      } catch {
-        // Kernels before 5.14: the sweep ends them.
-      }
-      await sleep(REMOVE_POLL_MS);
-    }
+    await Promise.all(this.#dirs.map(removeCgroup));
   }
 }
 
-/** The count `oom_kill` of a `memory.events` file. */
+async function removeCgroup(dir: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await rmdir(dir);
+      return;
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return;
+      if (tries === REMOVE_TRIES) {
+        log("error", "cgroup_not_removed", { reason: reasonOf(error) });
+        return;
+      }
+    }
+    try {
+      writeFileSync(join(dir, "cgroup.kill"), "1");
+    } catch {
+      // Version 1, and kernels before 5.14: the sweep ends them.
+    }
+    await sleep(REMOVE_POLL_MS);
+  }
+}
+
+/** Where a kernel counts, by version. */
+const OOM_FILES = ["memory.events", "memory.oom_control"];
+
+/** The count `oom_kill` of one of these files. */
 export function oomKillsIn(events: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
 }

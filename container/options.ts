@@ -66,7 +66,8 @@ const OPTIONAL = {
 } as const;
 
 /**
- * Reads the flags of `container/main.ts`, and `HULL_RUNNER_EGRESS` of `environment`.
+ * Reads the flags of `container/main.ts`; of `environment` `HULL_RUNNER_FLAGS`, which come before them, and
+ * `HULL_RUNNER_EGRESS`.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
 export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): RunnerOptions {
@@ -82,7 +83,8 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
   };
   let values: Record<string, string | boolean | undefined>;
   try {
-    ({ values } = parseArgs({ args: argv, options, strict: true }));
+    const first = (environment.HULL_RUNNER_FLAGS ?? "").split(" ").filter(Boolean);
+    ({ values } = parseArgs({ args: [...first, ...argv], options, strict: true }));
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }

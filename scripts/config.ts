@@ -81,6 +81,13 @@ const config = z.strictObject({
 
 export type HullConfig = z.infer<typeof config>;
 
+/** The origins of a flag that may be repeated and may hold several, with commas between them. @throws CommandError */
+export function parseOrigins(flag: string, values: readonly string[]): string[] {
+  const parsed = origins.safeParse(values.flatMap((value) => value.split(",")));
+  if (parsed.success) return parsed.data;
+  throw new CommandError(EXIT.usage, "bad_origin", `${flag}: ${parsed.error.issues[0]?.message}.`);
+}
+
 /**
  * Reads `hull.toml` of a folder; defaults where there is none. Throws `CommandError` (exit 2) that names the line of a
  * syntax error, or the key, with the nearest known one where it is unknown.

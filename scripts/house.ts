@@ -21,19 +21,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: [
-    "errors",
-    "secrets",
-    "redact",
-    "src/session/execution/rpc.ts",
-    "src/session/ledger/rpc.ts",
-    "src/model/catalogue/layer.ts",
+    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts"],
+    ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],
   skill: VOCABULARY,
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts"],
+  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts", "src/engine/fault.ts"],
   tool: [
     ...VOCABULARY,
     "skill",
@@ -42,8 +38,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/engine/tool-result.ts",
   ],
   llm: [...VOCABULARY, "skill", "engine", "model"],
-  run: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "src/session/ledger/rpc.ts"],
-  session: [...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm", "run"],
+  run: [
+    ...[...VOCABULARY, "skill", "registry", "engine", "model", "tool", "llm"],
+    ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
+  ],
+  session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
   console: [...VOCABULARY],
   http: [
     ...VOCABULARY,
@@ -64,6 +63,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
+    ...["src/engine/messages.ts", "src/model/mock/mock.ts", "src/model/mock/read.ts"],
+    ...[
+      "base-url.ts",
+      "call.ts",
+      "capabilities.ts",
+      "cassette.ts",
+      "exchange.ts",
+      "providers.ts",
+      "proxy.ts",
+    ].map((file) => `src/model/${file}`),
   ],
   container: [
     "src/tool/protocol.ts",

@@ -1,4 +1,7 @@
 /** Entry of the `hull` command line: finds the command, runs it, turns failures into messages and exit codes. */
+import { enableCompileCache } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT } from "./command.ts";
@@ -9,10 +12,12 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "new", aliases: [], load: () => import("./commands/new.ts") },
   { name: "dev", aliases: ["serve"], load: () => import("./commands/dev.ts") },
   { name: "call", aliases: [], load: () => import("./commands/call.ts") },
+  { name: "replay", aliases: [], load: () => import("./commands/replay.ts") },
   { name: "list", aliases: [], load: () => import("./commands/list.ts") },
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
   { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },
+  { name: "deploy", aliases: [], load: () => import("./commands/deploy.ts") },
   { name: "upload", aliases: [], load: () => import("./commands/upload.ts") },
   { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
@@ -90,6 +95,8 @@ function describe(error: unknown): CommandError {
   );
 }
 
+// Stripping types and compiling would take longer than a short command itself. Where it cannot be kept it is not.
+enableCompileCache(join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull"));
 const argv = process.argv.slice(2);
 try {
   process.exitCode = await main(argv);

@@ -54,18 +54,21 @@ const MAX_VARIABLE = 4000;
  * long `HULL_LLM_1` … `HULL_LLM_<n>` with `HULL_LLM` telling how many. Always set, so that nothing older stays.
  */
 export function modelVariables(packages: Layer, { root }: ProjectModels): Map<string, string> {
-  const json = JSON.stringify(withoutEmpty(mergeLayers(packages, root)));
-  // ASCII, so that a piece has as many bytes as characters, and nothing that an env file reads in its own way.
-  const text = json.replace(
-    /[^\x20-\x7e]|['`$]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  const text = plainJson(withoutEmpty(mergeLayers(packages, root)));
   if (text.length <= MAX_VARIABLE) return new Map([["HULL_LLM", text]]);
   const pieces = text.match(new RegExp(`.{1,${MAX_VARIABLE}}`, "g")) ?? [];
   return new Map([
     ["HULL_LLM", `parts:${pieces.length}`],
     ...pieces.map((piece, i): [string, string] => [`HULL_LLM_${i + 1}`, piece]),
   ]);
+}
+
+/** JSON in ASCII, so that a piece has as many bytes as characters, and nothing that an env file reads in its own way. */
+export function plainJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]|['`$]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 /** Tables without entries say nothing. */

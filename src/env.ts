@@ -6,6 +6,7 @@ import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
+import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
 
@@ -13,6 +14,22 @@ import type { LedgerRpc } from "./session/ledger/rpc.ts";
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
   /** The secret that tickets for this container are signed with; made once, kept in the object's storage. */
   runnerSecret(): Promise<string>;
+}
+
+/** What the Worker asks of a scope of mocks (agent-runtime.md §16.1). Mocks and calls travel as JSON. */
+export interface MockRpc extends Rpc.DurableObjectBranded {
+  /** Queues a list of mocks; answers how many are queued then. */
+  add(mocks: string): Promise<number>;
+  /** Whether mocks were queued since the scope was cleared. */
+  begun(): boolean;
+  /**
+   * Notes a call, and answers what is to become of it: `Taken` of `src/model/mock/source.ts`.
+   * @param prompt digest of a prompt that is to be cached
+   */
+  take(call: string, prompt: string | null): Promise<string>;
+  /** Noted calls that come after number `after`, the number of the last one of them, and whether there are more. */
+  calls(limit: number, after: number): { calls: string[]; last: number; more: boolean };
+  clear(): void;
 }
 
 /** What the Worker asks of a tenant's file index. */
@@ -41,18 +58,22 @@ export interface Bindings {
   SKILLS: KVNamespace;
   DB: D1Database;
   FILES: R2Bucket;
-  SESSIONS: DurableObjectNamespace;
+  SESSIONS: DurableObjectNamespace<SessionRpc>;
   EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
+  MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
-  LOADER: WorkerLoader;
+  /** Absent where the plan or wrangler.toml has none: then there are no hooks. */
+  LOADER?: WorkerLoader;
   SHIELD: RateLimit;
   /** The files of `assets/`. */
   ASSETS: Fetcher;
   AI?: Ai;
   /** `off`: the container has no internet. Any other value, or none: it has. */
   HULL_RUNNER_EGRESS?: string;
+  /** Flags of the container's runner, with blanks between them (`container/options.ts`). */
+  HULL_RUNNER_FLAGS?: string;
 }
 
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
@@ -96,8 +117,12 @@ const variables = z.lazy(() => {
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
-    /** Pins the catalog that this deployment serves. */
-    HULL_CATALOG: z.optional(z.string()),
+    /** Whether log lines hold the spans of their run. */
+    HULL_TRACE: flag,
+    /** Whether spans hold what models and tools were given and said. */
+    HULL_TRACE_CONTENT: flag,
+    /** Id of the catalog that this deployment came with: served until another is published to it. */
+    HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
@@ -115,6 +140,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   public: boolean;
   /** Whether requests that succeed get a log line too. */
   logsAll: boolean;
+  logsSpans: boolean;
+  traceContent: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
   runner: { url: string | null; secret: string | null };
@@ -126,9 +153,12 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   providersConfig: string | null;
   /** Variables that hold provider keys: no process gets one. */
   providerKeys: ReadonlySet<string>;
-  /** Adds to `providerKeys`, and their values to the redactor. */
+  /** Adds to `providerKeys`, and their values to the redactors. */
   learnKeys: (names: readonly string[]) => void;
+  /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
+  /** For errors, logs and events: removes also what proxy skills send upstream (serving.md §3.3). */
+  toldRedactor: Redactor;
   /**
    * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
    * secrets excepted (agent-runtime.md §0.1).
@@ -149,11 +179,16 @@ export function settings(env: Bindings): Settings {
   const read = variable(env);
   const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
-  const redactor = new Redactor(SECRET_VARIABLES.flatMap((name) => read(name) ?? []));
+  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const redactor = new Redactor(secrets);
+  const granted = Object.values(grants).flat();
+  const toldRedactor = new Redactor([...secrets, ...granted.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
-    redactor.learn(names.flatMap((name) => read(name) ?? []));
+    const values = names.flatMap((name) => read(name) ?? []);
+    redactor.learn(values);
+    toldRedactor.learn(values);
   };
   learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
@@ -164,8 +199,10 @@ export function settings(env: Bindings): Settings {
     local,
     public: v.HULL_PUBLIC || config.auth === "none",
     logsAll: v.HULL_LOG === "requests",
+    logsSpans: v.HULL_TRACE,
+    traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
-    pinnedCatalog: v.HULL_CATALOG ?? null,
+    pinnedCatalog: v.HULL_CATALOG || null,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     grants: new Map(Object.entries(grants)),
     models,
@@ -173,10 +210,22 @@ export function settings(env: Bindings): Settings {
     providerKeys,
     learnKeys,
     redactor,
+    toldRedactor,
     read,
   };
   cache.set(env, parsed);
   return parsed;
+}
+
+/** The catalogs whose variables the settings' redactor knows. */
+const learned = new WeakMap<Settings, string>();
+
+/** Makes the values of a catalog's variables known to the redactor of errors, logs and events. */
+export function learnVariables(env: Bindings, catalog: { id: string; variables: readonly string[] }): void {
+  const known = settings(env);
+  if (learned.get(known) === catalog.id) return;
+  learned.set(known, catalog.id);
+  known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {

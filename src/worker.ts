@@ -5,6 +5,7 @@ import { createApp } from "./http/app.ts";
 export { ExecutionObject } from "./session/execution-object.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
 export { LedgerObject } from "./session/ledger-object.ts";
+export { MockObject } from "./session/mock-object.ts";
 export { RunnerObject } from "./session/runner-object.ts";
 export { SessionObject } from "./session/session-object.ts";
 

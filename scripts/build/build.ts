@@ -1,24 +1,18 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
 import type { Catalogue } from "../../src/model/catalogue/definition.ts";
 import type { Layer } from "../../src/model/catalogue/layer.ts";
-import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
-import {
-  type CatalogBundle,
-  claimAddress,
-  type Hash,
-  makeCatalog,
-  type SourceFile,
-} from "../../src/skill/bundle.ts";
+import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
-import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
+import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import {
@@ -30,12 +24,10 @@ import {
   type SkillFolder,
   survey,
 } from "./scan.ts";
-import { checkToolCount } from "./tool-count.ts";
+import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
-export interface BuiltSkill extends AssembledSkill {
-  /** Absolute path of the source folder: the key of `previous` and of the cache. */
-  folder: string;
-}
+/** Folders that are looked at in one go. */
+const BLOCK = 64;
 
 /** A diagnostic and the absolute root that its `file` is relative to. */
 export interface RootedDiagnostic {
@@ -68,19 +60,6 @@ export interface BuildResult {
   packages: Layer;
 }
 
-/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
-const MAX_SKILL_BYTES = 256 * 1024 * 1024;
-
-const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
-
-/** What came of one folder, before the skills are compared with each other. */
-interface Outcome {
-  folder: SkillFolder;
-  skill: BuiltSkill | null;
-  positions: ParsedSkill["positions"];
-  diagnostics: Diagnostic[];
-}
-
 /** What a skill is checked against beside its own files. */
 interface Surroundings {
   catalogue: Catalogue;
@@ -88,28 +67,6 @@ interface Surroundings {
   packages: Packages;
   /** Differs where any of this does. */
   fingerprint: string;
-}
-
-/** What a build remembers for the next one. */
-export class BuildCache {
-  readonly #outcomes = new Map<string, { fingerprint: string; outcome: Outcome }>();
-  /** How many skills the last build read anew. */
-  rebuilt = 0;
-
-  get(folder: SkillFolder, fingerprint: string): Outcome | undefined {
-    const entry = this.#outcomes.get(folder.path);
-    return entry?.fingerprint === fingerprint ? entry.outcome : undefined;
-  }
-
-  set(fingerprint: string, outcome: Outcome): void {
-    this.rebuilt++;
-    this.#outcomes.set(outcome.folder.path, { fingerprint, outcome });
-  }
-
-  /** Forgets folders that are gone. */
-  keep(folders: ReadonlySet<string>): void {
-    for (const path of this.#outcomes.keys()) if (!folders.has(path)) this.#outcomes.delete(path);
-  }
 }
 
 /**
@@ -122,19 +79,21 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const diagnostics: RootedDiagnostic[] = [];
   const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
   for (const root of roots) {
-    const grounds = await survey(root, options.projectDir);
-    scans.push({ root, grounds, scan: await findSkills(grounds) });
+    const grounds = survey(root, options.projectDir);
+    scans.push({ root, grounds, scan: findSkills(grounds) });
   }
   const surroundings = await surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
     options,
   );
   for (const { root, grounds, scan } of scans) {
-    const outcomes = await mapLimited(scan.skills, (folder) =>
-      buildFolder(folder, grounds, surroundings, options),
-    );
+    const outcomes = await mapLimited(scan.skills, async (folder, i) => {
+      // Looking at a folder blocks; whoever else this process serves gets a turn now and then.
+      if (i % BLOCK === 0) await setImmediate();
+      return buildFolder(folder, grounds, surroundings, options);
+    });
     for (const { folder, diagnostic } of scan.refused) {
-      outcomes.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+      outcomes.push(without(folder, [diagnostic]));
     }
     outcomes.push(...(await vanished(root, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
@@ -148,15 +107,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const served = chooseServed(perRoot, options, diagnostics);
   const failed = diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
   const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
+  const cards = served.map((skill) => skill.card);
+  const manifests = served.map((skill) => skill.manifest);
   const catalog = publishable
-    ? await makeCatalog(
-        served.map((skill) => skill.card),
-        openapiText(
-          served.map((skill) => skill.record.manifest),
-          hull.version,
-        ),
-        nodeHash,
-      )
+    ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
@@ -174,8 +128,10 @@ async function surroundingsOf(
   );
   const catalogue = projectCatalogue(models, merged);
   const providers = projectProviders(models, merged);
-  return { catalogue, providers, packages, fingerprint: JSON.stringify([models, merged]) };
+  return { catalogue, providers, packages, fingerprint: digestOf([models, merged]) };
 }
+
+const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
 /** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
 function chooseServed(
@@ -198,14 +154,14 @@ function chooseServed(
       const { folder, positions } = outcome;
       const address = (manifest: Manifest) =>
         claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
-      const conflict = address(current.record.manifest);
+      const conflict = address(current.manifest);
       if (conflict === null) {
         served.push(current);
         continue;
       }
       diagnostics.push({ root: folder.root, diagnostic: conflict });
       const fallback = current === outcome.skill ? lastGood(outcome, options) : null;
-      if (fallback !== null && address(fallback.record.manifest) === null) served.push(fallback);
+      if (fallback !== null && address(fallback.manifest) === null) served.push(fallback);
     }
   }
   return served;
@@ -225,7 +181,14 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
     const name = path.slice(root.length + 1);
     if (known.has(path) || path !== join(root, name) || name === "" || name.includes("/")) continue;
     if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
-    const folder: SkillFolder = { root, path, name, file: `${name}/SKILL.md`, single: false };
+    const folder: SkillFolder = {
+      root,
+      path,
+      name,
+      file: `${name}/SKILL.md`,
+      single: false,
+      configured: false,
+    };
     const diagnostic: Diagnostic = {
       level: "error",
       code: "skill_file_missing",
@@ -234,7 +197,7 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
       message: `The folder ${name} has lost its SKILL.md; its last good version stays.`,
       hint: "Restore the file, or remove the folder to take the skill down.",
     };
-    lost.push({ folder, skill: null, positions: new Map(), diagnostics: [diagnostic] });
+    lost.push(without(folder, [diagnostic]));
   }
   return lost;
 }
@@ -245,14 +208,16 @@ async function buildFolder(
   surroundings: Surroundings,
   options: BuildOptions,
 ): Promise<Outcome> {
-  const { files, diagnostics } = await listFiles(folder, grounds);
+  const lookedAt = Date.now();
+  const { files, diagnostics } = listFiles(folder, grounds);
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
   const fingerprint = fingerprintOf(files, diagnostics, surroundings);
-  const cached = options.cache?.get(folder, fingerprint);
+  const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
+  const cached = options.cache?.get(folder, fingerprint, again);
   if (cached !== undefined) return cached;
-  const outcome = await readFolderFiles(folder, files, diagnostics, surroundings);
-  options.cache?.set(fingerprint, outcome);
+  const outcome = await readSkill(folder, files, diagnostics, surroundings);
+  options.cache?.set(fingerprint, outcome, files, lookedAt);
   return outcome;
 }
 
@@ -270,51 +235,4 @@ function fingerprintOf(
     stats.mode,
   ]);
   return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
-}
-
-async function readFolderFiles(
-  folder: SkillFolder,
-  found: readonly FoundFile[],
-  diagnostics: Diagnostic[],
-  { catalogue, providers }: Surroundings,
-): Promise<Outcome> {
-  const broken = (positions: Outcome["positions"]): Outcome => ({
-    folder,
-    skill: null,
-    positions,
-    diagnostics,
-  });
-  const total = found.reduce((sum, file) => sum + file.stats.size, 0);
-  if (total > MAX_SKILL_BYTES) {
-    diagnostics.push(
-      problem(
-        folder,
-        "skill_too_large",
-        `The folder holds ${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB) can be bundled.`,
-        "List what the skill does not need in .hullignore.",
-      ),
-    );
-    return broken(new Map());
-  }
-  const files = await readSources(found);
-  const place = { folder: folder.name, file: folder.file };
-  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers });
-  const { positions } = assembly;
-  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
-  if (assembly.skill === null || diagnostics.some((d) => d.level === "error")) return broken(positions);
-  return { folder, skill: { ...assembly.skill, folder: folder.path }, positions, diagnostics };
-}
-
-/** The files with their bytes. */
-export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
-  const files: SourceFile[] = [];
-  for (const { path, absolute, stats } of found) {
-    const bytes = new Uint8Array(await readFile(absolute));
-    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
-  }
-  return files;
-}
-
-function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
-  return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
 }

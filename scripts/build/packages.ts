@@ -30,7 +30,7 @@ export async function readPackages(
   const texts = await mapLimited(folders, async (folder) => ({
     folder,
     text:
-      folder.path === projectDir
+      folder.path === projectDir || !folder.configured
         ? null
         : await readFile(join(folder.path, CONFIG_FILE), "utf8").catch(() => null),
   }));

@@ -9,7 +9,7 @@ import { mapLimited } from "./limited.ts";
 export const POINTER_FILE = "catalog.current.json";
 
 /**
- * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `openapi/<sha256>` and `catalog/<id>`, those missing only, then
+ * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `module/<sha256>`, `openapi/<sha256>` and `catalog/<id>`, those missing only, then
  * `diagnostics.json`, and last the pointer. Without a catalog only the diagnostics are written, so that an earlier
  * pointer stays. Answers the pointer, `null` without a catalog.
  */
@@ -21,14 +21,10 @@ export async function writeBuild(
   const { catalog } = result;
   await mkdir(outDir, { recursive: true });
   if (catalog !== null) {
-    for (const kind of ["skill", "pack", "blob", "openapi", "catalog"])
+    for (const kind of ["skill", "pack", "blob", "module", "openapi", "catalog"])
       await mkdir(join(outDir, kind), { recursive: true });
     await mapLimited(result.skills, async (skill) => {
-      if (skill.pack !== null && skill.record.pack !== null) {
-        await writeMissing(join(outDir, "pack", skill.record.pack), skill.pack);
-      }
-      if (skill.blob !== null) await writeMissing(join(outDir, "blob", skill.blob.sha256), skill.blob.bytes);
-      await writeMissing(join(outDir, "skill", skill.digest), skill.recordJson);
+      for (const [name, bytes] of await skill.contents()) await writeMissing(join(outDir, name), bytes);
     });
     await writeMissing(join(outDir, "openapi", catalog.openapi.digest), catalog.openapi.text);
     await writeMissing(join(outDir, "catalog", catalog.id), catalog.json);

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { slugify } from "../../src/skill/slug.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
@@ -63,6 +64,7 @@ Without --url, runner and Worker are started for this one call and nothing is ke
     try {
       const server = await startServer({
         project: await openProject(values.dir),
+        cache: new BuildCache(),
         host: "127.0.0.1",
         port: 0,
         stateDir,

@@ -1,11 +1,14 @@
 /** `hull dev`: runner, Worker and watch mode on this machine (serving.md §7). */
 import { join, relative, resolve } from "node:path";
 import { styleText } from "node:util";
-import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import type { BuildResult } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
-import { LOOPBACK } from "../dev/places.ts";
+import { LOOPBACK, portOf } from "../dev/places.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject, type Project } from "../project.ts";
@@ -19,11 +22,17 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
   -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
+  --name NAME      title of the index page (default: that of hull.toml)
+  --cors ORIGIN    site whose pages may read answers; repeatable or with commas; instead of cors_origins of hull.toml
   --state DIR      where state is kept (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
   --no-front       expose the Worker's own port; clients who leave before the first byte are then not noticed
   --public         serve without keys on an address that others can reach
+  --mocks FILE     answer all model calls from a file of mocks, one as JSON on each line
+  --record FILE    record all calls to providers into a cassette, which is made anew
+  --replay FILE    answer all calls to providers from a cassette: no network, no keys
+  --realtime       with --replay: in the time that the recorded answers took
   --verbose        show everything that the Worker and the runner print
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
@@ -35,16 +44,29 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         port: { type: "string", short: "p" },
         host: { type: "string", short: "H" },
         skills: { type: "string", multiple: true },
+        name: { type: "string" },
+        cors: { type: "string", multiple: true },
         state: { type: "string" },
         "no-watch": { type: "boolean" },
         direct: { type: "boolean" },
         "no-front": { type: "boolean" },
         public: { type: "boolean" },
+        mocks: { type: "string" },
+        record: { type: "string" },
+        replay: { type: "string" },
+        realtime: { type: "boolean" },
         verbose: { type: "boolean" },
       },
       1,
     );
-    const project = await openProject(positionals[0], values.skills ?? []);
+    const { mocks, record, replay, realtime } = values;
+    if (record !== undefined && replay !== undefined) {
+      throw new CommandError(EXIT.usage, "flags_exclude", "--record and --replay exclude each other.");
+    }
+    const opened = await openProject(positionals[0], values.skills ?? []);
+    const { cors, name = opened.config.name } = values;
+    const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
+    const project: Project = { ...opened, config: { ...opened.config, name, cors_origins } };
     const host = values.host ?? project.config.host;
     await checkHost(host, values.public === true, project);
     const front = values["no-front"] !== true;
@@ -52,12 +74,14 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
     const server = await startServer({
       project,
+      cache: await BuildCache.open(project.dir),
       host,
       port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
       stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
       direct: values.direct === true,
       front,
       watch: values["no-watch"] !== true,
+      models: { mocks, record, replay, realtime },
       onBuild: reportBuild,
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     });
@@ -76,13 +100,6 @@ async function checkHost(host: string, isPublic: boolean, project: Project): Pro
     `${host} can be reached from other machines, and no API key is configured.`,
     "Set HULL_ADMIN_KEY, or pass --public to serve without keys.",
   );
-}
-
-function portOf(text: string | undefined, fallback: number): number {
-  if (text === undefined || text === "") return fallback;
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65535) return port;
-  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
 function reportBuild(result: BuildResult, first: boolean): void {
@@ -108,7 +125,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
     ...rows,
     ...more,
     "",
-    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.record.manifest, shown)}`, ""]),
+    ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching
       ? `Watching ${roots.map((root) => relative(process.cwd(), root) || ".").join(", ")}. Stop with Ctrl-C.`
       : "Stop with Ctrl-C.",
@@ -119,9 +136,7 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
 
 /** A skill that answers without a key and without a file. */
 function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
-  const easy = skills.filter(
-    ({ record }) => record.manifest.mode === "script" && record.manifest.input !== "file",
-  );
+  const easy = skills.filter(({ manifest }) => manifest.mode === "script" && manifest.input !== "file");
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
 }
 

@@ -1,6 +1,7 @@
 /** `hull publish`: brings the skills of a project to a running Hull (serving.md §1, §7). */
 import { target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
@@ -40,10 +41,12 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
+    const cache = await BuildCache.open(project.dir);
     const result = await buildRoots(project.roots, {
       projectDir: project.dir,
       models: project.models,
       keepGoing,
+      cache,
     });
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
@@ -51,6 +54,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
       return EXIT.failed;
     }
     const sent = await registry.publish(result);
+    await cache.save();
     process.stdout.write(
       `Published ${result.skills.length} skills to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
     );

@@ -4,9 +4,9 @@ import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { AdminClient, target } from "../admin-client.ts";
-import { readSources } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { findSkills, listFiles, survey } from "../build/scan.ts";
+import { readSources } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { projectProviders } from "../models.ts";
 import { openProject } from "../project.ts";
@@ -39,15 +39,15 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     }
     const root = resolve(positionals[0]);
     const project = await openProject(root);
-    const grounds = await survey(root, project.dir);
-    const [folder] = (await findSkills(grounds)).skills;
+    const grounds = survey(root, project.dir);
+    const [folder] = findSkills(grounds).skills;
     if (folder?.single !== true) {
       const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
       throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
     }
     const print = (found: readonly Diagnostic[]): void =>
       printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
-    const { files, diagnostics } = await listFiles(folder, grounds);
+    const { files, diagnostics } = listFiles(folder, grounds);
     const sources = await readSources(files);
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});

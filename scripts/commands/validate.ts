@@ -2,8 +2,9 @@
 import { access, constants, stat } from "node:fs/promises";
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import type { Diagnostic, JsonObject, Manifest } from "../../src/skill/manifest.ts";
-import { type BuildResult, type BuiltSkill, buildRoots, type RootedDiagnostic } from "../build/build.ts";
+import { type BuildResult, buildRoots, type RootedDiagnostic } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
 
@@ -80,7 +81,7 @@ function report(result: BuildResult): Report[] {
   };
   for (const skill of result.skills) {
     const entry = at(skill.folder);
-    entry.properties = properties(skill.record.manifest);
+    entry.properties = properties(skill.manifest);
     entry.profiles = ["husk"];
   }
   for (const { root, diagnostic } of result.diagnostics) {
@@ -114,8 +115,7 @@ async function checkPrograms(
   roots: readonly string[],
 ): Promise<RootedDiagnostic[]> {
   const found: RootedDiagnostic[] = [];
-  for (const { folder, record } of skills) {
-    const { manifest } = record;
+  for (const { folder, manifest } of skills) {
     const commands: [string, string[]][] = (manifest.llm?.tools ?? []).map((tool, i) => [
       `tools[${i}].command`,
       tool.command,

@@ -31,6 +31,7 @@ const BINDINGS = [
   "EXECUTIONS",
   "LEDGER",
   "FILE_INDEX",
+  "MOCKS",
   "RUNNER",
   "LOADER",
   "SHIELD",

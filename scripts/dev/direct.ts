@@ -57,40 +57,51 @@ export interface DirectOptions {
   onLine: (line: string) => void;
 }
 
-/** Starts workerd, which ends with this process; answers its URL. */
-export async function startDirect(options: DirectOptions): Promise<{ url: string }> {
-  const { repoDir, stateDir } = options;
+/** What miniflare needs to know of the Worker: its bundle and its bindings. */
+export async function workerOptions({
+  repoDir,
+  host,
+  port,
+  variables,
+}: Pick<DirectOptions, "repoDir" | "host" | "port" | "variables">) {
   const text = await readFile(join(repoDir, "wrangler.toml"), "utf8");
   const config = wranglerConfig.parse(parse(text));
   const script = await bundleWorker(repoDir, config.main);
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
+  return {
+    name: "hull",
+    modules: [{ type: "ESModule" as const, path: "worker.mjs", contents: script }],
+    compatibilityDate: config.compatibility_date,
+    compatibilityFlags: config.compatibility_flags,
+    bindings: Object.fromEntries(variables),
+    kvNamespaces: named(config.kv_namespaces, (item) => item.binding),
+    d1Databases: named(config.d1_databases, (item) => item.binding),
+    r2Buckets: named(config.r2_buckets, (item) => item.bucket_name),
+    durableObjects: Object.fromEntries(
+      config.durable_objects.bindings.map(({ name, class_name }) => [
+        name,
+        { className: class_name, useSQLite: true },
+      ]),
+    ),
+    workerLoaders: Object.fromEntries(config.worker_loaders.map(({ binding: name }) => [name, {}])),
+    serviceBindings: {
+      [config.assets.binding]: { disk: { path: join(repoDir, config.assets.directory) } },
+    },
+    ratelimits: Object.fromEntries(config.ratelimits.map(({ name, ...limit }) => [name, limit])),
+    unsafeDirectSockets: [{ host, port }],
+  };
+}
+
+/** Starts workerd, which ends with this process; answers its URL. */
+export async function startDirect(options: DirectOptions): Promise<{ url: string }> {
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
-      name: "hull",
+      ...(await workerOptions(options)),
       log: new Log(LogLevel.NONE),
       handleStructuredLogs: ({ message }) => options.onLine(message),
-      modules: [{ type: "ESModule", path: "worker.mjs", contents: script }],
-      compatibilityDate: config.compatibility_date,
-      compatibilityFlags: config.compatibility_flags,
-      bindings: Object.fromEntries(options.variables),
-      kvNamespaces: named(config.kv_namespaces, (item) => item.binding),
-      d1Databases: named(config.d1_databases, (item) => item.binding),
-      r2Buckets: named(config.r2_buckets, (item) => item.bucket_name),
-      durableObjects: Object.fromEntries(
-        config.durable_objects.bindings.map(({ name, class_name }) => [
-          name,
-          { className: class_name, useSQLite: true },
-        ]),
-      ),
-      workerLoaders: Object.fromEntries(config.worker_loaders.map(({ binding: name }) => [name, {}])),
-      serviceBindings: {
-        [config.assets.binding]: { disk: { path: join(repoDir, config.assets.directory) } },
-      },
-      ratelimits: Object.fromEntries(config.ratelimits.map(({ name, ...limit }) => [name, limit])),
-      unsafeDirectSockets: [{ host: options.host, port: options.port }],
       // The folder that wrangler uses inside its --persist-to, so that both ways of serving share their state.
-      resourcePersistencePath: join(stateDir, "v3"),
+      resourcePersistencePath: join(options.stateDir, "v3"),
     }),
   );
   await miniflare.ready;

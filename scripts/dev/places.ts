@@ -1,11 +1,19 @@
 /** Where a local Hull finds itself and where it may listen. */
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
 
 /** Where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
+
+/** The wrangler that Hull is made for, as a program of Node's. */
+export const WRANGLER = join(
+  dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
+  "bin",
+  "wrangler.js",
+);
 
 /** Flags with which Node runs a TypeScript file of Hull's; as a package Hull needs help with that. */
 export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")
@@ -17,6 +25,14 @@ export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", 
 
 export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** A port as a flag or a variable names it. @throws CommandError (exit 2) */
+export function portOf(text: string | undefined, fallback: number): number {
+  if (text === undefined || text === "") return fallback;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65535) return port;
+  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
 /** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */

@@ -4,6 +4,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
+import { runnerFlags } from "../serving-config.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 
@@ -56,10 +57,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [
     ...["--port", String(port), "--host", "127.0.0.1", "--state", stateDir, "--secret-file", secretFile],
-    ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
-    ...["--grace-ms", String(config.grace_ms)],
-    ...["--drain-ms", String(Math.min(config.drain_ms, DEV_DRAIN_MS))],
-    ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
+    ...runnerFlags({ ...config, drain_ms: Math.min(config.drain_ms, DEV_DRAIN_MS) }),
     "--exit-with-parent",
   ];
   const process_ = new Supervised({

@@ -2,13 +2,17 @@
 import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
 import { Redactor } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
-import { BuildCache, type BuildResult, type BuiltSkill, buildRoots } from "../build/build.ts";
+import { type BuildResult, buildRoots } from "../build/build.ts";
+import type { BuildCache } from "../build/cache.ts";
+import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { modelVariables } from "../models.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
+import { servingConfig } from "../serving-config.ts";
 import { startFront } from "./front.ts";
+import { type ModelStandIns, startStandIns } from "./models.ts";
 import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { workerVariables } from "./variables.ts";
@@ -17,6 +21,7 @@ import { startWorker } from "./worker.ts";
 
 export interface ServerOptions {
   project: Project;
+  cache: BuildCache;
   host: string;
   /** 0: any free port. */
   port: number;
@@ -25,6 +30,8 @@ export interface ServerOptions {
   /** Listen in front of the Worker, so that clients who leave early are noticed. */
   front: boolean;
   watch: boolean;
+  /** What stands in the providers' place. */
+  models?: ModelStandIns;
   /** Told of every build that is served, the first one included. */
   onBuild: (result: BuildResult, first: boolean) => void;
   onLine: (line: string, from: "worker" | "runner" | "hull") => void;
@@ -43,7 +50,7 @@ export interface LocalServer {
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
   const port = await freePort(host, options.port);
-  const builder = new Builder(project);
+  const builder = new Builder(project, options.cache);
   const first = await builder.build();
   const files = await loadEnvironment(project.dir, {});
   const stops: (() => Promise<void> | void)[] = [];
@@ -56,20 +63,25 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const variables = workerVariables(
       files,
       process.env,
-      first.skills.map((skill) => skill.record.manifest),
+      first.skills.map((skill) => skill.manifest),
       layers,
     );
-    const runner = await runnerOf(options, variables);
-    stops.push(runner.stop);
-    for (const [name, value] of models) variables.set(name, value);
-    variables
-      .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project, host))
-      .set("HULL_RUNNER_URL", runner.url)
-      .set("HULL_RUNNER_SECRET", runner.secret);
     // wrangler prints each request's URL itself, whatever the client put there.
     const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
     const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
+    const onModelLine = (line: string): void => options.onLine(redactor.text(line), "hull");
+    stops.push(
+      await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }),
+    );
+    const runner = await runnerOf(options, variables);
+    stops.push(runner.stop);
+    redactor.learn([runner.secret]);
+    for (const [name, value] of models) variables.set(name, value);
+    variables
+      .set("HULL_ENV", "local")
+      .set("HULL_CONFIG", servingConfig(project, LOOPBACK.has(host)))
+      .set("HULL_RUNNER_URL", runner.url)
+      .set("HULL_RUNNER_SECRET", runner.secret);
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
@@ -83,6 +95,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const adminKey = variables.get("HULL_ADMIN_KEY");
     const registry = new RegistryClient(worker.url, adminKey);
     await registry.publish(first);
+    await options.cache.save();
+    stops.push(() => options.cache.save());
     let url = worker.url;
     if (options.front) {
       stops.push(await startFront({ host, port, worker: worker.url, runner }));
@@ -123,14 +137,15 @@ function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string
 /** Builds again and again; what breaks keeps its last good version. */
 class Builder {
   readonly #project: Project;
-  readonly #cache = new BuildCache();
+  readonly #cache: BuildCache;
   #lastGood = new Map<string, BuiltSkill>();
   #lastSeen = "";
   /** Whether the last build differs from the one before, in what is served or in what is wrong. */
   changed = true;
 
-  constructor(project: Project) {
+  constructor(project: Project, cache: BuildCache) {
     this.#project = project;
+    this.#cache = cache;
   }
 
   async build(): Promise<BuildResult> {
@@ -168,24 +183,4 @@ async function runnerOf(
     );
   }
   return { url: config.url, secret, pid: () => undefined, stop: async () => {} };
-}
-
-/** The part of hull.toml that the Worker reads. */
-function servingConfig({ config, dir }: Project, host: string): string {
-  const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
-    config;
-  return JSON.stringify({
-    name: name ?? (dir.split("/").at(-1) || "hull"),
-    cors_origins,
-    allowed_hosts,
-    allowed_origins,
-    ...(config.auth === null ? {} : { auth: config.auth }),
-    max_body_bytes,
-    max_output_bytes,
-    grace_ms: runner.grace_ms,
-    ...(config.rate_limit === null
-      ? {}
-      : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
-    pin_hosts: LOOPBACK.has(host),
-  });
 }

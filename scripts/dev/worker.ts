@@ -1,10 +1,9 @@
 /** The local Worker of `hull dev`: wrangler dev as a tethered child, or workerd directly (`--direct`). */
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../command.ts";
-import { originOf, TYPESCRIPT_FLAGS } from "./places.ts";
+import { originOf, TYPESCRIPT_FLAGS, WRANGLER } from "./places.ts";
 import { Supervised } from "./supervised.ts";
 import { envFile } from "./variables.ts";
 
@@ -91,18 +90,13 @@ async function startWrangler(options: LocalWorkerOptions): Promise<LocalWorker> 
   const variablesFile = join(dirname(stateDir), "worker.env");
   await writeFile(variablesFile, envFile(options.variables), { mode: 0o600 });
   const recent: string[] = [];
-  const wrangler = join(
-    dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
-    "bin",
-    "wrangler.js",
-  );
   const child = new Supervised({
     name: "wrangler",
     command: process.execPath,
     args: () => [
       ...TYPESCRIPT_FLAGS,
       join(import.meta.dirname, "tether.ts"),
-      ...[process.execPath, wrangler, "dev", "--local", "--config", join(repoDir, "wrangler.toml")],
+      ...[process.execPath, WRANGLER, "dev", "--local", "--config", join(repoDir, "wrangler.toml")],
       ...["--ip", host, "--port", String(port), "--inspector-port", "0", "--persist-to", stateDir],
       ...["--env-file", variablesFile, "--show-interactive-dev-session=false"],
     ],

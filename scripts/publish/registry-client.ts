@@ -1,18 +1,12 @@
 /** Publishes a build to a running Hull over HTTP (serving.md §1): what is missing first, the catalog pointer last. */
 import { createHash } from "node:crypto";
-import type { CatalogBundle } from "../../src/skill/bundle.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
-import type { BuildResult, BuiltSkill } from "../build/build.ts";
+import type { BuildResult } from "../build/build.ts";
+import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
 /** One upload holds about this many bytes, so that the Worker never has much of it in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-
-interface RegistryObject {
-  /** `<kind>/<sha256>`. */
-  name: string;
-  bytes: Uint8Array;
-}
 
 export class RegistryClient {
   readonly #client: AdminClient;
@@ -29,11 +23,15 @@ export class RegistryClient {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
     const known = await this.#knownObjects();
-    const missing = objectsOf(skills, catalog).filter(({ name }) => !known.has(name));
-    for (const batch of batches(missing)) await this.#upload(batch);
-    for (const { name } of missing) known.add(name);
+    let sent = 0;
+    const missing = missingObjects({ skills, catalog }, (name) => known.has(name));
+    for await (const batch of batches(missing, BATCH_BYTES)) {
+      await this.#upload(batch);
+      for (const { name } of batch) known.add(name);
+      sent += batch.length;
+    }
     await this.#client.send("POST", "/_hull/catalog", { id: catalog.id });
-    return missing.length;
+    return sent;
   }
 
   /** Serves the catalog before the current one again; answers its id. */
@@ -66,32 +64,4 @@ export class RegistryClient {
     const digest = createHash("sha256").update(tar).digest("hex");
     await this.#client.send("PUT", `/_hull/bundles/${digest}`, tar);
   }
-}
-
-/** What a catalog consists of, itself last. */
-function objectsOf(skills: readonly BuiltSkill[], catalog: CatalogBundle): RegistryObject[] {
-  const objects = new Map<string, Uint8Array>();
-  for (const { digest, record, recordJson, pack, blob } of skills) {
-    objects.set(`skill/${digest}`, new TextEncoder().encode(recordJson));
-    if (pack !== null && record.pack !== null) objects.set(`pack/${record.pack}`, pack);
-    if (blob !== null) objects.set(`blob/${blob.sha256}`, blob.bytes);
-  }
-  objects.set(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text));
-  objects.set(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json));
-  return [...objects].map(([name, bytes]) => ({ name, bytes }));
-}
-
-function* batches(objects: readonly RegistryObject[]): Generator<RegistryObject[]> {
-  let batch: RegistryObject[] = [];
-  let size = 0;
-  for (const object of objects) {
-    if (batch.length > 0 && size + object.bytes.length > BATCH_BYTES) {
-      yield batch;
-      batch = [];
-      size = 0;
-    }
-    batch.push(object);
-    size += object.bytes.length;
-  }
-  if (batch.length > 0) yield batch;
 }

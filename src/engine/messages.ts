@@ -141,6 +141,8 @@ export interface ModelRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
+  /** Instead of `tools` where the model has no channel for them: what `system` tells of. Not sent. */
+  tools_in_text?: ToolDefinition[];
   tool_choice: ToolChoice;
   max_tokens: number;
   /** Ask for a JSON answer where the provider has such a mode. */
@@ -158,6 +160,8 @@ export interface ModelRequest {
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   /** Text that the answer starts with. */
   prefill?: string;
+  /** The text between these is wanted: `messages` ask it of a model whose provider has no endpoint for completions. */
+  completion?: { prefix: string; suffix?: string };
   /** Mark the prompt for the provider's prompt cache. */
   cache?: boolean;
   /** Merged into the request body last, verbatim. */

@@ -1,6 +1,6 @@
 /** Errors of model providers (serving.md §4.5), those of a call with its class (agent-runtime.md §2.1). */
 import { define } from "../errors.ts";
-import { FAILURES, type FailureClass } from "./failure-class.ts";
+import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
 /** Who was asked, and what was heard. */
 interface Exchange {
@@ -123,6 +123,34 @@ export const ModelRefused = define<Exchange>("model_refused", 502, "Model refuse
   detail: "The model declined to answer.",
   members: classed(d, FAILURES.content_policy),
 }));
+/** A queued mock's error of a category that no provider causes. */
+export const MockedFailure = define<
+  Exchange & { category: ErrorCategory; retry_after_ms?: number | undefined }
+>("mocked_failure", 502, "Mocked failure", (d) => ({
+  detail: `The mock that answered for ${d.provider} failed: ${d.category}.`,
+  members: {
+    ...classed(d, { ...FAILURES.unknown, category: d.category }),
+    ...(d.retry_after_ms === undefined ? {} : { retry_after_ms: d.retry_after_ms }),
+  },
+  operator: wordsOf(d),
+}));
+/** The deployment's mocks answer every call, and none of them this one. */
+export const MockUnmatched = define<Exchange & { source: string; asked: string }>(
+  "mock_unmatched",
+  502,
+  "No mock for this prompt",
+  (d) => ({
+    detail: `None of the mocks in ${d.source} answers this call of ${d.provider}, and no other call is made while they are loaded. Its last message: ${d.asked}`,
+    members: classed(d, FAILURES.unknown),
+  }),
+);
+/** A replay has no recording of this call. `explanation` names its hash and the nearest one. */
+export const ReplayMissing = define<Exchange & { explanation: string }>(
+  "replay_missing",
+  502,
+  "Not recorded",
+  (d) => ({ detail: d.explanation, members: classed(d, FAILURES.unknown) }),
+);
 export const ToolRoundsExhausted = define<{ rounds: number }>(
   "tool_rounds_exhausted",
   502,

@@ -70,7 +70,7 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
   }),
 );
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
-  detail: `Requests for host "${d.host}" are refused. Use localhost, 127.0.0.1 or [::1], or list it in allowed_hosts.`,
+  detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
 export const OriginNotAllowed = define<{ origin: string | null }>(
   "origin_not_allowed",
@@ -118,6 +118,15 @@ export const ProviderNotFound = define<{ name: string; near: string[] }>(
   "Provider not found",
   (d) => ({
     detail: `No provider is called "${d.name}".${near(d.near)} GET /llm/providers lists them.`,
+    members: { near: d.near },
+  }),
+);
+export const OperationNotFound = define<{ name: string; near: string[]; known: string[] }>(
+  "operation_not_found",
+  404,
+  "Operation not found",
+  (d) => ({
+    detail: `No operation on transcripts is called "${d.name.slice(0, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
     members: { near: d.near },
   }),
 );

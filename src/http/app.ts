@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
-import { discardBody, discardLocally } from "./body.ts";
+import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
@@ -15,8 +15,8 @@ import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
 import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
-import { postCall, postCompletion, postStream, postStructured } from "./llm/call.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
+import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
 import { getCost, getInferred, getInfo, getModels, getPick, getResolved, getTier } from "./llm/models.ts";
 import { getAvailableProviders, getProvider, getProviderHealth, getProviders } from "./llm/providers.ts";
 import { getRateLimit, putRateLimit } from "./llm/rate-limit.ts";
@@ -29,13 +29,16 @@ import {
 } from "./llm/spending.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
+import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
+import { mountSessions } from "./sessions/mount.ts";
 import { listSkills } from "./skills/cards.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
+import { postTranscripts } from "./transcripts.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 
@@ -89,6 +92,7 @@ export function createApp(): App {
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
   mountModels(app);
+  mountSessions(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;
@@ -111,14 +115,18 @@ function mountModels(app: App): void {
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
   const calls = {
+    "/runs": postRun,
     "/llm/call": postCall,
     "/llm/stream": postStream,
     "/llm/structured": postStructured,
     "/llm/completion": postCompletion,
   };
   for (const [path, POST] of Object.entries(calls)) mount(app, path, { scope: "invoke", methods: { POST } });
+  mount(app, "/transcripts/:operation", { scope: "invoke", methods: { POST: postTranscripts } });
   const methods = { GET: getCapabilities, PUT: putCapabilities, DELETE: deleteCapabilities };
   mount(app, "/llm/capabilities", { scope: "invoke", writeScope: "admin", methods });
+  mount(app, "/llm/mocks", { scope: "invoke", methods: { POST: postMocks, DELETE: deleteMocks } });
+  mount(app, "/llm/mocks/calls", { scope: "invoke", methods: { GET: getMockCalls } });
 }
 
 async function failure(thrown: Error, c: AppContext): Promise<Response> {
@@ -127,8 +135,9 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   if (context === undefined) return unsettled(error);
   if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
   logError(error, context);
-  if (context.settings.local) await discardLocally(context.request);
-  else context.background(discardBody(context.request));
+  const discarded = discardBody(context);
+  if (context.settings.local) await discarded;
+  else context.background(discarded);
   return problemResponse(error, context);
 }
 

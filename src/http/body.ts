@@ -12,7 +12,7 @@ export const BODY_SILENCE_MS = 30_000;
 const DRAIN_BYTES = 64 * 1024;
 /**
  * Local workerd closes a connection whose body was not read, and its answer is lost on a client that still sends: in
- * local dev this much is drained before a refusal, for at most so many ms.
+ * local dev this much is drained before an early answer, for at most so many ms.
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 3000 };
 
@@ -84,14 +84,13 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   return whole;
 }
 
-/** Drains what an early answer left unread, up to 64 KiB, and cancels the rest. */
-export function discardBody(request: Request): Promise<void> {
-  return drain(request, { bytes: DRAIN_BYTES, ms: BODY_SILENCE_MS });
-}
-
-/** The same before a refusal in local dev, where the body must be read before the answer is sent. */
-export function discardLocally(request: Request): Promise<void> {
-  return drain(request, LOCAL_DRAIN);
+/**
+ * Drains what an early answer left unread, up to 64 KiB, and cancels the rest. In local dev far more is drained, and the
+ * answer must wait for it.
+ */
+export function discardBody(context: { request: Request; settings: { local: boolean } }): Promise<void> {
+  const most = context.settings.local ? LOCAL_DRAIN : { bytes: DRAIN_BYTES, ms: BODY_SILENCE_MS };
+  return drain(context.request, most);
 }
 
 async function drain(request: Request, most: { bytes: number; ms: number }): Promise<void> {
@@ -136,8 +135,21 @@ export async function readJson<T>(
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
+  return shaped(schema, parseJson(decodeUtf8(await readBody(request, limit), "The body")));
+}
+
+/** The same where all of the body may be left out: nothing is `{}`. */
+export async function readJsonIfAny<T>(
+  request: Request,
+  schema: z.ZodMiniType<T>,
+  limit = MAX_JSON_BYTES,
+): Promise<T> {
   const text = decodeUtf8(await readBody(request, limit), "The body");
-  const result = schema.safeParse(parseJson(text));
+  return shaped(schema, text.trim() === "" ? {} : parseJson(text));
+}
+
+function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   throw new InputInvalid({ reason: "The body does not have the expected shape.", errors });

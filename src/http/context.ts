@@ -4,7 +4,7 @@ import type { Caller } from "../auth/caller.ts";
 import { type Bindings, type Settings, settings } from "../env.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
-import type { RunContext, TimingName } from "../run/context.ts";
+import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
 
 export class RequestContext implements RunContext {
   readonly env: Bindings;
@@ -20,6 +20,7 @@ export class RequestContext implements RunContext {
   route = "none";
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown> = {};
+  readonly spans?: SpanNote[];
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   /** What is to be done when the answer is complete. */
@@ -33,6 +34,7 @@ export class RequestContext implements RunContext {
     this.env = env;
     this.settings = settings(env);
     this.background = background;
+    if (this.settings.logsSpans) this.spans = [];
     const sent = request.headers.get("x-request-id") ?? "";
     this.requestId = /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
   }
@@ -45,6 +47,10 @@ export class RequestContext implements RunContext {
 
   get tenant(): string {
     return this.caller.tenant;
+  }
+
+  get mockScope(): string {
+    return this.request.headers.get("x-hull-mock-scope") ?? "";
   }
 
   /** Called by the guard. */
@@ -60,7 +66,7 @@ export class RequestContext implements RunContext {
 
   /** A JSON-like value as it may be shown or logged. */
   redacted(value: unknown): unknown {
-    const once = this.settings.redactor.json(value);
+    const once = this.settings.toldRedactor.json(value);
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }
 

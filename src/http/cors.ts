@@ -11,6 +11,7 @@ export const EXPOSE_HEADERS = [
   "x-hull-finish-reason",
   "x-hull-note",
   "x-hull-replayed",
+  "x-hull-run-id",
   "x-hull-skill",
   "x-hull-usage",
   "x-request-id",

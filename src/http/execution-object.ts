@@ -21,7 +21,7 @@ export function callerOf({ caller }: RequestContext): string {
 
 /** An execution of the caller's. Every method after `attach` throws ExecutionNotFound where there is none. */
 export interface ExecutionClient {
-  begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id">): Promise<Begun>;
+  begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
   /** `null`: there is none to come back to. */
   attach(requestHash: string): Promise<Begun | null>;
   answer(): Promise<ExecutionAnswer>;
@@ -58,7 +58,8 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
   };
   return {
     begin: (call) => {
-      const whole = { ...call, id, caller, request_id: context.requestId };
+      const { requestId: request_id, mockScope: mock_scope } = context;
+      const whole = { ...call, id, caller, request_id, ...(mock_scope === "" ? {} : { mock_scope }) };
       return ask(async (object) => await object.begin(whole));
     },
     attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),

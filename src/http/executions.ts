@@ -88,11 +88,16 @@ export async function deleteExecution(
   return done === "removed" ? new Response(null, { status: 204 }) : getExecution(context, params);
 }
 
-/** The number of the last event that the client has; 0 where it has none. */
+/** The number of the last event that the client has; 0 where it has none. @throws BadRequest */
 export function afterOf(request: Request, id: string): number {
+  return lastSeen(request, id) ?? 0;
+}
+
+/** The same; `null` where the client does not say. @throws BadRequest */
+export function lastSeen(request: Request, id: string): number | null {
   const last = request.headers.get("last-event-id");
   const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
-  if (text === null) return 0;
+  if (text === null) return null;
   const after = Number(text);
   if (/^\d{1,15}$/.test(text)) return after;
   throw new BadRequest({

@@ -16,14 +16,17 @@ import { shieldKeyLookup } from "./rate.ts";
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Served on loopback, only its own names are served, so that a rebound DNS name reaches nothing. */
+/**
+ * Served on loopback, only its own names are served, so that a rebound DNS name reaches nothing. A deployment serves the
+ * names that it was given, and where it was given none, every name that leads to it.
+ */
 export function checkHost(context: RequestContext): void {
-  if (!context.settings.local || !context.settings.pin_hosts) return;
+  const { local, pin_hosts, allowed_hosts } = context.settings;
+  if (local ? !pin_hosts : allowed_hosts.length === 0) return;
   const header = context.request.headers.get("host") ?? new URL(context.request.url).host;
   const name = hostName(header);
-  if (!LOOPBACK.has(name) && !context.settings.allowed_hosts.includes(name)) {
-    throw new HostNotAllowed({ host: name });
-  }
+  if (allowed_hosts.includes(name) || (local && LOOPBACK.has(name))) return;
+  throw new HostNotAllowed({ host: name });
 }
 
 /**

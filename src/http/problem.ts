@@ -21,7 +21,7 @@ function pathOf(url: string): string {
 
 /** Writes the one log line of a request. */
 export function logRequest(context: RequestContext, status: number): void {
-  const { request, requestId, log, timings, durationMs } = context;
+  const { request, requestId, log, timings, durationMs, spans } = context;
   const line = {
     event: "request",
     request_id: requestId,
@@ -31,6 +31,7 @@ export function logRequest(context: RequestContext, status: number): void {
     duration_ms: durationMs,
     ...timings,
     ...log,
+    ...(spans === undefined ? {} : { spans }),
   };
   console.log(JSON.stringify(context.redacted(line)));
 }

@@ -5,9 +5,10 @@
 import * as z from "zod/mini";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
-import { readPointer } from "../registry/published.ts";
+import { readPointer, servedId } from "../registry/published.ts";
 import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
+import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -75,10 +76,20 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   if ((wanted === undefined) === (rollback === undefined)) {
     throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
   }
-  const before = await readPointer(context.env);
+  const { env, settings } = context;
+  const pinned = settings.pinnedCatalog;
+  const stored = await readPointer(env);
+  const previous = servedId(stored, pinned);
+  // A pointer of another deployment says nothing about what was served here before.
+  const before = stored !== null && stored.id === previous ? stored : null;
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
-  const { previous, published_at } = await movePointer(context.env, id, before, new Date());
-  return Response.json({ id, previous, published_at }, { status: before?.id === id ? 200 : 201 });
+  if (before?.id === id) return Response.json(shown(before));
+  const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
+  return Response.json(shown(pointer), { status: 201 });
+}
+
+function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {
+  return pointer;
 }

@@ -9,7 +9,7 @@ export interface Representation {
   /** Of every answer but a refusal. */
   headers: Headers;
   /** The bytes of a range, or all of them. */
-  open(range: ByteRange | null): Promise<ReadableStream<Uint8Array>>;
+  open(range: ByteRange | null): Promise<Uint8Array | ReadableStream<Uint8Array>>;
 }
 
 /** Several ranges are answered with the whole. @throws RangeNotSatisfiable */
@@ -24,7 +24,9 @@ export async function answerBytes(request: Request, representation: Representati
   const { start, end } = range ?? { start: 0, end: size };
   headers.set("content-length", String(end - start));
   if (request.method === "HEAD") return new Response(null, { headers });
-  const bytes = (await open(range)).pipeThrough(new FixedLengthStream(end - start));
+  const opened = await open(range);
+  const bytes =
+    opened instanceof Uint8Array ? opened : opened.pipeThrough(new FixedLengthStream(end - start));
   if (range === null) return new Response(bytes, { headers });
   headers.set("content-range", `bytes ${start}-${end - 1}/${size}`);
   return new Response(bytes, { status: 206, headers });

@@ -25,11 +25,13 @@ import {
 import { grantedTo } from "../run/variables.ts";
 import type { Assembly } from "../skill/assemble.ts";
 import { type SourceFile, utf8 } from "../skill/bundle.ts";
+import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
 import { readTar, TarError } from "../skill/tar.ts";
 import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
+import { exportsOf } from "../tool/isolate/hook.ts";
 import { readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { pageLimit } from "./page.ts";
@@ -40,6 +42,8 @@ const MAX_BYTES = 30 * 1024 * 1024;
 const MAX_FILES = 10_000;
 /** An isolate holds the cards of many tenants. */
 const MAX_CARD_BYTES = 8192;
+/** For what a hook module does when it is loaded. */
+const MAX_LOAD_MS = 1000;
 const ZIP_TYPES = ["application/zip", "application/x-zip-compressed"];
 const TAR_TYPES = ["application/x-tar"];
 /** What says nothing of the content; `curl -T` sends none. */
@@ -144,13 +148,30 @@ async function readArchive({ request, settings }: RequestContext, type: string):
   }
 }
 
+/** Uploads are not bundled: a module is taken as it is, once it was loaded. */
+async function readHooks({ env, settings }: RequestContext, source: SourceFile): ReturnType<HookReader> {
+  const fault = uploadFault(source);
+  if (fault !== null) return { faults: [fault] };
+  const text = new TextDecoder().decode(source.bytes);
+  const found = await exportsOf(env.LOADER, text, { guarded: settings.local, timeoutMs: MAX_LOAD_MS });
+  return "names" in found
+    ? { bytes: source.bytes, exports: found.names }
+    : { faults: [loadFault(settings.redactor.text(found.fault))] };
+}
+
 async function assemble(context: RequestContext, files: SourceFile[], slug: string): Promise<Assembly> {
   const { settings, env, caller } = context;
   const catalogue = catalogueOf(settings) ?? (await loadCatalogue(settings, env));
   const providers = knownProviders(catalogue, settings.providerKeys);
   // Evaluated when first needed: it brings the YAML parser along.
   const { assembleSkill } = await import("../skill/assemble.ts");
-  return assembleSkill(files, { folder: slug, file: "SKILL.md", providers, uploadedBy: caller.tenant });
+  return assembleSkill(files, {
+    folder: slug,
+    file: "SKILL.md",
+    providers,
+    hooks: (source) => readHooks(context, source),
+    uploadedBy: caller.tenant,
+  });
 }
 
 function refused(diagnostics: readonly Diagnostic[]): Error {

@@ -32,6 +32,7 @@ export async function callLlm(
   watcher: CallWatcher = {},
 ): Promise<CallOutcome> {
   const plan = prepareCall(input, host);
+  watcher.onAdmitted?.();
   const outcome = await attempts(plan, host, watcher);
   const { structured } = plan;
   if (structured === null || outcome.checked === null || outcome.checked.errors.length === 0) return outcome;

@@ -1,4 +1,4 @@
-/** `POST /llm/completion` on models without a completion endpoint (agent-runtime.md §1.7). */
+/** `POST /llm/completion` (agent-runtime.md §1.7): the continuation, and the chat that asks for it where nothing else can. */
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 
@@ -15,12 +15,13 @@ const INSTRUCTION = [
   "Do not repeat what stands before or after the gap.",
 ].join(" ");
 
-/** The chat call that asks for a continuation. */
 export function completionCall({ prefix, suffix, system, options }: CompletionInput): CallInput {
+  const completion = { prefix, ...(suffix === null || suffix === "" ? {} : { suffix }) };
   const after = suffix === null || suffix === "" ? "" : `\n\n<after_gap>\n${suffix}\n</after_gap>`;
   return {
     prompt: `<before_gap>\n${prefix}\n</before_gap>${after}`,
     system: system === null ? INSTRUCTION : `${system}\n\n${INSTRUCTION}`,
     options,
+    completion,
   };
 }

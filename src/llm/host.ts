@@ -2,11 +2,13 @@
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
-import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
+import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
 /** Who is told of an answer while it comes. */
 export interface CallWatcher {
+  /** The request is sound; from now on a provider is asked. */
+  onAdmitted?: () => void;
   onText?: (text: string) => void;
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was told of the one before is void. */
@@ -27,6 +29,8 @@ export interface ModelChoice {
   /** Native where the model takes tool definitions, else in text. */
   tool_format: "native" | "text";
   capabilities: Capabilities;
+  /** Tokens; `null`: unknown. */
+  context_window: number | null;
   /** Sampling parameters and limits that the configuration gives this model. */
   defaults: Sampling & { max_tokens?: number };
   warnings: Warning[];
@@ -79,6 +83,8 @@ export interface LlmHost {
   searchDelegate?: SearchDelegate | undefined;
   /** Further members of the result. */
   further(): Record<string, unknown>;
+  /** What is left of the option `mock`, as it may be given again; `null`: it was not given. */
+  mocksLeft(): Json | null;
   /** Version 7 UUIDs. */
   ids: () => string;
   /** Facts for the log, redacted there. */

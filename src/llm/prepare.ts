@@ -29,6 +29,8 @@ export interface CallInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** The same question for a provider that completes texts without a conversation. */
+  completion?: ModelRequest["completion"];
 }
 
 export interface Plan {
@@ -50,6 +52,7 @@ export interface Plan {
   warnings: Warning[];
   /** What each provider is to get besides, by name. */
   own: Record<string, JsonObject>;
+  completion: ModelRequest["completion"];
 }
 
 const DEFAULT_MAX_TOKENS = 16_384;
@@ -93,10 +96,13 @@ export function prepareCall(input: CallInput, host: LlmHost): Plan {
     transcript,
     warnings: [...choice.warnings, ...vault.warnings, ...tooManyTools(tools, choice)],
     own,
+    // An answer that must be JSON, or may be a tool call, needs the conversation.
+    completion: structured === null && tools.length === 0 ? input.completion : undefined,
   };
 }
 
-const refused = (errors: readonly Fault[]) =>
+/** Every fault of a body, as one error. */
+export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
 function toolsOf({ tools: given }: CallOptions): Tool[] {
@@ -135,7 +141,7 @@ function tooManyTools(tools: readonly Tool[], { target, capabilities }: ModelCho
   return [{ code: "too_many_tools", option: "tools", message }];
 }
 
-function checkConflicts(options: CallOptions): void {
+export function checkConflicts(options: CallOptions): void {
   const refuse = (option: string, detail: string) => new InvalidRequest({ option, detail });
   if (options.reasoning_effort !== undefined && readThinking(options.thinking) !== null) {
     throw refuse("reasoning_effort", "reasoning_effort and thinking exclude each other.");
@@ -171,7 +177,8 @@ function conversation({ prompt, system }: CallInput, options: CallOptions): Laid
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 
-function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
+/** The targets of `fallback_chain`. @throws InvalidRequest for a name that is no provider */
+export function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
   const given = options.fallback_chain ?? [];
   const names = (typeof given === "string" ? given.split(",") : given).map((name) => name.trim());
   return names
@@ -204,17 +211,35 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
   const text = plan.tool_format === "text" && offered.tools.length > 0;
   const asked = correction === null ? plan.messages : [...plan.messages, userText(correction)];
   const messages = [...asked, ...further];
-  const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
-  const sampling = samplingOf(options, choice.defaults);
-  const own = ownOf(plan, target.provider);
   return {
+    ...settingsFor({ options, choice, structured, own: plan.own }, target),
     system: systemOf(plan, vault, offered.tools),
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offered.tools,
+    ...(text ? { tools_in_text: offered.tools } : {}),
     tool_choice: text ? "auto" : (toolChoice(options) ?? "auto"),
+    ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
+    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+    ...(plan.completion === undefined ? {} : { completion: plan.completion }),
+  };
+}
+
+/** What the options say of every request of a call or run, conversation and tools aside. */
+export type RequestSettings = Omit<
+  ModelRequest,
+  "system" | "messages" | "tools" | "tool_choice" | "tool_search" | "prefill"
+>;
+
+export function settingsFor(
+  { options, choice, structured, own: given }: Pick<Plan, "options" | "choice" | "structured" | "own">,
+  target: ModelTarget,
+): RequestSettings {
+  const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
+  const sampling = samplingOf(options, choice.defaults);
+  const own = ownOf(given, target.provider);
+  return {
     max_tokens: maxTokens(options, choice),
     json: structured !== null,
-    ...(offered.tool_search === undefined ? {} : { tool_search: offered.tool_search }),
     ...(structured?.wire ? { schema: structured.wire } : {}),
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
     ...(thinking === null ? {} : { thinking }),
@@ -224,7 +249,6 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
     ...(options.anthropic_beta_features === undefined
       ? {}
       : { beta_features: options.anthropic_beta_features }),
-    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
     ...(options.cache === true ? { cache: true } : {}),
     ...(own === null ? {} : { extra: own }),
   };
@@ -276,7 +300,7 @@ function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
 /** What Hull itself takes out of a provider's own part. */
 const CONSUMED = new Set(["force_native_tool_search", "api"]);
 
-function ownOf({ own }: Plan, provider: string): JsonObject | null {
+function ownOf(own: Plan["own"], provider: string): JsonObject | null {
   const given = own[provider];
   if (given === undefined) return null;
   const rest = Object.entries(given).filter(([name]) => !CONSUMED.has(name));

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
-import { parseErrorArguments, type Visibility } from "./blocks.ts";
+import { parseErrorArguments, VISIBILITY, type Visibility } from "./blocks.ts";
 import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
 
 const json = () => z.custom<Json>();
@@ -20,6 +20,8 @@ export const transcriptShape = z.lazy(() =>
     summary: maybe(z.string()),
     metadata: maybe(z.record(z.string(), json())),
     state: maybe(z.string()),
+    /** Messages that a summary stands for and that are gone. */
+    archived_messages: maybe(z.int().check(z.nonnegative())),
   }),
 );
 export type Transcript = z.infer<typeof transcriptShape>;
@@ -38,7 +40,15 @@ export function withMessages(
   messages: readonly Message[],
   ids: IdSource,
 ): Transcript {
-  const added = messages.flatMap(messageJson);
+  return withPublic(transcript, messages.flatMap(messageJson), ids);
+}
+
+/** The same for messages in their public form. */
+export function withPublic(
+  transcript: Transcript,
+  added: readonly PublicMessage[],
+  ids: IdSource,
+): Transcript {
   return {
     ...transcript,
     messages: [...transcript.messages, ...added],
@@ -63,9 +73,14 @@ export function extraEvent(
   return { id: ids(), kind, role, visibility, text, blocks: [], ...(metadata ? { metadata } : {}) };
 }
 
-function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
+/** Whether an event is that of a message; every message has one. */
+export const isMessageEvent = ({ kind }: TranscriptEvent): boolean =>
+  kind === "message" || kind === "tool_result";
+
+/** The event of a message. */
+export function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
   const tool = message.role === "tool";
-  const blocks = message.role === "assistant" ? (message.blocks ?? []) : contentBlocks(message);
+  const blocks = message.role === "assistant" ? assistantBlocks(message) : contentBlocks(message);
   return {
     id: ids(),
     kind: tool ? "tool_result" : "message",
@@ -77,6 +92,14 @@ function messageEvent(message: PublicMessage, ids: IdSource): TranscriptEvent {
       ? { metadata: { tool_call_id: message.tool_call_id, is_error: message.is_error ?? false } }
       : {}),
   };
+}
+
+/** Of a message that a client wrote: its parts, and its calls as blocks. */
+function assistantBlocks(message: PublicMessage & { role: "assistant" }): unknown[] {
+  const { blocks, tool_calls = [] } = message;
+  if (blocks !== undefined) return blocks;
+  const calls = tool_calls.map((call) => ({ type: "tool_call", ...call, visibility: VISIBILITY.tool_call }));
+  return [...contentBlocks(message), ...calls];
 }
 
 function contentBlocks({ content }: PublicMessage): unknown[] {
@@ -130,6 +153,9 @@ export function joined(
 ): string {
   return blocks.map((block) => (block.type === type ? block.text : "")).join("");
 }
+
+/** A new id. */
+export const newId: IdSource = () => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
 
 /** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random 10 random bytes */
 export function uuidV7(now: number, random: Uint8Array): string {

@@ -142,12 +142,14 @@ function waitAfter(
   target: ResolvedTarget,
   { clock, retry = SKILL_RETRIES }: AttemptOptions,
 ): number | null {
-  const own = target.protocol === "mock" ? 0 : retry.wait_ms(n, clock.random());
+  const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
+  const own = instant ? 0 : retry.wait_ms(n, clock.random());
   if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
   if (!retry.mends(outcome)) return null;
   const { retry_after_ms } = outcome;
   if (retry_after_ms === undefined) return own;
-  return retry_after_ms <= MAX_RETRY_AFTER_MS ? retry_after_ms : null;
+  if (retry_after_ms > MAX_RETRY_AFTER_MS) return null;
+  return instant ? 0 : retry_after_ms;
 }
 
 /** Ollama's native endpoint answers nothing now and then, which a second call mends (§3.1): it costs no retry. */

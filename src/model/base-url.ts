@@ -41,3 +41,9 @@ function impliedScheme(text: string): "http" | "https" {
   const host = text.replace(/\/.*$/, "").replace(/:\d*$/, "");
   return LOOPBACK.test(host) || IP_ADDRESS.test(host) ? "http" : "https";
 }
+
+/** Base and endpoint as one URL. Ollama's own endpoints stand beside the path of its OpenAI-compatible ones. */
+export function join(base: string, endpoint: string): string {
+  const root = /^\/api\/(?:chat|generate|tags)$/.test(endpoint) ? base.replace(/\/v1$/, "") : base;
+  return root + endpoint;
+}

@@ -2,10 +2,12 @@
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";
-import { type AttemptOptions, withAttempts } from "./attempts.ts";
-import { exchange } from "./exchange.ts";
+import { type Attempt, type AttemptOptions, withAttempts } from "./attempts.ts";
+import { exchangeCompletion } from "./completion.ts";
+import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import { type Declared, fitRequest } from "./fit.ts";
-import { answerAsMock } from "./mock.ts";
+import type { Intercept } from "./intercept.ts";
+import { defaultTurn } from "./mock/default.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
 import { openAiResponses } from "./openai-responses.ts";
@@ -23,6 +25,8 @@ export const WIRES: Record<HttpTarget["protocol"], Wire> = {
 export interface CallOptions extends AttemptOptions {
   /** Capabilities that the call needs, whatever is in its messages. */
   declared?: Declared | undefined;
+  /** Asked before each attempt; absent: nothing is mocked but the provider `mock`, which then ends a demo well. */
+  intercept?: Intercept | undefined;
   fetch: typeof fetch;
   /** The Workers AI binding, where the deployment has one. */
   ai?: AiBinding | undefined;
@@ -42,25 +46,38 @@ export async function callModel(
   options: CallOptions,
 ): Promise<ModelTurn> {
   const fitted = fitRequest(request, target, options.declared);
-  const call = (attempts: AttemptOptions): Promise<ModelTurn> =>
-    withAttempts(target, attempts, (attempt) => {
-      switch (target.protocol) {
-        case "mock":
-          return { ok: true, turn: answerAsMock(fitted.request, target, attempt.sink) };
-        case "workers-ai":
-          return askBinding(fitted.request, target, options.ai, attempt);
-        default:
-          return exchange(fitted.request, WIRES[target.protocol], target, {
-            ...attempt,
-            fetch: options.fetch,
-          });
+  const { admit, intercept } = options;
+  const ask = (attempt: Attempt): Promise<Outcome> | Outcome => {
+    switch (target.protocol) {
+      case "mock": {
+        const { provider, model } = target;
+        const manner = { asker: "demo" as const, seen: false };
+        return { ok: true, turn: defaultTurn(fitted.request, { provider, model }, manner, attempt.sink) };
       }
-    });
-  const { admit } = options;
+      case "workers-ai":
+        return askBinding(fitted.request, target, options.ai, attempt);
+      default:
+        return askProvider(fitted.request, target, { ...attempt, fetch: options.fetch });
+    }
+  };
+  const make =
+    intercept === undefined
+      ? ask
+      : async (attempt: Attempt) => (await intercept.call(fitted.request, target, attempt)) ?? ask(attempt);
+  const call = (attempts: AttemptOptions): Promise<ModelTurn> => withAttempts(target, attempts, make);
   const turn =
     admit === undefined
       ? await call(options)
       : await withAdmission(fitted.request, target, { ...options, admit }, call);
   if (fitted.warnings.length === 0) return turn;
   return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
+}
+
+async function askProvider(
+  request: ModelRequest,
+  target: HttpTarget,
+  options: ExchangeOptions,
+): Promise<Outcome> {
+  const completed = await exchangeCompletion(request, target, options);
+  return completed ?? exchange(request, WIRES[target.protocol], target, options);
 }

@@ -1,13 +1,10 @@
-/**
- * Completion endpoints (agent-runtime.md §1.7): the text between a prefix and a suffix, without a conversation. The same
- * wires and attempts as for a model call.
- */
+/** Completion endpoints (agent-runtime.md §1.7): the text between a prefix and a suffix, without a conversation. */
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
-import type { Block, ModelTurn, Sampling, StopReason } from "../engine/messages.ts";
+import type { Block, ModelRequest, ModelTurn, StopReason } from "../engine/messages.ts";
+import { ProviderRejectedRequest } from "../errors/provider.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { type AttemptOptions, withAttempts } from "./attempts.ts";
-import { exchange } from "./exchange.ts";
+import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
 import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
@@ -15,44 +12,32 @@ import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
 import { isJsonObject, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
-export interface CompletionRequest {
+/** `sampling` as `fitRequest` left it: what the chat endpoint does not take, this one does not either. */
+interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
   prefix: string;
   suffix?: string;
-  max_tokens: number;
-  /** As the endpoint takes it: `fitRequest` of a chat request with the same options says what to leave out. */
-  sampling?: Sampling;
-  /** Merged into the request body last, verbatim. */
-  extra?: JsonObject;
-}
-
-/** The endpoints: `/completions` as OpenAI had it, and Ollama's `/api/generate`. */
-export type CompletionProtocol = "completions" | "ollama-generate";
-
-export interface CompletionEndpoint {
-  protocol: CompletionProtocol;
-  url: string;
-}
-
-/** The completion endpoint of a target; `null` where its provider has none. */
-export function completionEndpoint({ completion_url: url }: HttpTarget): CompletionEndpoint | null {
-  if (url === null) return null;
-  return { protocol: url.endsWith("/api/generate") ? "ollama-generate" : "completions", url };
 }
 
 /**
- * Asks a completion endpoint, with the headers and keys of the provider's chat endpoint.
- * @throws HullError as `callModel`
+ * Asks the provider's endpoint for completions, with the headers and keys of its chat endpoint. `null`: the request is none,
+ * the provider has no such endpoint, or it does not take the request there, since most models are for chat only.
  */
-export function callCompletion(
-  request: CompletionRequest,
+export async function exchangeCompletion(
+  { completion, max_tokens, sampling, extra }: ModelRequest,
   target: HttpTarget,
-  endpoint: CompletionEndpoint,
-  options: AttemptOptions & { fetch: typeof fetch },
-): Promise<ModelTurn> {
-  const wire = WIRES[endpoint.protocol];
-  const { fetch } = options;
-  const at = { ...target, url: endpoint.url };
-  return withAttempts(target, options, (attempt) => exchange(request, wire, at, { ...attempt, fetch }));
+  options: ExchangeOptions,
+): Promise<Outcome | null> {
+  const { completion_url: url } = target;
+  if (completion === undefined || url === null) return null;
+  const wire = url.endsWith("/api/generate") ? ollamaGenerate : completions;
+  const request: CompletionRequest = {
+    ...completion,
+    max_tokens,
+    ...(sampling === undefined ? {} : { sampling }),
+    ...(extra === undefined ? {} : { extra }),
+  };
+  const outcome = await exchange(request, wire, { ...target, url }, options);
+  return !outcome.ok && outcome.error instanceof ProviderRejectedRequest ? null : outcome;
 }
 
 const completions: Wire<CompletionRequest> = {
@@ -91,11 +76,6 @@ const ollamaGenerate: Wire<CompletionRequest> = {
     return turnOf(target, model, response, done_reason ?? null, usage);
   },
   stream: (target, sink) => completionStream(target, sink, lineOf),
-};
-
-const WIRES: Record<CompletionProtocol, Wire<CompletionRequest>> = {
-  completions,
-  "ollama-generate": ollamaGenerate,
 };
 
 const completionShape = z.lazy(() => {

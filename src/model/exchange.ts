@@ -1,6 +1,6 @@
 /** One HTTP attempt at a model call: request out, answer or failure in (serving.md §4.5). */
 import type { Message, ModelTurn } from "../engine/messages.ts";
-import { ProviderRedirectRefused, ProviderUnreachable } from "../errors/provider.ts";
+import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { withExtra } from "./extra.ts";
@@ -8,6 +8,7 @@ import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
 import { readFrames } from "./frames.ts";
 import { cutOff, failedAnswer, parseJson, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
+import { notRecorded } from "./proxy.ts";
 import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
 /** Of an answer in one piece, and of one event. */
@@ -79,6 +80,10 @@ export async function exchange<Request extends Sent>(
   if (!response.ok) {
     const text = await readBeginning(response);
     signal.throwIfAborted();
+    const explanation = notRecorded(response, target, text);
+    if (explanation !== null) {
+      return { ok: false, retry: false, error: new ReplayMissing({ provider, model, explanation }) };
+    }
     return failureOfStatus({
       provider,
       model,

@@ -26,6 +26,8 @@ export interface Failure {
   /** Whether a skill's call is tried again (serving.md §4.5). */
   retry: boolean;
   retry_after_ms?: number;
+  /** A mock's: the next attempt does not wait. */
+  instant?: true;
 }
 
 interface StatusFailure {

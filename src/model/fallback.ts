@@ -9,6 +9,8 @@ import type { ResolvedTarget } from "./providers.ts";
 export interface FallbackOptions extends CallOptions {
   /** How a target is reached. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
+  /** Makes the call of one target. */
+  around?: (target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>;
   /** Whether another target may answer after this failure of one; default: a retryable one, or a timeout. */
   goesOn?: ((error: unknown) => boolean) | undefined;
 }
@@ -35,12 +37,14 @@ export async function callWithFallback(
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
-    const turn = await callModel(request(target), resolved, {
-      ...options,
-      onOutput: () => {
-        spoke = true;
-      },
-    });
+    const ask = (): Promise<ModelTurn> =>
+      callModel(request(target), resolved, {
+        ...options,
+        onOutput: () => {
+          spoke = true;
+        },
+      });
+    const turn = await (options.around?.(resolved, ask) ?? ask());
     return { turn, index, target: resolved };
   };
   const { goesOn = isRetryable } = options;

@@ -1,9 +1,10 @@
 /** Whether a provider answers to its key: one cheap call, no model involved (agent-runtime.md §1.9). */
 import { HullError } from "../errors.ts";
+import { join } from "./base-url.ts";
 import type { Catalogue, ProviderDefinition } from "./catalogue/definition.ts";
 import type { ProtocolName } from "./catalogue/layer.ts";
 import { baseOverride, protocolOf, type ReadVariable } from "./catalogue/reach.ts";
-import { addressOf, join } from "./providers.ts";
+import { addressOf } from "./providers.ts";
 
 export interface Health {
   provider: string;
@@ -91,11 +92,11 @@ async function ask(
   context: HealthContext,
 ): Promise<number> {
   const { env, fetch, timeout_ms } = context;
-  const { base, headers } = addressOf(provider, definition, env, { protocol });
   const { method = "GET", path, url, body } = definition.healthcheck ?? {};
-  const own = url !== undefined && baseOverride(provider, definition, env) === null;
+  const own = url !== undefined && baseOverride(provider, definition, env) === null ? new URL(url) : null;
+  const { base, headers } = addressOf(provider, definition, env, { protocol, at: own?.origin });
   const usual = protocol === "ollama" ? "/api/tags" : "/models";
-  const response = await fetch(own ? url : join(base, path ?? usual), {
+  const response = await fetch(own ? base + own.pathname + own.search : join(base, path ?? usual), {
     method,
     headers: {
       accept: "application/json",

@@ -1,6 +1,6 @@
 /** How a call to a provider is addressed (serving.md §4.1, agent-runtime.md §5.1). */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
-import { readBaseUrl } from "./base-url.ts";
+import { join, readBaseUrl } from "./base-url.ts";
 import type { Capabilities } from "./capabilities.ts";
 import { canonicalProvider, shippedCatalogue } from "./catalogue/catalogue.ts";
 import type { Catalogue, Dialect, ProviderDefinition } from "./catalogue/definition.ts";
@@ -15,6 +15,7 @@ import {
   protocolOf,
   type ReadVariable,
 } from "./catalogue/reach.ts";
+import { throughProxy } from "./proxy.ts";
 
 interface Resolved extends Dialect {
   provider: string;
@@ -116,13 +117,14 @@ export interface ProviderAddress {
 
 /**
  * Where a provider is, and how it knows who calls.
+ * @param at instead of the base that it is defined with
  * @throws ProviderNotConfigured, ProviderMisconfigured
  */
 export function addressOf(
   provider: string,
   definition: ProviderDefinition,
   env: ReadVariable,
-  { protocol, how }: { protocol: ProtocolName; how?: string | undefined },
+  { protocol, how, at }: { protocol: ProtocolName; how?: string | undefined; at?: string | undefined },
 ): ProviderAddress {
   const key = keyOf(provider, definition, env);
   const [first] = definition.auth_env ?? [];
@@ -140,13 +142,9 @@ export function addressOf(
     const reason = `it has neither a base_url nor ${variable}`;
     throw new ProviderMisconfigured({ provider, variable, reason });
   }
-  return {
-    base: readBaseUrl(base, {
-      provider,
-      variable: override?.name ?? "base_url",
-      path: defaultPath(definition),
-      keyed: key !== null,
-    }),
+  const rule = { provider, variable: override?.name ?? "base_url", path: defaultPath(definition) };
+  const address: ProviderAddress = {
+    base: at ?? readBaseUrl(base, { ...rule, keyed: key !== null }),
     headers: {
       ...(protocol === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
       ...lowerCased(definition.extra_headers ?? {}),
@@ -155,6 +153,7 @@ export function addressOf(
     key: key?.value ?? null,
     variable: key?.name ?? variable,
   };
+  return throughProxy(provider, address, env);
 }
 
 /** @throws ProviderMisconfigured where the deployment has no such provider */
@@ -170,12 +169,6 @@ function definitionOf(provider: string, catalogue: Catalogue): ProviderDefinitio
 function defaultPath({ base_url, chat_endpoint }: ProviderDefinition): string {
   const path = /^(?:https?:\/\/)?[^/]+(\/.*?)?\/*$/i.exec(base_url ?? "")?.[1];
   return path ?? (chat_endpoint === undefined ? "/v1" : "");
-}
-
-/** Base and endpoint as one URL. Ollama's own endpoints stand beside the path of its OpenAI-compatible ones. */
-export function join(base: string, endpoint: string): string {
-  const root = /^\/api\/(?:chat|generate|tags)$/.test(endpoint) ? base.replace(/\/v1$/, "") : base;
-  return root + endpoint;
 }
 
 function authHeader(

@@ -78,7 +78,8 @@ export function sendableIds(history: readonly Message[], maxLength: number): (id
   return (id) => renamed.get(id) ?? id;
 }
 
-function toolCallIds(history: readonly Message[]): string[] {
+/** Ids of all tool calls, in their order. */
+export function toolCallIds(history: readonly Message[]): string[] {
   return history.flatMap((message) =>
     message.role === "assistant"
       ? message.content.flatMap((block) => (block.type === "tool_call" ? [block.id] : []))

@@ -3,16 +3,14 @@
  * What is immutable is cached in the isolate; the pointer is refreshed in the background.
  */
 import type * as z from "zod/mini";
-import { type Bindings, type Settings, settings } from "../env.ts";
+import { type Bindings, learnVariables, type Settings, settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
 import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
-
-/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
-export const MAX_KV_BYTES = 24 * 1024 * 1024;
 
 /** Age in ms at which a cached pointer is read again in the background. A publish through this isolate is seen at once. */
 const POINTER_FRESH_MS = 5000;
@@ -35,6 +33,8 @@ export interface LoadedCatalog {
   byRoute: CardLookup;
   /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
   openapi: string | null;
+  /** Names of the variables that its proxy skills put into their calls. */
+  variables: readonly string[];
   /** Changes with what is served; validators are made of it. */
   tag: string;
   /** The cards among `cards` that are uploaded skills; none in the catalog that all tenants share. */
@@ -45,6 +45,7 @@ interface IsolateCache {
   pointer: { id: string; checkedAt: number } | null;
   catalog: LoadedCatalog | null;
   records: Map<string, SkillRecord>;
+  blobs: BlobCache;
   /** The document of the catalog that is served. */
   openapi: { digest: string; bytes: Uint8Array } | null;
 }
@@ -54,7 +55,7 @@ const caches = new WeakMap<KVNamespace, IsolateCache>();
 function cacheOf(env: Bindings): IsolateCache {
   let cache = caches.get(env.SKILLS);
   if (cache === undefined) {
-    cache = { pointer: null, catalog: null, records: new Map(), openapi: null };
+    cache = { pointer: null, catalog: null, records: new Map(), blobs: new BlobCache(), openapi: null };
     caches.set(env.SKILLS, cache);
   }
   return cache;
@@ -76,18 +77,24 @@ export async function currentCatalog(
 ): Promise<LoadedCatalog> {
   const cache = cacheOf(env);
   const id = await currentId(env, settings(env), cache, background);
-  if (cache.catalog?.id === id) return cache.catalog;
+  const loaded = cache.catalog?.id === id ? cache.catalog : await loadCatalog(env, id);
+  cache.catalog = loaded;
+  learnVariables(env, loaded);
+  return loaded;
+}
+
+async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
   const catalog = await readCatalog(env, id);
-  cache.catalog = {
+  return {
     id,
     cards: catalog.cards,
     bySlug: new Map(catalog.cards.map((card) => [card.slug, card])),
     byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
     openapi: catalog.openapi ?? null,
+    variables: catalog.variables ?? [],
     tag: id.slice(0, 32),
     uploads: [],
   };
-  return cache.catalog;
 }
 
 /** A stored catalog. */
@@ -101,23 +108,32 @@ async function currentId(
   cache: IsolateCache,
   background: (work: Promise<unknown>) => void,
 ): Promise<string> {
-  if (pinnedCatalog !== null) return pinnedCatalog;
   const known = cache.pointer;
   if (known === null) {
-    const pointer = await readPointer(env);
-    if (pointer === null) throw new CatalogMissing({});
-    cache.pointer = { id: pointer.id, checkedAt: Date.now() };
-    return pointer.id;
+    const id = servedId(await readPointer(env), pinnedCatalog);
+    if (id === null) throw new CatalogMissing({});
+    cache.pointer = { id, checkedAt: Date.now() };
+    return id;
   }
   if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
     known.checkedAt = Date.now();
     background(
       readPointer(env).then((pointer) => {
-        if (pointer !== null && cache.pointer === known) known.id = pointer.id;
+        const id = servedId(pointer, pinnedCatalog);
+        if (id !== null && cache.pointer === known) known.id = id;
       }),
     );
   }
   return known.id;
+}
+
+/**
+ * What a deployment serves (serving.md §1): what was published to it, else the catalog it is pinned to. A pointer that
+ * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
+ */
+export function servedId(pointer: CatalogPointer | null, pinned: string | null): string | null {
+  if (pointer === null) return pinned;
+  return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
 /** `catalog:current`, or `null` when nothing was ever published. */
@@ -148,10 +164,25 @@ export async function readOpenapi(env: Bindings, digest: string): Promise<Uint8A
   return bytes;
 }
 
-/** The tar of a skill's folder (`pack`), a file that it serves (`blob`) or an OpenAPI document, as a stream. */
+/** A file that a skill serves: its bytes where it is small, else a stream. */
+export async function readBlob(
+  env: Bindings,
+  { sha256, size }: { sha256: string; size: number },
+): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  const { blobs } = cacheOf(env);
+  const known = blobs.get(sha256);
+  if (known !== undefined) return known;
+  const stored = await readBytes(env, "blob", sha256);
+  if (size > MAX_FILE_BYTES) return stored;
+  const bytes = new Uint8Array(await new Response(stored).arrayBuffer());
+  blobs.set(sha256, bytes);
+  return bytes;
+}
+
+/** The tar of a skill's folder (`pack`), a file that it serves (`blob`), its hooks or an OpenAPI document, as a stream. */
 export async function readBytes(
   env: Bindings,
-  kind: "pack" | "blob" | "openapi",
+  kind: "pack" | "blob" | "module" | "openapi",
   digest: string,
 ): Promise<ReadableStream<Uint8Array>> {
   const key = `${kind}:${digest}`;

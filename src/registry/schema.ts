@@ -4,13 +4,21 @@ import {
   type Card,
   type Catalog,
   type CatalogPointer,
+  CONFIG_SCOPES,
+  CONFIG_TYPES,
   type Json,
   type JsonObject,
   type Manifest,
   MODES,
   PARAMETER_TYPES,
+  RISKS,
   type SkillRecord,
+  type SkillTool,
+  TIERS,
 } from "../skill/manifest.ts";
+
+/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
+export const MAX_KV_BYTES = 24 * 1024 * 1024;
 
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
 const maybe = z.exactOptional;
@@ -93,6 +101,73 @@ function manifest(): z.ZodMiniType<Manifest> {
   });
 }
 
+function configParam() {
+  const text = z.string();
+  const number = z.number();
+  return z.object({
+    name: text,
+    displayName: maybe(text),
+    description: maybe(text),
+    type: z.enum(CONFIG_TYPES),
+    default: maybe(json()),
+    scope: z.enum(CONFIG_SCOPES),
+    min: maybe(number),
+    max: maybe(number),
+    step: maybe(number),
+    options: maybe(z.array(text)),
+    unit: maybe(text),
+    placeholder: maybe(text),
+    minItems: maybe(number),
+    maxItems: maybe(number),
+    rows: maybe(number),
+    pathType: maybe(text),
+    keyPlaceholder: maybe(text),
+    valuePlaceholder: maybe(text),
+    itemPlaceholder: maybe(text),
+    language: maybe(text),
+  });
+}
+
+function toolDisplay() {
+  const text = z.string();
+  return z.object({
+    version: maybe(text),
+    category: maybe(text),
+    tags: maybe(z.array(text)),
+    icon: maybe(text),
+    display_name: maybe(text),
+    deprecated: maybe(z.union([z.boolean(), text])),
+    examples: maybe(z.array(json())),
+    group: maybe(text),
+    estimated_latency_ms: maybe(z.number()),
+  });
+}
+
+function skillTool(): z.ZodMiniType<SkillTool> {
+  const text = z.string();
+  const jsonObject: z.ZodMiniType<JsonObject> = z.record(text, json());
+  return z.object({
+    name: text,
+    description: text,
+    parameters: jsonObject,
+    tier: z.enum(TIERS),
+    tier_reason: maybe(text),
+    script: maybe(text),
+    module: maybe(sha256()),
+    timeout_ms: z.int().check(z.positive()),
+    env: z.array(text),
+    network: z.nullable(z.object({ hosts: z.nullable(z.array(text)) })),
+    filesystem: z.boolean(),
+    side_effects: z.boolean(),
+    idempotent: z.boolean(),
+    risk: z.enum(RISKS),
+    hidden: z.boolean(),
+    config: z.array(configParam()),
+    output_schema: maybe(jsonObject),
+    display: maybe(toolDisplay()),
+  });
+}
+
 export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
   z.object({
     format: z.literal(1),
@@ -107,6 +182,8 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
       }),
     ),
     pack: z.nullable(sha256()),
+    hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
+    tools: maybe(z.array(skillTool())),
     uploaded_by: maybe(z.string()),
   }),
 );
@@ -135,7 +212,12 @@ function card(): z.ZodMiniType<Card> {
 export const cardSchema: z.ZodMiniType<Card> = z.lazy(() => card());
 
 export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
-  z.object({ format: z.literal(1), cards: z.array(card()), openapi: maybe(sha256()) }),
+  z.object({
+    format: z.literal(1),
+    cards: z.array(card()),
+    openapi: maybe(sha256()),
+    variables: maybe(z.array(z.string())),
+  }),
 );
 
 /** What a stored OpenAPI document must at least be. */
@@ -146,6 +228,7 @@ export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>
     id: sha256(),
     previous: z.nullable(sha256()),
     published_at: z.string(),
+    pinned: maybe(sha256()),
     earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
   }),
 );

@@ -5,15 +5,15 @@ import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
-import { MAX_KV_BYTES, POINTER_KEY, pointerMoved } from "./published.ts";
-import { catalogSchema, openapiSchema, skillRecord } from "./schema.ts";
+import { POINTER_KEY, pointerMoved } from "./published.ts";
+import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
 /** Catalogs that the pointer remembers, so that a skill's earlier versions can be told. */
 const MAX_EARLIER = 20;
 
 /** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
-  const [, kind, digest] = /^(skill|pack|blob|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
+  const [, kind, digest] = /^(skill|pack|blob|module|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
   if (kind === undefined || digest === undefined) {
     throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
   }
@@ -32,14 +32,15 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
 
 /** Stores what an upload consists of, under the keys of published skills. */
 export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
-  const { digest, record, recordJson, pack, blob } = skill;
+  const { digest, record, recordJson, pack, blob, module } = skill;
   if (pack !== null && record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
   if (blob !== null) await putObject(env, `blob:${blob.sha256}`, blob.bytes);
+  if (module !== null) await putObject(env, `module:${module.sha256}`, module.bytes);
   await putObject(env, `skill:${digest}`, utf8(recordJson));
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
-  if (kind === "pack" || kind === "blob") return;
+  if (kind === "pack" || kind === "blob" || kind === "module") return;
   const result = schemaOf(kind).safeParse(parse(bytes));
   if (result.success) return;
   const issue = result.error.issues[0];
@@ -68,23 +69,32 @@ export async function objectKeys(
   return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
 }
 
-/** Moves `catalog:current` to a stored catalog. Moving it to where it stands changes nothing. */
+/**
+ * Moves `catalog:current` to a stored catalog.
+ * @param stored where it stands
+ * @param previous id of the catalog that is served until now
+ * @param pinned the catalog that this deployment is pinned to
+ */
 export async function movePointer(
   env: Bindings,
   id: string,
-  before: CatalogPointer | null,
-  now: Date,
+  {
+    stored,
+    previous,
+    pinned,
+    now,
+  }: { stored: CatalogPointer | null; previous: string | null; pinned: string | null; now: Date },
 ): Promise<CatalogPointer> {
-  if (before?.id === id) return before;
   if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
     throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
   }
-  const last = before === null ? [] : [{ id: before.id, published_at: before.published_at }];
-  const pointer = {
+  const last = stored === null ? [] : [{ id: stored.id, published_at: stored.published_at }];
+  const pointer: CatalogPointer = {
     id,
-    previous: before?.id ?? null,
+    previous,
     published_at: now.toISOString(),
-    earlier: [...last, ...(before?.earlier ?? [])].slice(0, MAX_EARLIER),
+    ...(pinned === null ? {} : { pinned }),
+    earlier: [...last, ...(stored?.earlier ?? [])].slice(0, MAX_EARLIER),
   };
   await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
   pointerMoved(env, id);

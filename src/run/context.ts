@@ -4,18 +4,31 @@ import { type Bindings, type Settings, settings } from "../env.ts";
 /** Parts of a run's time that are measured apart (serving.md §5.3). */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
 
+/** A span that has ended, as a log line shows it. */
+export interface SpanNote {
+  name: string;
+  /** Since the beginning of the request. */
+  at_ms: number;
+  duration_ms: number;
+  [attribute: string]: string | number | boolean | undefined;
+}
+
 export interface RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly requestId: string;
   /** Whose run it is, and who pays: nothing of another tenant may come into it, what it makes is this tenant's. */
   readonly tenant: string;
+  /** Which of the tenant's mocks count, where there are any; usually `""`. */
+  readonly mockScope: string;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
   readonly background: (work: Promise<unknown>) => void;
   /** Fields of the log line. */
   readonly log: Record<string, unknown>;
+  /** Spans that have ended, for the log line; absent where none are wanted there. */
+  readonly spans?: SpanNote[];
   readonly durationMs: number;
   /** The measured parts so far, by `<name>_ms`. */
   readonly timings: Record<string, number>;
@@ -28,19 +41,20 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   env: Bindings,
-  { requestId, tenant, startedAt }: { requestId: string; tenant: string; startedAt: number },
+  origin: { requestId: string; tenant: string; mockScope?: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const own = settings(env);
+  const { startedAt } = origin;
   const timings: Record<string, number> = {};
   return {
+    mockScope: "",
+    ...origin,
     env,
     settings: own,
-    requestId,
-    tenant,
-    startedAt,
     background,
     log: {},
+    ...(own.logsSpans ? { spans: [] } : {}),
     get durationMs() {
       return Date.now() - startedAt;
     },
@@ -49,6 +63,6 @@ export function detachedContext(
       const key = `${name}_ms`;
       timings[key] = Math.round((timings[key] ?? 0) + ms);
     },
-    redacted: (value) => own.redactor.json(value),
+    redacted: (value) => own.toldRedactor.json(value),
   };
 }

@@ -5,12 +5,11 @@ import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunInput } from "./input.ts";
 
-/** What a mode gets to run with. */
-export interface RunHandle {
+/** What anything that is run gets to run with. */
+export interface OperationHandle {
   /** `ex_…`: names the run in headers, events and the runner. */
   id: string;
   context: RunContext;
-  record: SkillRecord;
   input: RunInput;
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
@@ -18,11 +17,16 @@ export interface RunHandle {
   streaming: boolean;
   /** Whether the answer's body is wanted; what only streams need not be kept. */
   keep: boolean;
-  /** `null`: the run ends with the process that carries it out. */
-  durable: Durable | null;
   /** Called once, when nothing but the run itself can fail any more: from then on failures are events. */
   started(): void;
   emit(event: RunEvent): Promise<void>;
+}
+
+/** What a mode gets to run with. */
+export interface RunHandle extends OperationHandle {
+  record: SkillRecord;
+  /** `null`: the run ends with the process that carries it out. */
+  durable: Durable | null;
 }
 
 /** A run's answer. */

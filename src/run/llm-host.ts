@@ -5,8 +5,10 @@ import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } from "../llm/host.ts";
+import { mockCallJson } from "../llm/mock-calls.ts";
+import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
-import { uuidV7 } from "../llm/transcript.ts";
+import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
 import { canonicalProvider } from "../model/catalogue/catalogue.ts";
@@ -17,9 +19,12 @@ import { cacheFigures, costOf, priceOf } from "../model/catalogue/price.ts";
 import { resolveModel } from "../model/catalogue/resolve.ts";
 import { type RouteDecision, route } from "../model/catalogue/route.ts";
 import { tenantCatalogue } from "../model/catalogue/tenant-rules.ts";
+import { contextWindow } from "../model/catalogue/window.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
+import { readMocks } from "../model/mock/read.ts";
+import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
 import { type ResolvedTarget, resolveTarget, type TargetWish } from "../model/providers.ts";
 import { llmRetries } from "../model/retry.ts";
@@ -27,6 +32,7 @@ import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
 import { countModelCall, countTokens } from "./metrics.ts";
+import { type Mocking, mocksFor } from "./mocks.ts";
 
 export interface LlmHostOptions {
   /** Aborted when nobody wants the answer any more. */
@@ -36,14 +42,29 @@ export interface LlmHostOptions {
   skill: string | null;
   /** Name of the soft ledger. */
   account: string | null;
+  /** The calls are no run's: whoever asks wants one answer. */
+  single?: boolean;
 }
 
-/** @throws HullError where the deployment's provider file cannot be read */
-export async function llmHost(context: RunContext, options: LlmHostOptions): Promise<LlmHost> {
+/**
+ * @param mock the option `mock` as it came: a list of answers in the providers' place
+ * @throws InputInvalid for mocks that are none; HullError where the deployment's provider file or mocks cannot be read
+ */
+export async function llmHost(
+  context: RunContext,
+  options: LlmHostOptions,
+  mock?: Json | undefined,
+): Promise<LlmHost> {
   const catalogue = await tenantCatalogue(context, context.tenant);
+  const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
+  if (given !== null && "faults" in given) throw refused(given.faults);
+  const mocking = await mocksFor(context, {
+    given: given?.mocks ?? null,
+    asker: options.single === true ? "call" : "run",
+  });
   const { skill, session, account } = options;
   const accounts = accountant(context, { skill, session, account }, tariffOf(catalogue));
-  return new Host(context, options, catalogue, accounts);
+  return new Host(context, options, { catalogue, accounts, mocking });
 }
 
 class Host implements LlmHost {
@@ -52,15 +73,21 @@ class Host implements LlmHost {
   readonly #options: LlmHostOptions;
   readonly #catalogue: Catalogue;
   readonly #accounts: Accountant;
+  readonly #mocking: Mocking;
   /** How each provider was chosen, for the error of a missing key. */
   #how = "";
 
-  constructor(context: RunContext, options: LlmHostOptions, catalogue: Catalogue, accounts: Accountant) {
+  constructor(
+    context: RunContext,
+    options: LlmHostOptions,
+    parts: { catalogue: Catalogue; accounts: Accountant; mocking: Mocking },
+  ) {
     this.#context = context;
     this.#settings = context.settings;
     this.#options = options;
-    this.#catalogue = catalogue;
-    this.#accounts = accounts;
+    this.#catalogue = parts.catalogue;
+    this.#accounts = parts.accounts;
+    this.#mocking = parts.mocking;
   }
 
   choose(wish: ModelWish): ModelChoice {
@@ -76,6 +103,7 @@ class Host implements LlmHost {
       target: { provider, model },
       tool_format,
       capabilities: capabilitiesOf(this.#catalogue, provider, model),
+      context_window: contextWindow(this.#catalogue, model),
       defaults: modelDefaults(this.#catalogue, model),
       warnings,
       routing: decision === null || decision.mode === "manual" ? null : shownDecision(decision),
@@ -108,6 +136,7 @@ class Host implements LlmHost {
         onReasoning: options.onReasoning,
         goesOn: mayGoOn,
         admit: this.#admit(options),
+        intercept: this.#mocking.intercept,
         clock,
         fetch,
         ai: this.#settings.local ? undefined : env.AI,
@@ -140,10 +169,18 @@ class Host implements LlmHost {
   }
 
   further(): Record<string, unknown> {
-    return this.#accounts.budgetExceeded ? { budget_exceeded: true } : {};
+    const { active, calls } = this.#mocking;
+    return {
+      ...(this.#accounts.budgetExceeded ? { budget_exceeded: true } : {}),
+      ...(active ? { mock_calls: calls.map(mockCallJson) } : {}),
+    };
   }
 
-  ids = (): string => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+  mocksLeft(): Json | null {
+    return JSON.parse(JSON.stringify(this.#mocking.left()));
+  }
+
+  ids = newId;
 
   log(entry: Record<string, unknown>): void {
     const line = { ...entry, request_id: this.#context.requestId };
@@ -152,6 +189,7 @@ class Host implements LlmHost {
 
   /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
   #resolve({ provider, model }: ModelTarget, { own, native_search }: ExchangeOptions): ResolvedTarget {
+    if (this.#mocking.active) return mockTarget(provider, model, this.#catalogue);
     const version = model === null ? null : gptVersion(model);
     const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
     const protocol = hosted || own[provider]?.api === "responses" ? ("openai-responses" as const) : undefined;

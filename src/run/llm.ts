@@ -4,24 +4,39 @@
  */
 import { toolDefinition } from "../engine/arguments.ts";
 import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/drive.ts";
+import type { ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
+import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { Settings } from "../env.ts";
 import { HullError, Internal, toHullError } from "../errors.ts";
 import type { Admit } from "../model/admission.ts";
 import type { Catalogue } from "../model/catalogue/definition.ts";
 import { systemClock } from "../model/clock.ts";
 import { callWithFallback } from "../model/fallback.ts";
+import type { Intercept } from "../model/intercept.ts";
+import { mockTarget } from "../model/mock/target.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
 import { runCommandTool } from "../tool/command.ts";
 import { accountant, type Tariff, tariffOf } from "./accounting.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
+import {
+  agentAttributes,
+  contentOf,
+  outcomeAttributes,
+  requestAttributes,
+  toolAttributes,
+  totalsAttributes,
+  turnAttributes,
+} from "./gen-ai.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
+import { mayMock, mocksFor } from "./mocks.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { inSpan, type OpenSpan, openSpan } from "./spans.ts";
 import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
@@ -42,14 +57,28 @@ function resolve(settings: Settings, catalogue: Catalogue, target: ModelTarget):
 }
 
 /** @param catalogue the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
-export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunOutput> {
+export function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunOutput> {
+  const { slug } = run.record.manifest;
+  return inSpan(
+    run.context,
+    `invoke_agent ${slug}`,
+    () => agentAttributes(slug, run.id),
+    (span) => runAgent(run, catalogue, span),
+  );
+}
+
+async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): Promise<RunOutput> {
   const { record, context } = run;
   const { manifest } = record;
   const { llm } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${manifest.slug} has no llm settings` });
   const files = await holdFiles(run.input.files);
   const parts = userParts(manifest, run.input, files);
-  const resolveIn = (target: ModelTarget) => resolve(context.settings, catalogue, target);
+  const mocking = mayMock(context.settings) ? await mocksFor(context, { given: null, asker: "demo" }) : null;
+  const resolveIn = (target: ModelTarget) =>
+    mocking?.active
+      ? mockTarget(target.provider, target.model, catalogue)
+      : resolve(context.settings, catalogue, target);
   resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
@@ -62,18 +91,21 @@ export async function runLlm(run: RunHandle, catalogue: Catalogue): Promise<RunO
     deadline_at: deadlineAt,
   };
   const operator: Record<string, unknown> = {};
+  const calls: Calls = {
+    resolve: resolveIn,
+    tariff: tariffOf(catalogue),
+    intercept: mocking?.intercept,
+    operator,
+  };
   const options: DriveOptions = {
-    effects: effects(run, llm, files, deadlineAt, {
-      resolve: resolveIn,
-      tariff: tariffOf(catalogue),
-      operator,
-    }),
+    effects: effects(run, llm, files, deadlineAt, calls),
     log: { append: (record) => note(run, record) },
     clock: systemClock,
     signal: run.signal,
   };
   const earlier = run.durable?.records ?? [];
   const outcome = (await resumeRun(earlier, options)) ?? (await startRun(spec, parts, options));
+  span.set(() => totalsAttributes(outcome.totals));
   context.log.usage = outcome.totals.usage;
   context.log.rounds = outcome.totals.rounds;
   context.log.tool_calls = outcome.totals.tool_calls;
@@ -103,20 +135,20 @@ function usageHeader({ usage, rounds, tool_calls }: RunTotals): string {
   return `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tool_calls}`;
 }
 
+/** How model calls are made, and what the log is to say of one that failed. */
+interface Calls {
+  resolve: (target: ModelTarget) => ResolvedTarget;
+  tariff: Tariff;
+  intercept: Intercept | undefined;
+  operator: Record<string, unknown>;
+}
+
 function effects(
   run: RunHandle,
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  {
-    resolve,
-    tariff,
-    operator,
-  }: {
-    resolve: (target: ModelTarget) => ResolvedTarget;
-    tariff: Tariff;
-    operator: Record<string, unknown>;
-  },
+  { resolve, tariff, intercept, operator }: Calls,
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
@@ -126,10 +158,33 @@ function effects(
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
+  const content = contentOf(context);
+  const chatSpan = (request: ModelRequest, target: ResolvedTarget, call: () => Promise<ModelTurn>) =>
+    inSpan(
+      context,
+      `chat ${target.model}`,
+      () => requestAttributes(request, target, content),
+      async (span) => {
+        const turn = await call();
+        span.set(() => turnAttributes(turn, content));
+        return turn;
+      },
+    );
+  const toolSpan = (call: ToolCallBlock, work: () => Promise<ToolOutcome>) =>
+    inSpan(
+      context,
+      `execute_tool ${call.name}`,
+      () => toolAttributes(call, content),
+      async (span) => {
+        const outcome = await work();
+        span.set(() => outcomeAttributes(outcome, content));
+        return outcome;
+      },
+    );
   return {
     async callModel(request, { round, signal, again }) {
       const started = Date.now();
-      const deltas = new DeltaText("delta", settings.redactor, run.emit, { round });
+      const deltas = new DeltaText("delta", settings.toldRedactor, run.emit, { round });
       const [primary = llm.target, ...fallbacks] = targets.slice(first);
       let told = !again;
       /** The run begins with its first leave to call: a budget that is used up fails it as a fault of its input does. */
@@ -153,10 +208,14 @@ function effects(
           clock: systemClock,
           fetch: (input, init) => fetch(input, init),
           resolve,
+          intercept,
           ai: settings.local ? undefined : env.AI,
+          around: (target, call) => chatSpan(request, target, call),
           admit,
           log: (entry) =>
-            console.log(JSON.stringify(settings.redactor.json({ ...entry, request_id: context.requestId }))),
+            console.log(
+              JSON.stringify(settings.toldRedactor.json({ ...entry, request_id: context.requestId })),
+            ),
         });
         first += index;
         const provider = (targets[first] ?? primary).provider;
@@ -176,20 +235,25 @@ function effects(
       const started = Date.now();
       const executionId = `${run.id}-${effect}`;
       try {
-        return await runCommandTool(call, {
-          runner: await runnerEndpoint(context, executionId),
-          options: runOptions(context, signal, run.durable),
-          record,
-          tools: llm.tools,
-          executionId,
-          runId: run.id,
-          timeoutMs: Math.min(timeout_ms, deadlineAt - Date.now()),
-          graceMs: settings.grace_ms,
-          maxOutputBytes: settings.max_output_bytes,
-          files,
-          read: settings.read,
-          granted: grantsOf(settings, record),
-          providerKeys: settings.providerKeys,
+        return await toolSpan(call, async () => {
+          const runner = await runnerEndpoint(context, executionId);
+          const queued = openSpan(context, "queue");
+          return runCommandTool(call, {
+            runner,
+            options: runOptions(context, signal, run.durable),
+            record,
+            tools: llm.tools,
+            executionId,
+            runId: run.id,
+            timeoutMs: Math.min(timeout_ms, deadlineAt - Date.now()),
+            graceMs: settings.grace_ms,
+            maxOutputBytes: settings.max_output_bytes,
+            files,
+            read: settings.read,
+            granted: grantsOf(settings, record),
+            providerKeys: settings.providerKeys,
+            started: (ms) => queued({ "hull.queue_ms": ms }),
+          }).finally(queued);
         });
       } finally {
         context.time("tools", Date.now() - started);

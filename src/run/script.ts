@@ -9,6 +9,7 @@ import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { inSpan, openSpan } from "./spans.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
 import { grantsOf } from "./variables.ts";
 
@@ -23,7 +24,15 @@ export async function runScript(run: RunHandle): Promise<RunOutput> {
   const { manifest } = run.record;
   const { redactor } = run.context.settings;
   const spec = scriptSpec(run);
-  const { stdout, files, status } = await collect(run, spec);
+  const { stdout, files, status } = await inSpan(
+    run.context,
+    `run ${manifest.slug}`,
+    () => ({ "hull.skill": manifest.slug, "hull.execution_id": run.id }),
+    () => {
+      const queued = openSpan(run.context, "queue");
+      return collect(run, spec, queued).finally(queued);
+    },
+  );
   const done = { exit_code: status.exit_code };
   if (manifest.output === "file") {
     const note = new TextDecoder().decode(redactor.bytes(stdout.content() ?? new Uint8Array(0)));
@@ -78,16 +87,23 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
   return spec;
 }
 
-/** Runs the process, passes events on and keeps what the answer needs. Throws when the process failed. */
-async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> {
+/**
+ * Runs the process, passes events on and keeps what the answer needs. Throws when the process failed.
+ * @param queued ends the span of the wait for a place
+ */
+async function collect(
+  run: RunHandle,
+  spec: ExecutionSpec,
+  queued: ReturnType<typeof openSpan>,
+): Promise<Collected> {
   const { context, input } = run;
-  const { redactor } = context.settings;
+  const { toldRedactor } = context.settings;
   const budget = { left: SPOOL_BYTES };
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = {
-    stdout: new DeltaText("delta", redactor, run.emit),
-    stderr: new DeltaText("stderr", redactor, run.emit),
+    stdout: new DeltaText("delta", toldRedactor, run.emit),
+    stderr: new DeltaText("stderr", toldRedactor, run.emit),
   };
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
@@ -102,6 +118,7 @@ async function collect(run: RunHandle, spec: ExecutionSpec): Promise<Collected> 
     switch (event.kind) {
       case "started":
         context.time("queue", event.queue_ms);
+        queued({ "hull.queue_ms": event.queue_ms });
         run.started();
         break;
       case "stdout":

@@ -1,7 +1,7 @@
 /** The events of an execution or a session: stored, then shown to whoever follows (serving.md §5.4). */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
-/** Text that comes within this many ms of what was stored last waits for more, so that rows stay few. */
+/** Text that comes within this many ms of the text that was stored last waits for more, so that rows stay few. */
 const GATHER_MS = 40;
 /** Characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
@@ -20,15 +20,20 @@ export class EventLog {
   readonly #store: EventSource;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
+  #closed = new AbortController();
   #gathered: RunEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #storedAt = 0;
+  /** When the last text was stored that nothing else came after; 0: there is none. */
+  #textAt = 0;
 
   constructor(store: EventSource) {
     this.#store = store;
   }
 
-  /** Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. */
+  /**
+   * Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. Who follows gets the first piece of a text at
+   * once; where nobody does, it can wait.
+   */
   emit(event: RunEvent): void {
     const gathered = this.#gathered === null ? null : together(this.#gathered, event);
     if (gathered !== null) {
@@ -36,31 +41,45 @@ export class EventLog {
       return;
     }
     this.flush();
-    const wait = this.#storedAt + GATHER_MS - Date.now();
-    if (wait > 0 && textOf(event) !== null) {
+    const text = textOf(event) !== null;
+    const wait = this.#followers.size === 0 ? GATHER_MS : this.#textAt + GATHER_MS - Date.now();
+    if (text && wait > 0) {
       this.#gathered = event;
       // A store that takes no more is noticed by the run's next step.
       this.#timer = setTimeout(() => this.#tryFlush(), wait);
       return;
     }
     this.#store.appendEvent(event);
-    this.announce();
+    this.announce(text);
+  }
+
+  /** What waits, for who stores it together with what comes next. */
+  take(): RunEvent[] {
+    clearTimeout(this.#timer);
+    const event = this.#gathered;
+    this.#gathered = null;
+    return event === null ? [] : [event];
   }
 
   /** Stores what waits. Called before anything else is stored, so that the order of events is that of the run. */
   flush(): void {
-    clearTimeout(this.#timer);
-    const event = this.#gathered;
-    this.#gathered = null;
-    if (event === null) return;
+    const [event] = this.take();
+    if (event === undefined) return;
     this.#store.appendEvent(event);
-    this.announce();
+    this.announce(true);
   }
 
-  /** Tells followers that there is more, after events were stored by other ways. */
-  announce(): void {
-    this.#storedAt = Date.now();
+  /** Tells followers that there is more, after events were stored. @param text whether the last of them is text */
+  announce(text = false): void {
+    this.#textAt = text ? Date.now() : 0;
     for (const wake of this.#followers) wake();
+  }
+
+  /** Ends all streams: what they follow is gone. */
+  close(): void {
+    this.#closed.abort();
+    this.#closed = new AbortController();
+    this.announce();
   }
 
   /**
@@ -83,8 +102,9 @@ export class EventLog {
     writer: WritableStreamDefaultWriter<Uint8Array>,
     last: (event: RunEvent) => boolean,
   ): Promise<void> {
+    const { signal } = this.#closed;
     try {
-      for (let seen = after; ; ) {
+      for (let seen = after; !signal.aborted; ) {
         const stored = this.#store.events(seen);
         const end = stored.findIndex(last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
@@ -99,6 +119,7 @@ export class EventLog {
           await writer.write(this.#encoder.encode(HEARTBEAT));
         }
       }
+      await writer.close();
     } catch (error) {
       // The client left, or what it follows was removed.
       await writer.abort(error).catch(() => {});
@@ -132,12 +153,22 @@ export class EventLog {
 function together(a: RunEvent, b: RunEvent): RunEvent | null {
   const first = textOf(a);
   const second = textOf(b);
-  if (first === null || second === null || a.event !== b.event || a.data.round !== b.data.round) return null;
+  if (first === null || second === null || a.event !== b.event || !alike(a.data, b.data)) return null;
   if (first.length + second.length > GATHER_CHARACTERS) return null;
   return { event: a.event, data: { ...a.data, text: first + second } };
 }
 
+/** Whether two events differ in their text only. */
+function alike(a: RunEvent["data"], b: RunEvent["data"]): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => name === "text" || a[name] === b[name])
+  );
+}
+
+const GATHERED: readonly RunEvent["event"][] = ["delta", "thought", "stderr", "tool_output"];
+
 function textOf({ event, data }: RunEvent): string | null {
-  const text = event === "delta" || event === "stderr" ? data.text : null;
+  const text = GATHERED.includes(event) ? data.text : null;
   return typeof text === "string" ? text : null;
 }

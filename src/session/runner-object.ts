@@ -13,6 +13,7 @@ export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   override defaultPort = 8080;
   override sleepAfter = "10m";
   override enableInternet = this.env.HULL_RUNNER_EGRESS !== "off";
+  override envVars = { HULL_RUNNER_FLAGS: this.env.HULL_RUNNER_FLAGS ?? "" };
 
   async runnerSecret(): Promise<string> {
     const known = await this.ctx.storage.get<string>(SECRET_KEY);

@@ -1,5 +1,47 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
+import { toHullError } from "../errors.ts";
+import { SESSION_PARTS } from "../run/agent/session-parts.ts";
+import { Conversation } from "./conversation/conversation.ts";
+import { SessionDesk } from "./conversation/operations.ts";
+import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
 
-/** One conversation or daemon (design.md §1). Its storage schema begins with the first session. */
-export class SessionObject extends DurableObject<Bindings> {}
+/** One conversation or daemon (design.md §1), addressed by its tenant and its id. */
+export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
+  readonly #conversation: Conversation;
+  readonly #desk: SessionDesk;
+
+  constructor(ctx: DurableObjectState, env: Bindings) {
+    super(ctx, env);
+    this.#conversation = new Conversation({
+      storage: ctx.storage,
+      env,
+      background: (work) => ctx.waitUntil(work),
+      parts: SESSION_PARTS,
+    });
+    this.#desk = new SessionDesk(this.#conversation);
+  }
+
+  ask(question: LongText): Promise<LongText> {
+    return this.#desk.ask(question);
+  }
+
+  async events(
+    call: SessionEventsCall,
+  ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }> {
+    try {
+      return { ok: true, body: await this.#conversation.events(call) };
+    } catch (error) {
+      return { ok: false, error: JSON.stringify(toHullError(error).data) };
+    }
+  }
+
+  adopt(call: string, messages: LongText): Promise<boolean> {
+    const fork: ForkCall = JSON.parse(call);
+    return this.#conversation.adopt(fork, messages);
+  }
+
+  override alarm(): Promise<void> {
+    return this.#conversation.alarm();
+  }
+}

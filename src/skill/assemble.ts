@@ -4,6 +4,7 @@
  */
 
 import { card, type Hash, makeRecord, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
@@ -19,6 +20,8 @@ export interface AssembledSkill {
   pack: Uint8Array<ArrayBuffer> | null;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
+  /** Its hook module, for KV `module:<sha256>`. */
+  module: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
   card: Card;
 }
 
@@ -37,6 +40,8 @@ export interface AssembleOptions {
   hash?: Hash;
   /** Providers that it may name; absent: those that Hull ships. */
   providers?: KnownProviders;
+  /** Makes a module of its hooks. Absent: hooks are not read. */
+  hooks?: HookReader;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
 }
@@ -44,7 +49,7 @@ export interface AssembleOptions {
 /** Checks a skill and makes its bundle. Every problem of its SKILL.md is reported, not only the first. */
 export async function assembleSkill(
   files: readonly SourceFile[],
-  { folder, file, hash = webCryptoHash, providers = SHIPPED, uploadedBy }: AssembleOptions,
+  { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy }: AssembleOptions,
 ): Promise<Assembly> {
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const text = decode(byPath.get("SKILL.md"));
@@ -58,8 +63,15 @@ export async function assembleSkill(
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
+  const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
+  diagnostics.push(...(read?.diagnostics ?? []));
   if (diagnostics.some(({ level }) => level === "error")) return { skill: null, positions, diagnostics };
-  const bundle = await makeRecord(manifest, body, files, hash, uploadedBy);
+  const made = read?.hooks ?? null;
+  const module = made === null ? null : { sha256: await hash(made.bytes), bytes: made.bytes };
+  const bundle = await makeRecord(manifest, body, files, hash, {
+    ...(made === null || module === null ? {} : { hooks: { module: module.sha256, exports: made.exports } }),
+    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+  });
   const bytes = manifest.serve === undefined ? undefined : byPath.get(manifest.serve);
   const skill: AssembledSkill = {
     digest: bundle.digest,
@@ -67,6 +79,7 @@ export async function assembleSkill(
     recordJson: bundle.json,
     pack: bundle.pack,
     blob: bytes === undefined ? null : { sha256: await hash(bytes), bytes },
+    module,
     card: card(bundle.record, bundle.digest),
   };
   return { skill, positions, diagnostics };

@@ -1,10 +1,19 @@
 /** Immutable bundles and the catalog (serving.md §1): the same tree gives the same digests everywhere. */
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
-import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
+import type {
+  BundledFile,
+  Card,
+  Catalog,
+  Diagnostic,
+  HookModule,
+  Manifest,
+  SkillRecord,
+} from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
+import { proxyVariables } from "./variables.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -30,17 +39,23 @@ export interface Bundle {
   pack: Uint8Array<ArrayBuffer> | null;
 }
 
+/** What a record says beside what follows from the folder. */
+export interface RecordExtras {
+  hooks?: HookModule;
+  /** The tenant, where the skill is an uploaded one. */
+  uploaded_by?: string;
+}
+
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
- * @param uploadedBy the tenant, where the skill is an uploaded one
  */
 export async function makeRecord(
   manifest: Manifest,
   body: string,
   files: readonly SourceFile[],
   hash: Hash = webCryptoHash,
-  uploadedBy?: string,
+  extras: RecordExtras = {},
 ): Promise<Bundle> {
   const started = new Set(executables(manifest));
   const packed: TarFile[] = [];
@@ -57,7 +72,7 @@ export async function makeRecord(
     body,
     files: index,
     pack: pack === null ? null : await hash(pack),
-    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+    ...extras,
   };
   const json = canonicalJson(record);
   return { record, json, digest: await hash(utf8(json)), pack };
@@ -73,7 +88,7 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: SkillRecord, digest: string): Card {
+export function card(record: Pick<SkillRecord, "manifest" | "uploaded_by">, digest: string): Card {
   const { manifest } = record;
   const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
   return {
@@ -106,15 +121,19 @@ export interface CatalogBundle {
 /**
  * The catalog of these cards, which names its OpenAPI document, so that both are switched together.
  * @param openapi text of the document (`openapi/document.ts`)
+ * @param manifests of the same skills
  */
 export async function makeCatalog(
   cards: readonly Card[],
   openapi: string,
+  manifests: readonly Manifest[],
   hash: Hash = webCryptoHash,
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
-  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest };
+  const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
+  const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables };
   const json = canonicalJson(catalog);
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }

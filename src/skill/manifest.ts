@@ -98,6 +98,113 @@ export interface BundledFile {
   sha256: string;
 }
 
+/** What a skill's `hooks.ts` or `hooks.js` became (agent-runtime.md §0.4). */
+export interface HookModule {
+  /** SHA-256 of one ES module, KV `module:<sha256>`. */
+  module: string;
+  /** Names of what it exports, sorted. */
+  exports: string[];
+}
+
+/** In rising order. */
+export const RISKS = ["safe", "moderate", "dangerous", "critical"] as const;
+export type Risk = (typeof RISKS)[number];
+
+/** Where a tool's handler runs; `stub`: it has none, and answers what the skill's text says of it. */
+export const TIERS = ["isolate", "runner", "stub"] as const;
+export type Tier = (typeof TIERS)[number];
+
+export const CONFIG_TYPES = [
+  "string",
+  "text",
+  "code",
+  "number",
+  "boolean",
+  "select",
+  "multiselect",
+  "string[]",
+  "number[]",
+  "secret",
+  "path",
+  "map",
+  "url",
+] as const;
+export type ConfigType = (typeof CONFIG_TYPES)[number];
+
+export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
+export type ConfigScope = (typeof CONFIG_SCOPES)[number];
+
+/** One configurable value of a tool (skill-formats.md §7.4). Its keys are the format's own, in camelCase. */
+export interface ConfigParam {
+  name: string;
+  displayName?: string;
+  description?: string;
+  type: ConfigType;
+  /** Absent: there is none, and a handler that is not told a value sees no such key. */
+  default?: Json;
+  scope: ConfigScope;
+  min?: number;
+  max?: number;
+  step?: number;
+  options?: string[];
+  unit?: string;
+  placeholder?: string;
+  minItems?: number;
+  maxItems?: number;
+  rows?: number;
+  pathType?: string;
+  keyPlaceholder?: string;
+  valuePlaceholder?: string;
+  itemPlaceholder?: string;
+  language?: string;
+}
+
+/** Which network a handler may reach: none, the named hosts (`api.example.com`, `*.example.com`), or any public one. */
+export type NetworkNeed = { hosts: string[] | null } | null;
+
+/** What a console shows of a tool; nothing of it changes what the tool does. */
+export interface ToolDisplay {
+  version?: string;
+  category?: string;
+  tags?: string[];
+  icon?: string;
+  display_name?: string;
+  deprecated?: boolean | string;
+  examples?: Json[];
+  group?: string;
+  estimated_latency_ms?: number;
+}
+
+/** A tool of a skill's tools.json (skill-formats.md §3, §7.1). JSON-safe; what is absent in `tools.json` has its default here. */
+export interface SkillTool {
+  /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments, an object with `required`. */
+  parameters: JsonObject;
+  tier: Tier;
+  /** Why the build chose the tier, for people; absent where there was nothing to choose. */
+  tier_reason?: string;
+  /** The handler's path in the skill's folder; absent exactly for a stub. */
+  script?: string;
+  /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
+  module?: string;
+  timeout_ms: number;
+  /** Names of the variables it may see. Provider keys never appear here. */
+  env: string[];
+  network: NetworkNeed;
+  filesystem: boolean;
+  side_effects: boolean;
+  idempotent: boolean;
+  /** As declared, or derived from the flags (`risk.ts`). */
+  risk: Risk;
+  /** Left out of tool panels and lists; models see it and may call it. */
+  hidden: boolean;
+  config: ConfigParam[];
+  output_schema?: JsonObject;
+  display?: ToolDisplay;
+}
+
 /** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
 export interface SkillRecord {
   format: 1;
@@ -107,6 +214,10 @@ export interface SkillRecord {
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
   pack: string | null;
+  /** Present where the skill has a hook module. */
+  hooks?: HookModule;
+  /** Those of its tools.json, in the order of the file; absent where it has none. */
+  tools?: SkillTool[];
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
 }
@@ -136,6 +247,8 @@ export interface Catalog {
   cards: Card[];
   /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
   openapi?: string;
+  /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
+  variables?: string[];
 }
 
 /** KV `catalog:current`. */
@@ -144,6 +257,8 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
+  /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
+  pinned?: string;
   /** Catalogs that were served before, the last one first. */
   earlier?: { id: string; published_at: string }[];
 }

@@ -41,7 +41,7 @@ export type RouteForm = { path: string } | { problem: string };
 export function normaliseRoute(text: string): RouteForm {
   const rooted = text.startsWith("/") ? text : `/${text}`;
   const path = rooted.length > 1 && rooted.endsWith("/") ? rooted.slice(0, -1) : rooted;
-  if (path.includes("//")) return { problem: "it contains //" };
+  if (rooted.includes("//")) return { problem: "it contains //" };
   if (path.includes("..")) return { problem: "it contains .." };
   if (path.split("/").includes(".")) return { problem: "it contains the segment ." };
   if (/[?#]/.test(path)) return { problem: "it contains ? or #" };

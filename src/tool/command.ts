@@ -8,11 +8,11 @@ import {
   refusedCall,
   type ToolOutcome,
 } from "../engine/tool-result.ts";
-import { ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
-import type { EndedStatus, WorkspaceChange } from "./protocol.ts";
+import type { EndedStatus, ExecutionSpec, WorkspaceChange } from "./protocol.ts";
 import { type Runner, type RunOptions, runExecution, type WorkspaceSource } from "./runner-client.ts";
 
 /** The session's files during one call. Its process begins in the skill's folder and finds them at HULL_WORKSPACE. */
@@ -47,6 +47,8 @@ export interface CommandToolContext {
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
+  /** Told when the process starts: how long the call waited for a place, in ms. */
+  started?: (queueMs: number) => void;
 }
 
 const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
@@ -95,7 +97,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     workspace === undefined ? context.options : { ...context.options, workspace: workspace.source };
   try {
     for await (const event of runExecution(context.runner, spec, { files }, options)) {
-      if (event.kind === "stdout") stdout.push(event.bytes);
+      if (event.kind === "started") context.started?.(event.queue_ms);
+      else if (event.kind === "stdout") stdout.push(event.bytes);
       else if (event.kind === "stderr") stderr.push(event.bytes);
       else if (event.kind === "change") await workspace?.changes.change(event.change);
       else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
@@ -125,7 +128,7 @@ function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why
 
 function processEnd(
   status: EndedStatus,
-  spec: { id: string; timeout_ms: number; argv: string[]; limits: { max_output_bytes: number } },
+  spec: Pick<ExecutionSpec, "id" | "timeout_ms" | "argv" | "limits" | "detach">,
 ): ProcessEnd {
   const { exit_code, duration_ms } = status;
   const command = spec.argv[0] ?? "";
@@ -135,6 +138,8 @@ function processEnd(
     case "timed_out":
       return { code: "timed_out", exit_code, duration_ms, remark: `Stopped after ${spec.timeout_ms} ms.` };
     case "cancelled":
+      // The client left before this Worker could know: nobody waits for what the model would say.
+      if (!spec.detach) throw new ClientClosedRequest({});
       return { code: "killed", exit_code, duration_ms, remark: "The run was cancelled." };
     case "out_of_memory":
       return { code: "out_of_memory", exit_code, duration_ms };

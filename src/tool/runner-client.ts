@@ -113,7 +113,8 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
-    if (spec.detach && submission.admitted && error instanceof RunnerUnavailable) {
+    // Not 503, which says that another try may be made: it has begun.
+    if (submission.admitted && error instanceof RunnerUnavailable) {
       throw new ExecutionLost({ id: spec.id });
     }
     // A refusal leaves nothing to cancel.

@@ -58,26 +58,35 @@ export function median(samples: Sample[]): Sample {
   return middle;
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+const agent = new Agent({ keepAlive: true });
 
-/** One POST over a kept connection; a status other than 200 is an error. */
-export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<string> {
+export interface Ask {
+  method?: "GET" | "POST";
+  body?: string;
+  headers?: Record<string, string>;
+  /** The status that is no error. */
+  status?: number;
+}
+
+/** One request over a kept connection, to the end of its answer. */
+export function ask(url: string, { method = "GET", body, headers, status = 200 }: Ask = {}): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const sent = request(
-    url,
-    { method: "POST", agent, headers: { "content-type": "text/plain", ...headers } },
-    (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
-      answer.on("end", () => {
-        const text = Buffer.concat(chunks).toString();
-        if (answer.statusCode === 200) resolve(text);
-        else reject(new RangeError(`${url} answered ${answer.statusCode}: ${text}`));
-      });
-      answer.on("error", reject);
-    },
-  );
+  const sent = request(url, { method, agent, headers }, (answer) => {
+    const chunks: Buffer[] = [];
+    answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+    answer.on("end", () => {
+      const text = Buffer.concat(chunks).toString();
+      if (answer.statusCode === status) resolve(text);
+      else reject(new RangeError(`${url} answered ${answer.statusCode}: ${text}`));
+    });
+    answer.on("error", reject);
+  });
   sent.on("error", reject);
   sent.end(body);
   return promise;
+}
+
+/** One POST of a text. */
+export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<string> {
+  return ask(url, { method: "POST", body, headers: { "content-type": "text/plain", ...headers } });
 }

@@ -1,43 +1,74 @@
 /**
- * `npm run bench [-- --json FILE] [--quick]`: Hull's figures beside floors measured in the same run. A floor is what the
- * platform needs for the same work without Hull: a bare Worker, a bare spawn. Load generator, provider and scripts
- * share the machine's cores with what is measured, for floor and Hull alike.
+ * `npm run bench [-- GROUP...] [--quick] [--json FILE]`: Hull's figures beside floors measured in the same run. A floor
+ * is what the platform needs for the same work without Hull: a bare Worker, a bare spawn. Load generator, provider and
+ * scripts share the machine's cores with what is measured, for floor and Hull alike. docs/performance.md
  */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
+import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
+import { modelRows } from "./model.ts";
+import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
+import { servingRows } from "./serving.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
 
-const quick = process.argv.includes("--quick");
+const { values, positionals } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
+  allowPositionals: true,
+});
+const { quick } = values;
 const rounds = quick ? 60 : 300;
-const rows: Row[] = [];
+const many = quick ? 200 : 2000;
 
-const subjects = await startSubjects();
-try {
-  rows.push(...(await llmRows(subjects, rounds)));
-  rows.push(...(await ledgerRows(subjects, rounds)));
-  rows.push(...(await scriptRows(subjects, rounds)));
-} finally {
-  await subjects.stop();
+/** In this order unless groups are named. */
+const GROUPS: Record<string, () => Promise<Row[]>> = {
+  async calls() {
+    const subjects = await startSubjects();
+    try {
+      return [
+        ...(await llmRows(subjects, rounds)),
+        ...(await ledgerRows(subjects, rounds)),
+        ...(await scriptRows(subjects, rounds)),
+      ];
+    } finally {
+      await subjects.stop();
+    }
+  },
+  model: () => modelRows(rounds),
+  tools: () => toolVaultRows(rounds),
+  hooks: () => hookRows(rounds),
+  bundle: bundleRows,
+  build: async () => [await buildRow(many)],
+  publish: () => republishRows(many),
+  serving: () => servingRows(rounds),
+  limits: () => limitRows(rounds),
+};
+
+const wanted = positionals.length === 0 ? Object.keys(GROUPS) : positionals;
+const rows: Row[] = [];
+for (const name of wanted) {
+  const group = GROUPS[name];
+  if (group === undefined) throw new RangeError(`no group "${name}": ${Object.keys(GROUPS).join(", ")}`);
+  rows.push(...(await group()));
 }
-rows.push(...(await toolVaultRows(rounds)));
-rows.push(...(await bundleRows()));
-rows.push(await buildRow(quick ? 200 : 2000));
 
 console.log(
   `${availableParallelism()} cores, Node ${process.versions.node}, ${rounds} calls a block, median of 5 blocks\n`,
 );
-const columns = ["what", "floor", "hull", "measure", "target", ""] as const;
+const columns = ["what", "floor", "hull", "peer's table", "measure", "target", ""] as const;
 const table = rows.map((row) => [
   row.what,
   row.floor,
   row.hull,
+  row.peer,
   row.measure,
   row.target,
   row.pass ? "ok" : "MISSED",
@@ -48,8 +79,6 @@ const widths = columns.map((title, i) =>
 for (const cells of [columns, ...table]) {
   console.log(cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  "));
 }
-const at = process.argv.indexOf("--json");
-const file = at === -1 ? undefined : process.argv[at + 1];
 const report = { at: new Date().toISOString(), cores: availableParallelism(), rounds, rows };
-if (file === undefined) console.log(`\n${JSON.stringify(report)}`);
-else await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+if (values.json === undefined) console.log(`\n${JSON.stringify(report)}`);
+else await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);

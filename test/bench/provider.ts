@@ -1,17 +1,49 @@
 /**
- * The loopback provider of the benchmarks, a process of its own: asks for the first tool once where tools are offered,
- * answers with a fixed text otherwise. Prints its URL.
+ * The loopback provider and upstream of the benchmarks, a process of its own; prints their addresses. What a call gets
+ * follows from the name of its model: `bench` asks for the first tool once where tools are offered, and answers with a
+ * fixed text otherwise; `bench-50` does so after 50 ms; `bench-two` asks for two calls at once; `bench-tokens` takes
+ * 50 ms for each of five tokens; `bench-silent` never answers.
  */
-import { startFakeProvider } from "../support/fake-provider.ts";
+import { createServer } from "node:http";
+import { type FakeRequest, type FakeTurn, startFakeProvider } from "../support/fake-provider.ts";
+
+const ANSWER: FakeTurn = { text: "Hello from the provider." };
 
 const fake = await startFakeProvider();
 fake.script((request) => {
   fake.requests.length = 0;
-  const { tools = [], messages } = request.body;
-  const asks = tools.length > 0 && !JSON.stringify(messages.at(-1)).includes("tool_result");
-  return asks
-    ? { tool_calls: [{ name: "greet", arguments: { name: "world" } }] }
-    : { text: "Hello from the provider." };
+  switch (request.body.model) {
+    case "bench-50":
+      return { ...turn(request, 1), delay_ms: 50 };
+    case "bench-two":
+      return turn(request, 2);
+    case "bench-tokens":
+      return { text: ["one ", "two ", "three ", "four ", "five"], delta_ms: 50 };
+    case "bench-silent":
+      return { hang: true };
+    default:
+      return turn(request, 1);
+  }
 });
-process.stdout.write(`${fake.url}\n`);
+
+/** Asks for tools once, where they are offered. */
+function turn({ body: { tools = [], messages } }: FakeRequest, calls: number): FakeTurn {
+  const asks = tools.length > 0 && !JSON.stringify(messages.at(-1)).includes("tool_result");
+  if (!asks) return ANSWER;
+  return {
+    tool_calls: Array.from({ length: calls }, () => ({ name: "greet", arguments: { name: "world" } })),
+  };
+}
+
+const document = JSON.stringify({ weather: "fine", hours: Array.from({ length: 24 }, (_, hour) => hour) });
+const upstream = createServer((_, response) => {
+  response.writeHead(200, { "content-type": "application/json", "content-length": document.length });
+  response.end(document);
+});
+upstream.listen(0, "127.0.0.1", () => {
+  const address = upstream.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const addresses = { provider: fake.url, upstream: `http://127.0.0.1:${port}` };
+  process.stdout.write(`${JSON.stringify(addresses)}\n`);
+});
 process.stdin.on("end", () => process.exit(0)).resume();

@@ -3,7 +3,9 @@ export interface Row {
   what: string;
   floor: string;
   hull: string;
-  /** Hull against the floor: a ratio, a difference or a size. */
+  /** The peer's figure, measured on another machine (serving.md §8); empty where there is none. */
+  peer: string;
+  /** Hull against the floor or against the peer: a ratio, a difference or a size. */
   measure: string;
   target: string;
   value: number;
@@ -13,7 +15,7 @@ export interface Row {
 
 export const ms = (value: number): string => `${value.toFixed(2)} ms`;
 
-/** A row whose measure is a number that may not exceed `limit`. */
+/** A row whose measure is a number that may not exceed `limit`; `Infinity`: it is shown without a verdict. */
 export function row(
   what: string,
   floor: string,
@@ -26,8 +28,9 @@ export function row(
     what,
     floor,
     hull,
+    peer: "",
     measure: unit(value),
-    target: `≤ ${unit(limit)}`,
+    target: Number.isFinite(limit) ? `≤ ${unit(limit)}` : "none",
     value,
     limit,
     pass: value <= limit,
@@ -35,3 +38,42 @@ export function row(
 }
 
 export const times = (value: number): string => `${value.toFixed(2)} ×`;
+
+export const perSecond = (value: number): string => `${value.toFixed(0)}/s`;
+export const megabytes = (value: number): string => `${value.toFixed(1)} MB`;
+
+export interface Gate {
+  /** What was measured. */
+  hull: number;
+  /** What the platform alone takes, in the same unit; `null` where nothing can be compared. */
+  floor: number | null;
+  /** From the peer's table. */
+  peer: number;
+  /** Of Hull's figure to the peer's. */
+  ratio: { at_most: number } | { at_least: number };
+}
+
+/**
+ * A row that is judged by the ratio to the peer's published figure. The peer was measured on another machine: what the
+ * machines make of it is in the rows of the provider, which has nothing to do with either.
+ */
+export function gateRow(
+  what: string,
+  { hull, floor, peer, ratio }: Gate,
+  unit: (value: number) => string,
+): Row {
+  const value = hull / peer;
+  const most = "at_most" in ratio;
+  const limit = most ? ratio.at_most : ratio.at_least;
+  return {
+    what,
+    floor: floor === null ? "" : unit(floor),
+    hull: unit(hull),
+    peer: unit(peer),
+    measure: times(value),
+    target: Number.isFinite(limit) ? `${most ? "≤" : "≥"} ${times(limit)} the peer` : "none",
+    value,
+    limit,
+    pass: most ? value <= limit : value >= limit,
+  };
+}

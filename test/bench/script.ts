@@ -11,12 +11,16 @@ const dir = mkdtempSync(join(tmpdir(), "hull-bench-spawn-"));
 writeFileSync(join(dir, "greet.sh"), GREET);
 process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
 
-/** Starts the script as the runner does (its own group, piped), writes its input and waits for its end. */
-export function bareSpawn(): Promise<void> {
+/** Starts the script of the script skill and waits for its end. */
+export const bareSpawn = (): Promise<void> => spawnAndWait(["bash", "greet.sh"], dir);
+
+/** Starts a program as the runner does (its own group, piped), writes its input and waits for its end. */
+export function spawnAndWait([program = "", ...args]: string[], cwd: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const child = spawn("bash", ["greet.sh"], { cwd: dir, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(program, args, { cwd, detached: true, stdio: ["pipe", "pipe", "pipe"] });
   child.once("error", reject);
   child.once("close", () => resolve());
+  child.stdin.on("error", () => {});
   child.stdout.resume();
   child.stderr.resume();
   child.stdin.end("world\n");

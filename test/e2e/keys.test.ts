@@ -1,4 +1,5 @@
 /** `hull keys`, rates and CORS of a configured project, against a real `hull dev --direct` (S57, S72, S73, S114). */
+import { get } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
 
@@ -76,3 +77,54 @@ test("keys survive a restart of the server", async () => {
   // What was used of the rate before the restart stays used.
   expect(statuses).toEqual([200, 200, 429]);
 });
+
+test("S114: auth, limits, hosts, origins and the name of hull.toml hold in dev", async () => {
+  const toml = [
+    'name = "Corner shop"',
+    'auth = "none"',
+    'allowed_hosts = ["shop.test"]',
+    'allowed_origins = ["https://friend.example"]',
+    "max_body_bytes = 2000",
+    "max_output_bytes = 3000",
+    "[runner]",
+    "concurrency = 1",
+    "queue = 1",
+  ];
+  const shop = await startHullDev({
+    skills: {
+      "copy/SKILL.md": "---\nname: copy\ndescription: Copies.\nrun: [./copy.sh]\n---\nCopies.\n",
+      "copy/copy.sh": '#!/bin/sh\ncat > "$TMPDIR/copy"; cat "$TMPDIR/copy" "$TMPDIR/copy"\n',
+      "slow/SKILL.md": "---\nname: slow\ndescription: Waits.\nrun: [sleep, '0.7']\n---\nWaits.\n",
+    },
+    project: { "hull.toml": `${toml.join("\n")}\n` },
+    env: { HULL_ADMIN_KEY: ADMIN },
+    args: ["--direct"],
+  });
+  try {
+    const status = async (body: string, headers: Record<string, string> = {}): Promise<number> =>
+      (await shop.call("/skills/copy", body, { headers })).status;
+    expect(await (await shop.call("/")).text()).toContain("Corner shop");
+    // Without a key runs are open, publishing is not.
+    expect([await status("x"), (await shop.call("/_hull/bundles")).status]).toEqual([200, 401]);
+    expect([await status("x".repeat(1500)), await status("x".repeat(1501))]).toEqual([200, 500]);
+    expect(await status("x".repeat(2001))).toBe(413);
+    expect(await status("x", { origin: "https://friend.example" })).toBe(200);
+    expect(await status("x", { origin: "https://evil.example" })).toBe(403);
+    expect(await hostStatus(shop.url, "shop.test")).toBe(200);
+    expect(await hostStatus(shop.url, "other.test")).toBe(403);
+    const slow = await Promise.all([1, 2, 3].map(() => shop.call("/skills/slow", "")));
+    expect(slow.map((answer) => answer.status).sort()).toEqual([200, 200, 503]);
+  } finally {
+    await shop.stop();
+  }
+});
+
+/** `GET /skills` under a host name. */
+async function hostStatus(url: string, host: string): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  get(`${url}/skills`, { headers: { host } }, (answer) => {
+    answer.resume();
+    resolve(answer.statusCode);
+  }).on("error", reject);
+  return promise;
+}

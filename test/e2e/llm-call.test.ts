@@ -27,6 +27,7 @@ beforeAll(async () => {
       OPENAI_BASE_URL: `${fake.url}/v1`,
       DEEPSEEK_API_KEY: "sk-deepseek-key",
       DEEPSEEK_BASE_URL: other.url,
+      VLLM_BASE_URL: `${fake.url}/v1`,
     },
     skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
   });
@@ -47,6 +48,7 @@ type Result = Record<string, unknown> & {
   transcript: { id: string; messages: unknown[]; events: { kind: string }[] };
 };
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
+const VLLM = { provider: "vllm", model: "m", llm_backoff_ms: 0 };
 const CLAUDE = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0 };
 
 const post = (path: string, body: object, init: RequestInit = {}): Promise<Response> =>
@@ -364,8 +366,18 @@ describe("money (§15)", () => {
 test("a completion asks for what stands between prefix and suffix", async () => {
   fake.script([{ text: " brown " }]);
   const result = await ok(
-    await post("/llm/completion", { prefix: "the quick", suffix: "fox", options: OPENAI }),
+    await post("/llm/completion", { prefix: "the quick", suffix: "fox", options: VLLM }),
   );
   expect(result.text).toBe(" brown ");
-  expect(JSON.stringify(fake.requests[0]?.body)).toMatch(/the quick.*fox/s);
+  expect(fake.requests[0]).toMatchObject({
+    path: "/v1/completions",
+    body: { prompt: "the quick", suffix: "fox" },
+  });
+  fake.script([{ text: '{"a":1}' }]);
+  await post("/llm/completion", { prefix: "x", options: { ...VLLM, response_format: "json" } });
+  expect(fake.requests[1]?.path).toBe("/v1/chat/completions");
+  fake.script([{ text: "y" }]);
+  await post("/llm/completion", { prefix: "the slow", suffix: "dog", options: OPENAI });
+  expect(fake.requests[2]?.path).toBe("/v1/chat/completions");
+  expect(JSON.stringify(fake.requests[2]?.body)).toMatch(/the slow.*dog/s);
 });

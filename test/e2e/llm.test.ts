@@ -16,6 +16,7 @@ const TOOLS = `tools:
   - {name: seven, description: Fails., command: [sh, -c, 'echo on stdout; exit 7']}
   - {name: flood, description: Floods., command: [sh, -c, 'head -c 8000000 /dev/zero | tr "\\\\0" y']}
   - {name: absent, description: Not there., command: [no-such-tool]}
+  - {name: sum, description: Sums., command: [python3, -S, show.py], parameters: [{name: n, type: number, description: n}, {name: how, enum: [up, down], required: false}, {name: list, type: array, items: integer, required: false}]}
   - {name: file, description: Reads., command: [sh, -c, 'echo "$HULL_INPUT_FILENAME=$(cat "$HULL_INPUT_FILE")"']}
 `;
 const withTools = (name: string, more = ""): Record<string, string> => ({
@@ -34,10 +35,20 @@ beforeAll(async () => {
       ANTHROPIC_BASE_URL: fake.url,
       OPENAI_API_KEY: "sk-openai-e2e-key",
       OPENAI_BASE_URL: `${fake.url}/v1`,
+      ...Object.fromEntries(
+        ["XAI", "GOOGLE", "DEEPSEEK"].flatMap((name) => [
+          [`${name}_API_KEY`, `sk-${name}-e2e-key`],
+          [`${name}_BASE_URL`, `${fake.url}/v1`],
+        ]),
+      ),
     },
     skills: {
       ...llm("plain"),
       ...llm("plain-openai", "provider: openai\n"),
+      ...llm("plain-xai", "provider: xai\n"),
+      ...llm("plain-google", "provider: google\nbase_url: http://127.0.0.1:1\n"),
+      ...llm("plain-deepseek", "provider: deepseek\n"),
+      ...llm("summarizer", "provider: openai\nmodel: gpt-5-mini\nmax_tokens: 512\n"),
       ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
       ...llm("blank", "input: none\n"),
       ...llm("file", "input: file\n"),
@@ -84,6 +95,72 @@ function resultsIn(request: FakeRequest | undefined): ToolResult[] {
       is_error,
     }));
 }
+
+describe("requests", () => {
+  test.each([
+    ["plain", "/v1/messages", "x-api-key", "sk-ant-e2e-key", { max_tokens: 4096 }],
+    [
+      "plain-openai",
+      "/v1/chat/completions",
+      "authorization",
+      "Bearer sk-openai-e2e-key",
+      { max_completion_tokens: 4096 },
+    ],
+    ["plain-xai", "/v1/chat/completions", "authorization", "Bearer sk-XAI-e2e-key", { max_tokens: 4096 }],
+    [
+      "plain-google",
+      "/v1/chat/completions",
+      "authorization",
+      "Bearer sk-GOOGLE-e2e-key",
+      { max_tokens: 4096 },
+    ],
+    [
+      "plain-deepseek",
+      "/v1/chat/completions",
+      "authorization",
+      "Bearer sk-DEEPSEEK-e2e-key",
+      { max_tokens: 4096 },
+    ],
+    [
+      "summarizer",
+      "/v1/chat/completions",
+      "authorization",
+      "Bearer sk-openai-e2e-key",
+      { model: "gpt-5-mini", max_completion_tokens: 512 },
+    ],
+  ])(
+    "S86, S87: %s goes to the base of the environment, with the provider's own fields",
+    async (slug, path, header, key, fields) => {
+      expect((await ask(slug)).status).toBe(200);
+      expect(fake.requests.map((request) => [request.path, request.headers[header]])).toEqual([[path, key]]);
+      const { body } = fake.requests[0] ?? expect.fail("no request");
+      expect(body).toMatchObject(fields);
+      const limits = Object.keys(body).filter((name) => /^max_/.test(name));
+      expect(limits).toEqual(Object.keys(fields).filter((name) => /^max_/.test(name)));
+    },
+  );
+
+  test("S21: the model gets the exact schema of each parameter", async () => {
+    const schema = {
+      type: "object",
+      properties: {
+        n: { type: "number", description: "n" },
+        how: { type: "string", enum: ["up", "down"] },
+        list: { type: "array", items: { type: "integer" } },
+      },
+      required: ["n"],
+      additionalProperties: false,
+    };
+    await ask("tools");
+    await ask("tools-openai");
+    const [anthropic, openai] = fake.requests.map(({ body }) => body.tools);
+    expect(anthropic).toContainEqual({ name: "sum", description: "Sums.", input_schema: schema });
+    expect(openai).toContainEqual({
+      type: "function",
+      function: { name: "sum", description: "Sums.", parameters: schema },
+    });
+  });
+});
 
 describe("answers", () => {
   test("S95, S97: blocks are joined with nothing between; usage is summed over rounds", async () => {
@@ -171,7 +248,11 @@ describe("inputs", () => {
   });
 
   test("S111: no input is 422 without a call; input: none asks in its own words", async () => {
-    expect([(await ask("plain", " \n")).status, fake.requests.length]).toEqual([422, 0]);
+    for (const body of ["", " \n"]) {
+      const response = await ask("plain", body);
+      expect([response.status, (await json(response)).code]).toEqual([422, "input_required"]);
+    }
+    expect(fake.requests).toHaveLength(0);
     expect((await ask("blank", "")).status).toBe(200);
     expect(fake.requests).toHaveLength(1);
     expect(hull.output()).toMatch(/empty\/SKILL\.md.* error /);
@@ -198,7 +279,8 @@ describe("tools", () => {
     [{ url: "a", depth: "4" }, '["a", "--depth", "4"]'],
     [{ url: "a", note: null }, '["a"]'],
     [{ url: "$(id); `id` && x" }, '["$(id); `id` && x"]'],
-  ])("S103, S108: %j becomes %s", async (args, argv) => {
+    [{ url: "a", note: 5 }, '["a", "--note", "5"]'],
+  ])("S102, S103, S108: %j becomes %s", async (args, argv) => {
     expect((await resultOf("tools-openai", "show", args)).text).toBe(argv);
   });
 
@@ -206,6 +288,10 @@ describe("tools", () => {
     ["show", {}, "missing_argument"],
     ["show", { url: "a", extra: 1 }, "unknown_argument"],
     ["show", { url: "-rf" }, "dash_refused"],
+    ["show", { url: "-5" }, "dash_refused"],
+    ["sum", { n: "-inf" }, "bad_arguments"],
+    ["show", { url: ["a"] }, "bad_arguments"],
+    ["show", { url: null }, "missing_argument"],
     ["show", { url: "a", note: "--x" }, "dash_refused"],
     ["show", { url: { a: 1 } }, "bad_arguments"],
     ["show", { url: "a", depth: "x" }, "bad_arguments"],
@@ -216,7 +302,7 @@ describe("tools", () => {
     ["show", '["a"]', "bad_arguments"],
     ["nonesuch", { url: "a" }, "unknown_tool"],
     ["absent", {}, "command_not_found"],
-  ])("S101-S105: %s %j is told to the model as %s", async (name, args, code) => {
+  ])("S101, S102, S103, S104, S105: %s %j is told to the model as %s", async (name, args, code) => {
     const text = (await resultOf("tools-openai", name, args)).text;
     expect(text).toMatch(new RegExp(`^\\[tool_error code=${code} exit=none\\]`));
     expect((await resultOf("tools", name, args)).is_error).toBe(true);
@@ -260,8 +346,9 @@ describe("rounds and time", () => {
       { type: "auto" },
       { type: "none" },
     ]);
-    expect(fake.requests[2]?.body.tools).toHaveLength(7);
-    expect(resultsIn(fake.requests[2])).toHaveLength(1);
+    expect(fake.requests[2]?.body.tools).toHaveLength(8);
+    const told = JSON.stringify(fake.requests[2]?.body.messages);
+    expect(told.match(/"tool_result"/g)).toHaveLength(2);
   });
 
   test("S75: the same as events", async () => {
@@ -276,7 +363,9 @@ describe("rounds and time", () => {
 
   test("S100: one round is enough for one tool", async () => {
     fake.script([calls(["show", { url: "x" }]), { text: "used" }]);
-    expect(await (await ask("one-round")).text()).toBe("used");
+    const response = await ask("one-round");
+    expect([response.status, await response.text()]).toEqual([200, "used"]);
+    expect(resultsIn(fake.requests[1])).toMatchObject([{ text: '["x"]', is_error: false }]);
   });
 
   test("text of every round is streamed, with its round", async () => {

@@ -1,19 +1,24 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startFakeProvider } from "../support/fake-provider.ts";
 import { REPO } from "../support/hull-dev.ts";
 
 const run = promisify(execFile);
 let dir: string;
 
-/** A command in the folder, with nothing of this checkout's node_modules on its PATH. */
-async function shell(command: string): Promise<{ stdout: string; stderr: string }> {
+/** An environment with nothing of this checkout's node_modules on its PATH. */
+function clean(): NodeJS.ProcessEnv {
   const path = (process.env.PATH ?? "").split(":").filter((part) => !part.startsWith(REPO));
-  const env = { ...process.env, PATH: path.join(":"), npm_config_prefix: undefined, NODE_OPTIONS: "" };
-  return run("bash", ["-c", command], { cwd: dir, env });
+  return { ...process.env, PATH: path.join(":"), npm_config_prefix: undefined, NODE_OPTIONS: "" };
+}
+
+/** A command in the folder. */
+async function shell(command: string): Promise<{ stdout: string; stderr: string }> {
+  return run("bash", ["-c", command], { cwd: dir, env: clean() });
 }
 
 beforeAll(async () => {
@@ -38,3 +43,33 @@ test("S113: failures have their exit codes there, too", async () => {
   expect(missing.stdout).toMatch(/exit 3$/m);
   expect(missing.stderr).toContain("Did you mean hello?");
 }, 60_000);
+
+test("S1: its server answers the curl line of the documentation of llm skills", async () => {
+  const fake = await startFakeProvider();
+  const keys = { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url };
+  const server = spawn(join(dir, "node_modules/.bin/hull"), ["dev", "--port", "0"], {
+    cwd: dir,
+    env: { ...clean(), ...keys },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const port = await new Promise<string>((resolve, reject) => {
+      let output = "";
+      server.stdout.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+        const found = /on http:\/\/localhost:(\d+)/.exec(output)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+      server.once("close", () => reject(new Error(`hull dev ended: ${output}`)));
+    });
+    const line =
+      "curl -sS -X POST localhost:3000/skills/assistant --data 'Summarize the plot of Hamlet in two sentences.'";
+    const { stdout } = await shell(line.replace("3000", port));
+    expect(stdout).toBe("Summarize the plot of Hamlet in two sentences.");
+    expect(fake.requests.map((request) => request.path)).toEqual(["/v1/messages"]);
+  } finally {
+    server.kill("SIGTERM");
+    await new Promise((resolve) => server.once("close", resolve));
+    await fake.close();
+  }
+}, 90_000);

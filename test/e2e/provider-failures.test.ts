@@ -28,7 +28,7 @@ beforeAll(async () => {
       ...llm("openai", "provider: openai\n"),
       ...llm("unreachable", "provider: deepseek\n"),
       ...llm("unset", "provider: google\n"),
-      ...llm("impatient", "timeout_ms: 600\n"),
+      ...llm("impatient", "timeout_ms: 3000\n"),
       ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
       ...llm("late-saved", "timeout_ms: 600\nfallback: [openai/gpt-4o]\n"),
     },
@@ -99,6 +99,8 @@ describe("S92, S94: outcomes", () => {
       { status: 302, headers: { location: "http://127.0.0.1:1/CANARY-BODY" } },
       { status: 502, code: "provider_redirect_refused", calls: 1, members: { provider_status: 302 } },
     ],
+    ["200 with cut JSON", { body: '{"type":"message","content":[{"ty' }, { ...unreadable, calls: 1 }],
+    ["an empty answer", { text: [] }, { status: 502, code: "provider_empty_answer", calls: 1 }],
     ["200 without JSON", { body: "CANARY-BODY" }, { ...unreadable, calls: 1 }],
     ["200 with an error object", { body: LONG }, { ...unreadable, calls: 1 }],
   ];
@@ -129,10 +131,7 @@ describe("S92, S94: outcomes", () => {
   test("a document and a stream that are cut", async () => {
     fails({ text: "never complete", cut: true });
     const whole = await ask("anthropic");
-    expect([whole.status, (await json(whole)).code]).toEqual([
-      502,
-      expect.stringMatching(/^provider_(bad_response|unreachable)$/),
-    ]);
+    expect([whole.status, (await json(whole)).code]).toEqual([502, "provider_bad_response"]);
     fails({ text: ["some ", "text"], cut: true });
     const events = await readEvents(await ask("anthropic?stream=1"));
     expect(textOf(events, "delta")).toBe("some text");
@@ -167,25 +166,34 @@ describe("time", () => {
     const response = await ask("impatient");
     expect([response.status, await json(response)]).toMatchObject([
       504,
-      { code: "provider_timeout", timeout_ms: 600 },
+      { code: "provider_timeout", timeout_ms: 3000 },
     ]);
-    expect(performance.now() - started).toBeLessThan(600 + 750);
+    expect(performance.now() - started).toBeLessThan(3250 + 500);
     expect(fake.requests).toHaveLength(1);
     expect(await fake.requests[0]?.left).toBe(true);
   });
 
   test("S88: a short Retry-After is waited for", async () => {
-    fake.script([{ status: 429, headers: { "retry-after": "1" } }, { text: "second try" }]);
+    fake.script([{ status: 429, headers: { "retry-after": "2" } }, { text: "second try" }]);
     expect(await (await ask("anthropic")).text()).toBe("second try");
     const [first, second] = fake.requests;
-    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1990);
   });
 
-  test("S89: 500 and 529 are tried again", async () => {
-    fake.script([{ status: 500 }, { status: 529 }, { text: "third try" }]);
-    const response = await ask("anthropic");
-    expect([response.status, await response.text()]).toEqual([200, "third try"]);
-    expect(response.headers.get("x-hull-usage")).toBe("input=10;output=5;rounds=1;tools=0");
+  test("S89: 408, 409, 504 and others are tried again, after waits that differ", async () => {
+    const waits: number[] = [];
+    for (const statuses of [[408, 409], [504], [500, 529]]) {
+      fake.requests.length = 0;
+      fake.script([...statuses.map((status) => ({ status })), { text: "last try" }]);
+      const response = await ask("anthropic");
+      expect([response.status, await response.text()]).toEqual([200, "last try"]);
+      expect(response.headers.get("x-hull-usage")).toBe("input=10;output=5;rounds=1;tools=0");
+      expect(fake.requests).toHaveLength(statuses.length + 1);
+      waits.push((fake.requests[1]?.at ?? 0) - (fake.requests[0]?.at ?? 0));
+    }
+    // 250 ms, and up to half of it more or less.
+    expect(Math.min(...waits)).toBeGreaterThan(120);
+    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(2);
   });
 
   test("a client that leaves takes its provider call with it", async () => {

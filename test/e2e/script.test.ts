@@ -1,7 +1,7 @@
 /** mode: script through HTTP: environment, output, and how a process may end (serving.md §3.1, §6.2). */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
 import { processesWith, until } from "../support/runner.ts";
 
 /** A skill whose whole behaviour is one shell script. */
@@ -11,7 +11,7 @@ const sh = (name: string, script: string, more = ""): Record<string, string> => 
 });
 
 const ALLOWED =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|(HULL|HUSK)_(INPUT_FILE|INPUT_MIME|INPUT_FILENAME|OUTPUT_FILE|OUTPUT_DIR)|HULL_INPUT_DIR|HULL_EXECUTION_ID|HULL_SKILL|OLDPWD|SHLVL|_)$/;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|(HULL|HUSK)_(INPUT_FILE|INPUT_MIME|INPUT_FILENAME|OUTPUT_FILE|OUTPUT_DIR)|HULL_INPUT_DIR|HULL_EXECUTION_ID|HULL_SKILL)$/;
 
 let hull: HullDev;
 beforeAll(async () => {
@@ -23,11 +23,14 @@ beforeAll(async () => {
       ALIAS_OF_KEY: "canary-openai-22",
       WEATHER_API_KEY: "weather-7",
       SHELL_SECRET: "canary-shell-333",
+      PROXY_SECRET: "canary-proxy-4444",
       LC_TEST: "kept",
     },
     project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
     skills: {
-      ...sh("env", "env -0"),
+      "env/SKILL.md": "---\nname: env\ndescription: Test.\nrun: [env, '-0']\n---\nTest.\n",
+      "proxied/SKILL.md":
+        "---\nname: proxied\ndescription: Test.\nproxy: https://up.example/?k=${PROXY_SECRET}\n---\nTest.\n",
       ...sh(
         "opted",
         "env -0",
@@ -40,6 +43,8 @@ beforeAll(async () => {
         'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
         "output: file\nmax_output_bytes: 1000000\n",
       ),
+      ...sh("over", "head -c 104857601 /dev/zero"),
+      ...sh("over-file", 'truncate -s 104857601 "$HULL_OUTPUT_FILE"', "output: file\n"),
       ...sh("bytes", "printf '\\377\\376\\000A'"),
       ...sh("slow", 'sh -c "sleep 8.25; echo done"', "timeout_ms: 500\n"),
       ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 8.26; done", "timeout_ms: 500\n"),
@@ -68,6 +73,8 @@ beforeAll(async () => {
         "output: file\n",
       ),
       ...sh("no-file", "echo nothing", "output: file\n"),
+      ...sh("svg-file", 'echo "<svg/>" > "$HULL_OUTPUT_DIR/x.svg"', "output: file\n"),
+      ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
       ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
       ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
     },
@@ -141,6 +148,15 @@ describe("output", () => {
     }
   });
 
+  test.each(["over", "over-file"])(
+    "S38: %s: a byte more than 104,857,600 is 500 with the limit",
+    async (slug) => {
+      const refused = await hull.call(`/skills/${slug}`, "");
+      expect(refused.status).toBe(500);
+      expect(await problem(refused)).toMatchObject({ code: "output_too_large", limit: 104_857_600 });
+    },
+  );
+
   test("S29: bytes that are no UTF-8 arrive as they are", async () => {
     const response = await hull.call("/skills/bytes", "");
     expect(response.headers.get("content-type")).toBe("application/octet-stream");
@@ -189,7 +205,8 @@ describe("output", () => {
     });
     const large = await hull.call("/skills/two-large", "");
     expect(large.status).toBe(200);
-    for (const header of ["x-request-id", "server-timing", "x-hull-duration-ms", "x-hull-skill"]) {
+    const headers = ["x-request-id", "x-content-type-options", "server-timing", "x-hull-duration-ms"];
+    for (const header of [...headers, "cache-control", "x-hull-execution-id", "x-hull-skill"]) {
       expect([header, large.headers.get(header)]).toEqual([header, expect.any(String)]);
     }
     const { files } = await json<{ files: { url: string; sha256: string }[] }>(large);
@@ -208,10 +225,15 @@ describe("output", () => {
     expect(again.status).toBe(304);
   });
 
-  test("S52: HTML that a script made is a download", async () => {
-    for (const slug of ["html-file", "html-text"]) {
+  test("S52: HTML, XHTML and SVG that a script made are downloads", async () => {
+    for (const [slug, type] of [
+      ["html-file", /^text\/html/],
+      ["html-text", /^text\/html/],
+      ["svg-file", /^image\/svg\+xml/],
+      ["xhtml-text", /^application\/xhtml\+xml/],
+    ] as const) {
       const response = await hull.call(`/skills/${slug}`, "");
-      expect(response.headers.get("content-type")).toMatch(/^text\/html/);
+      expect(response.headers.get("content-type")).toMatch(type);
       expect(response.headers.get("content-disposition")).toMatch(/^attachment/);
       expect(response.headers.get("x-content-type-options")).toBe("nosniff");
       await response.body?.cancel();
@@ -264,4 +286,19 @@ describe("ends", () => {
     expect(performance.now() - started).toBeLessThan(1000);
     expect(await gone(mark)).toEqual([]);
   });
+});
+
+test.each([
+  ["a bad tree", ["validate", "bad"], 1, "error mode"],
+  ["a call that fails", ["call", "exit-3", "-i", "x", "--url", "URL"], 1, "script_failed"],
+  ["a bad flag", ["call", "exit-3", "--inptu", "x"], 2, "--input"],
+  ["an unknown skill", ["call", "exit-33", "-i", "x", "--url", "URL"], 3, "exit-3"],
+  ["no server", ["call", "exit-3", "-i", "x", "--url", "http://127.0.0.1:1"], 4, "127.0.0.1:1"],
+])("S113: the exit code of %s", async (_, args, code, says) => {
+  await hull.write("../bad/b/SKILL.md", "---\nname: b\ndescription: Test.\nmode: lmm\n---\nTest.\n");
+  const ended = await runHull(
+    args.map((arg) => (arg === "URL" ? hull.url : arg)),
+    { cwd: hull.root },
+  );
+  expect([ended.code, ended.output]).toEqual([code, expect.stringContaining(says)]);
 });

@@ -2,8 +2,8 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
-import { until } from "../support/runner.ts";
+import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { processesWith, until } from "../support/runner.ts";
 
 /** The spec's limit for a change to be served (S10, S12), with its general allowance. */
 const LIVE_MS = 1500;
@@ -90,7 +90,7 @@ test("S12: a folder added after the start, and an edit inside it", async () => {
   expect(await becomes("late", /second/)).toBe("200 second");
 });
 
-test("ignored files rebuild nothing", async () => {
+test("S11: ignored files rebuild nothing, and another skill keeps its version", async () => {
   const at = hull.output().length;
   const before = await card("late");
   await hull.write("late/__pycache__/x.pyc", "x");
@@ -111,6 +111,56 @@ test("a reload lets a call that has begun finish on its own version", async () =
   await hull.printed(/Reloaded/, LIVE_MS, at);
   expect(await said("slow")).toBe("200 fast");
   expect(await call).toBe("200 slow");
+});
+
+test("S13: reloads at the concurrency cap let no run more begin", async () => {
+  const capped = (n: number): string =>
+    `---\nname: Capped\ndescription: Version ${n}.\nconcurrency: 2\nrun: [sh, -c, "sleep 0.47; echo ${n}"]\n---\n`;
+  await hull.write("capped/SKILL.md", capped(0));
+  await becomes("capped", /^200/);
+  let most = 0;
+  let over = false;
+  const watching = (async () => {
+    while (!over) {
+      const now = (await processesWith("sleep 0.47")).filter((line) => !line.includes("echo"));
+      most = Math.max(most, now.length);
+    }
+  })();
+  const calls: Promise<string>[] = [];
+  for (let n = 1; n <= 4; n++) {
+    calls.push(...Array.from({ length: 3 }, () => said("capped")));
+    const at = hull.output().length;
+    await hull.write("capped/SKILL.md", capped(n));
+    await hull.printed(/Reloaded/, LIVE_MS, at);
+  }
+  const answers = await Promise.all(calls);
+  over = true;
+  await watching;
+  expect(most).toBe(2);
+  expect(answers.every((answer) => /^200 \d$/.test(answer))).toBe(true);
+  expect(new Set(answers).size).toBeGreaterThan(1);
+});
+
+test("S119: a rollback serves the digests of before; a call under way ends on its own", async () => {
+  const version = async (): Promise<string> => String((await card("shout")).version);
+  await hull.write("shout/SKILL.md", shout("before"));
+  await becomes("shout", /before/);
+  const before = await version();
+  await hull.write("shout/SKILL.md", shout("after").replace("echo", "sleep 1; echo"));
+  await until(version, (now) => now !== before, LIVE_MS);
+  const running = said("shout");
+  await until(
+    () => processesWith("sleep 1; echo after"),
+    (found) => found.length > 0,
+  );
+  const rolled = await runHull(["publish", "--rollback", "--url", hull.url], { cwd: hull.root });
+  expect(rolled.code).toBe(0);
+  const answer = await hull.call("/skills/shout", "");
+  expect([await answer.text(), answer.headers.get("x-hull-skill")]).toEqual([
+    "before\n",
+    `shout@${before.slice(0, 12)}`,
+  ]);
+  expect(await running).toBe("200 after");
 });
 
 test("a folder that goes takes its skill with it", async () => {

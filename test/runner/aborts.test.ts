@@ -1,6 +1,5 @@
 /** A thousand executions that end early, in every way they can, leave nothing behind (serving.md §6.2; S32, S41). */
 import { readdir, readlink } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Pipes } from "../../container/pipes.ts";
@@ -13,6 +12,7 @@ import {
   processesWith,
   run,
   runOptions,
+  scratchOf,
   spec,
   startRunner,
   type TestRunner,
@@ -79,9 +79,8 @@ test("1,000 aborted executions: cancelled, cut, dropped, timed out; no process, 
       (left) => left.length === 0,
       2000,
     );
-    const scratch = join(runner.stateDir, "scratch");
     await until(
-      async () => (await readdir(scratch, { recursive: true })).filter((name) => name.includes("left")),
+      async () => (await scratchOf(runner)).filter((name) => name.includes("left")),
       (left) => left.length === 0,
     );
     // What is kept: folders and pipes without a user.

@@ -1,18 +1,14 @@
 /** What the processes of executions are kept away from (serving.md §6.2). */
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
-import { Pipes } from "../../container/pipes.ts";
-import { GroupProcess, type ProcessOutcome } from "../../container/process.ts";
-import { Spawners } from "../../container/spawners.ts";
 import {
   type Bundle,
   bundle,
   processesWith,
   run,
+  scratchOf,
   startRunner,
   type TestRunner,
   until,
@@ -107,10 +103,7 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     const piped = await run(runner, files, { argv: ["wc", "-c"] }, { stdin });
     expect(piped.stdout.toString().trim()).toBe("300000");
     await until(
-      async () =>
-        (await readdir(join(runner.stateDir, "scratch"), { recursive: true })).filter(
-          (n) => /[abc]$/.test(n) && n.includes("/a"),
-        ),
+      async () => (await scratchOf(runner)).filter((name) => /[abc]$/.test(name) && name.includes("/a")),
       (left) => left.length === 0,
     );
   });
@@ -180,6 +173,7 @@ except OSError: print("closed")' `;
       "/nowhere/setpriv",
     ],
     ["with an unknown word", [], { HULL_RUNNER_EGRESS: "maybe" }, "HULL_RUNNER_EGRESS"],
+    ["with a bad flag from outside", [], { HULL_RUNNER_FLAGS: "--queue 1 --concurrency 0" }, "--concurrency"],
   ])("%s a runner that cannot keep its promise does not start, and says why", async (_, flags, env, why) => {
     await expect(startRunner({ flags, env })).rejects.toThrow(why);
   });
@@ -266,124 +260,4 @@ describe("spawners", () => {
       }
     },
   );
-});
-
-describe("cgroup limits", () => {
-  let dir: string;
-  beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), "hull-cgroup-"));
-  });
-  afterAll(() => rm(dir, { recursive: true }));
-
-  test("S33: only a rise of oom_kill is out of memory", () => {
-    expect(oomKillsIn("low 0\nhigh 3\nmax 41\noom 1\noom_kill 0\noom_group_kill 0\n")).toBe(0);
-    expect(oomKillsIn("low 0\noom 1\noom_kill 2\noom_group_kill 1\n")).toBe(2);
-    expect(oomKillsIn("")).toBe(0);
-  });
-
-  test("an execution's cgroup gets the limits and the process, the runner's own processes move aside", async () => {
-    const own = join(dir, "box");
-    await mkdir(own);
-    await writeFile(join(own, "cgroup.controllers"), "cpu memory pids\n");
-    await writeFile(join(own, "cgroup.procs"), "17\n");
-    await writeFile(join(dir, "self"), "1:name=systemd:/x\n0::/box\n");
-    const limits = { memoryBytes: 50_000_000, maxProcesses: 32 };
-    const cgroup = Cgroups.open(limits, dir, join(dir, "self")).create();
-    expect(await readFile(join(own, "hull-runner", "cgroup.procs"), "utf8")).toBe("17");
-    expect(await readFile(join(own, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
-    const [name = ""] = (await readdir(own)).filter((entry) => entry.startsWith("hull-execution-"));
-    cgroup.admit(4711);
-    const read = (file: string) => readFile(join(own, name, file), "utf8");
-    expect(
-      await Promise.all(["memory.max", "memory.oom.group", "pids.max", "cgroup.procs"].map(read)),
-    ).toEqual(["50000000", "1", "32", "4711"]);
-    expect(cgroup.oomKills()).toBe(0);
-    await writeFile(join(own, name, "memory.events"), "oom_kill 1\n");
-    expect(cgroup.oomKills()).toBe(1);
-  });
-
-  test("a process is in its cgroup before it is its program; what the kernel counted is its cause", async () => {
-    const own = join(dir, "live");
-    await mkdir(own);
-    await writeFile(join(own, "cgroup.controllers"), "memory\n");
-    await writeFile(join(own, "cgroup.procs"), "");
-    await writeFile(join(dir, "self"), "0::/live\n");
-    const cgroups = Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
-    const pipes = new Pipes(join(dir, "pipes"), null);
-    await pipes.prepare();
-    const argv = ["/usr/bin/env", "python3"];
-    const launcher = await Spawners.start({ argv, private: false }, 1);
-    if (launcher === null) throw new Error("no spawner");
-    const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
-      new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
-        let stdout = "";
-        const running = new GroupProcess(
-          {
-            ...{
-              executionId: "gate",
-              file,
-              argv0: "own-name",
-              args,
-              cwd: dir,
-              environment: { PATH: "/usr/bin:/bin" },
-            },
-            ...{ stdin: Buffer.from("in"), timeoutMs: 10_000, graceMs: 100, onStderr: () => {} },
-            onStdout: (chunk) => {
-              stdout += Buffer.from(chunk).toString();
-            },
-            onEnd: (outcome) => resolve({ ...outcome, stdout }),
-          },
-          { launcher, pipes, cgroup: cgroups.create() },
-        );
-        if (stopAt !== undefined) running.stop(stopAt);
-      });
-    try {
-      const exit = { exitCode: 0, signal: null, startError: null, outOfMemory: false };
-      const inside = await start(["-c", `echo "$0" $$ $(cat) $(cat ${own}/hull-execution-*-1/cgroup.procs)`]);
-      expect(inside).toMatchObject(exit);
-      expect(inside.stdout).toMatch(/^own-name (\d+) in \1\n$/);
-      const killed = await start([
-        "-c",
-        `cd ${own}/hull-execution-*-2; echo "oom_kill 1" > memory.events; kill -9 $$`,
-      ]);
-      expect(killed).toMatchObject({ signal: "SIGKILL", outOfMemory: true });
-      expect(await start([], "/nowhere/program")).toMatchObject({ startError: "ENOENT" });
-      expect(await start(["-c", "sleep 76.5"], "/bin/sh", "cancelled")).toMatchObject({
-        stopped: "cancelled",
-      });
-      await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
-      expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
-      expect(await processesWith("sleep 76.5")).toEqual([]);
-    } finally {
-      launcher.close();
-      await pipes.close();
-    }
-  });
-
-  test.each([
-    ["9:name=systemd:/\n", "no cgroup v2"],
-    ["0::/bare\n", "no controller memory"],
-    ["0::/absent\n", "cannot be changed"],
-  ])("%j: says why there are no limits", async (self, why) => {
-    await mkdir(join(dir, "bare"), { recursive: true });
-    await writeFile(join(dir, "bare", "cgroup.controllers"), "hugetlb\n");
-    await writeFile(join(dir, "self"), self);
-    const open = () => Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
-    expect(open).toThrow(NoCgroups);
-    expect(open).toThrow(why);
-  });
-
-  test("a runner that cannot keep them starts, and tells: in its log and by /readyz", async () => {
-    const runner = await startRunner({ flags: ["--memory-bytes", "50000000", "--spawners", "0"] });
-    try {
-      const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
-      expect(ready).toEqual({
-        status: "ready",
-        enforced: { uid: false, egress_off: false, memory: false, processes: false },
-      });
-      await until(runner.log, (text) => text.includes("limits_not_enforced"));
-    } finally {
-      await runner.stop();
-    }
-  });
 });

@@ -112,7 +112,7 @@ describe("a runner that died", () => {
         (left) => left.length >= 2,
       );
       await runner.kill("SIGKILL");
-      await expect(broken).rejects.toMatchObject({ code: "runner_unavailable" });
+      await expect(broken).rejects.toMatchObject({ code: "execution_lost", status: 502 });
       // The end of a journal that was cut in mid-record is left out, not fatal.
       await appendFile(join(runner.stateDir, "journal", "1.log"), '{"event":"end","id":"x"');
 

@@ -1,7 +1,7 @@
 /** A real runner process for tests: random secret, temporary state, a free port. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -183,6 +183,12 @@ export function run(
   return collect(
     runExecution(runner, spec({ digest: from.digest, ...stdin, ...fields }), body, runOptions(from)),
   );
+}
+
+/** What lies in the runner's scratch folders, by path; one that goes away while it is read is read again. */
+export async function scratchOf({ stateDir }: TestRunner): Promise<string[]> {
+  const read = () => readdir(join(stateDir, "scratch"), { recursive: true }).catch(() => null);
+  return (await until(read, (names) => names !== null)) ?? [];
 }
 
 /** Command lines of the processes of this machine that contain `mark`. */

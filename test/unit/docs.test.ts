@@ -6,9 +6,11 @@ import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
 import * as budget from "../../src/errors/budget.ts";
+import * as hook from "../../src/errors/hook.ts";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
+import * as session from "../../src/errors/session.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
@@ -62,7 +64,8 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const classes = [Internal, ...[budget, request, run, provider].flatMap((module) => Object.values(module))];
+  const modules = [budget, hook, request, run, provider, session];
+  const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );
@@ -146,6 +149,28 @@ test("hull commands in documents exist, and take the flags that they are given",
   }
   expect(count).toBeGreaterThan(10);
   expect(missing).toEqual([]);
+});
+
+test("S1, S2: what documents install or run exists; npm test is what CI runs, on every Node that is supported", () => {
+  const { name, dependencies, devDependencies, engines, scripts } = JSON.parse(read("package.json"));
+  const known = [name, ...Object.keys({ ...dependencies, ...devDependencies }), "npx", "npm"];
+  const named = DOCUMENTS.flatMap((path) =>
+    shellLines(read(path)).flatMap((line) =>
+      Array.from(
+        line.matchAll(/\bnpx (?:-y )?([@\w/-]+)|\bnpm (?:install|i|add) ([@\w/-]+)/g),
+        ([, run = "", install = ""]) => run || install,
+      ),
+    ),
+  );
+  expect(sorted(named).length).toBeGreaterThan(1);
+  expect(named.filter((word) => !known.includes(word))).toEqual([]);
+  const started = DOCUMENTS.flatMap((path) =>
+    Array.from(read(path).matchAll(/\bnpm run ([a-z]+)/g), ([, word = ""]) => word),
+  );
+  expect(started.filter((word) => scripts[word] === undefined)).toEqual([]);
+  expect(read("README.md")).toContain("The tests: `npm test`.");
+  expect(read(".ci/run")).toMatch(/^npm ci$[\s\S]*^npm test /m);
+  expect(read("README.md")).toContain(`Node ${engines.node.replace(">=", "")} or later`);
 });
 
 const hasFlag = (usage: string, flag: string): boolean =>

@@ -1,6 +1,7 @@
 /** A runner inside the test's isolate: speaks the protocol, runs nothing, remembers what it was told to run. */
 import { boundaryOf, MultipartReader } from "../../src/tool/multipart-reader.ts";
 import {
+  type EndedStatus,
   type ExecutionSpec,
   encodeFrame,
   encodeJsonFrame,
@@ -18,6 +19,8 @@ export interface FakeExecution {
   stdout: string[];
   /** Frames end with a status. */
   ended: boolean;
+  /** How it ended, where that was not exit code 0. */
+  end?: Partial<EndedStatus>;
 }
 
 export class FakeRunner {
@@ -26,6 +29,8 @@ export class FakeRunner {
   /** Ids in the order in which their processes were begun. */
   readonly begun: string[] = [];
   readonly cancelled: string[] = [];
+  /** What it answers to submissions instead of running them. */
+  instead: (() => Response) | null = null;
   /** What a process does when its input is there. */
   behave: (execution: FakeExecution) => void = (execution) => {
     execution.stdout.push("out");
@@ -43,6 +48,7 @@ export class FakeRunner {
     }
     if (request.method === "GET")
       return this.#frames(id, Number(new URL(request.url).searchParams.get("from")));
+    if (this.instead !== null) return this.instead();
     const boundary = boundaryOf(request.headers.get("content-type") ?? "") ?? "";
     const parts = new MultipartReader(piecesOf(request), boundary, (reason) => new TypeError(reason));
     const specText = await textOf((await parts.next())?.body);
@@ -78,13 +84,12 @@ export class FakeRunner {
 }
 
 function framesOf(execution: FakeExecution): Uint8Array[] {
-  const end = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
+  const exit = { cause: "exit", exit_code: 0, signal: null, duration_ms: 1, stdout_bytes: 3 } as const;
+  const end = { ...exit, stderr_bytes: 0, stderr_truncated: false, ...execution.end, kind: "ended" } as const;
   return [
     encodeJsonFrame(FRAME.status, { kind: "started", queue_ms: 0 }),
     ...execution.stdout.map((text) => encodeFrame(FRAME.stdout, new TextEncoder().encode(text))),
-    ...(execution.ended
-      ? [encodeJsonFrame(FRAME.status, { kind: "ended", ...end, stderr_bytes: 0, stderr_truncated: false })]
-      : []),
+    ...(execution.ended ? [encodeJsonFrame(FRAME.status, end)] : []),
   ];
 }
 
@@ -99,6 +104,6 @@ async function textOf(pieces: AsyncIterable<Uint8Array> | undefined): Promise<st
   return text + decoder.decode();
 }
 
-function refusal(status: number, code: string): Response {
+export function refusal(status: number, code: string): Response {
   return Response.json({ code, detail: "no" }, { status });
 }

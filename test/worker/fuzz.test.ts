@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
+import { contentDisposition, noteHeader } from "../../src/run/output-files.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const codes = [request, run, provider].flatMap((module) => Object.values(module).map(({ code }) => code));
@@ -307,3 +308,18 @@ for (const [name, client] of [
     expect([...seen]).toEqual(expect.arrayContaining([...provoked, "malformed_multipart", "not_found"]));
   });
 }
+
+it("S36: any file name and any note travel in a header, and are read back exactly", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
+      const wellFormed = text.toWellFormed();
+      const disposition = contentDisposition("inline", text);
+      expect(disposition).toMatch(/^inline; filename="[\x20-\x7e]*"; filename\*=UTF-8''[\w%.!#$&+^`|~-]*$/);
+      expect(decodeURIComponent(disposition.split("UTF-8''")[1] ?? "")).toBe(wellFormed);
+      const note = noteHeader(text);
+      expect(note).toMatch(/^[\x20-\x7e]*$/);
+      expect(decodeURIComponent(note)).toBe(wellFormed.trim().replace(/\s*\n\s*/g, " "));
+    }),
+    { numRuns: 1000 },
+  );
+});

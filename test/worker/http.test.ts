@@ -112,8 +112,49 @@ describe("S66: headers of every response", () => {
   });
 });
 
+describe("S53: the listing of 500 skills", () => {
+  const many = new Client();
+  beforeAll(async () => {
+    const before = await many.env.SKILLS.get<{ id: string }>("catalog:current", "json");
+    const names = Array.from({ length: 500 }, (_, n) => `skill-${n}`);
+    await many.publish(
+      Object.fromEntries(names.map((name, n) => [name, mockSkill(name, n % 5 === 0 ? "input: none\n" : "")])),
+    );
+    return async () => {
+      await many.post("/_hull/catalog", { id: before?.id });
+    };
+  });
+
+  it("has pages of 100 cards, their total, and filters", async () => {
+    let next = "/skills";
+    const slugs = new Set<string>();
+    for (let page = 1; page <= 5; page++) {
+      const response = await many.fetch(next);
+      const text = await response.text();
+      const cards: { slug: string; doc?: string }[] = JSON.parse(text);
+      expect(cards).toHaveLength(100);
+      expect(text).not.toContain('"doc"');
+      expect(response.headers.get("x-total-count")).toBe("500");
+      for (const { slug } of cards) slugs.add(slug);
+      next = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1] ?? "";
+      expect(next !== "").toBe(page < 5);
+      // serving.md §8: HUSK's answer with all of 500 cards was 470 KB.
+      expect(text.length).toBeLessThan(470_000);
+    }
+    expect(slugs.size).toBe(500);
+    const total = async (query: string): Promise<(string | null)[]> => {
+      const { headers } = await many.fetch(`/skills?${query}`);
+      return [headers.get("x-total-count"), headers.has("link") ? "more" : null];
+    };
+    expect(await total("q=skill-49")).toEqual(["11", null]);
+    expect(await total("mode=llm")).toEqual(["500", "more"]);
+    expect(await total("mode=script")).toEqual(["0", null]);
+    expect(await total("mode=llm&q=skill-7&limit=10")).toEqual(["11", "more"]);
+  });
+});
+
 describe("the listing", () => {
-  it("S53: pages, totals, filters", async () => {
+  it("S53: cursors, search whatever the letter case, parameters that are none", async () => {
     const first = await client.fetch("/skills?limit=3");
     expect(await first.json()).toHaveLength(3);
     expect(first.headers.get("x-total-count")).toBe("7");

@@ -15,6 +15,9 @@ interface Document {
 }
 const document = async (): Promise<Document> => (await client.fetch("/openapi.json")).json<Document>();
 
+const catalogId = async (): Promise<string> =>
+  (await (await client.fetch("/healthz")).json<{ catalog: string }>()).catalog;
+
 /** What a path says to OPTIONS, which is answered before everything else. */
 async function methodsOf(path: string): Promise<string[]> {
   const response = await client.fetch(path, { method: "OPTIONS" });
@@ -52,6 +55,10 @@ describe("GET /openapi.json", () => {
   it("S55: is not sent again to who has it, changes with the skills, and goes back with them", async () => {
     const first = await client.fetch("/openapi.json");
     expect(first.headers.get("content-type")).toBe("application/json");
+    // The stored text itself: nothing is built for a request.
+    const { openapi } =
+      (await client.env.SKILLS.get<{ openapi: string }>(`catalog:${await catalogId()}`, "json")) ?? {};
+    expect(await first.text()).toBe(await client.env.SKILLS.get(`openapi:${openapi}`));
     const etag = first.headers.get("etag") ?? "";
     const again = (sent: string) => client.fetch("/openapi.json", { headers: { "if-none-match": sent } });
     const same = await again(etag);

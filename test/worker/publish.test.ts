@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { webCryptoHash } from "../../src/skill/bundle.ts";
-import { Client, entry, mockSkill } from "./served.ts";
+import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
 const client = new Client();
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
@@ -38,6 +38,33 @@ describe("publishing", () => {
     expect((await (await fresh.fetch("/healthz")).json<{ catalog: string }>()).catalog).toBe(first);
     expect((await roll()).id).toBe(second);
     expect((await fresh.post("/_hull/catalog", { rollback: false })).status).toBe(422);
+  });
+
+  it("a deployment serves its pinned catalog, and what is published over it; the next one its own", async () => {
+    /** What is remembered of the pointer hangs on the namespace. */
+    const isolate = (pinned: string) => {
+      const fresh = new Client({ ...LOCAL, HULL_CATALOG: pinned });
+      fresh.env.SKILLS = new Proxy(client.env.SKILLS, {
+        get: (target, name) => Reflect.get(target, name).bind(target),
+      });
+      return fresh;
+    };
+    const served = async (pinned: string) => {
+      const answer = await isolate(pinned).fetch("/healthz");
+      return (await answer.json<{ catalog: string }>()).catalog;
+    };
+    const stored = (word: string) => new Client().publish({ one: mockSkill(word) });
+    const [old, pin, other] = [await stored("old"), await stored("pin"), await stored("other")];
+    expect(await served(old)).toBe(old);
+    expect(await served("")).toBe(other);
+    const deployed = isolate(pin);
+    const nothing = await deployed.post("/_hull/catalog", { rollback: true });
+    expect(await nothing.json()).toMatchObject({ code: "bundle_invalid" });
+    const published = await deployed.post("/_hull/catalog", { id: other });
+    expect(await published.json()).toMatchObject({ id: other, previous: pin, pinned: pin });
+    expect([await served(pin), await served(old)]).toEqual([other, old]);
+    await deployed.post("/_hull/catalog", { rollback: true });
+    expect(await served(pin)).toBe(pin);
   });
 
   it("lists what is stored, so that only the missing is sent", async () => {

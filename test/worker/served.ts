@@ -29,6 +29,12 @@ export class Client {
     return response;
   }
 
+  /** One request whose answer is read as it comes. */
+  async stream(path: string, init: RequestInit = {}): Promise<Response> {
+    const request = new Request(`http://localhost:3000${path}`, init);
+    return app.fetch(request, this.env, createExecutionContext());
+  }
+
   /** One request up to its whole answer, and a way to wait for the work behind it. */
   async open(
     path: string,
@@ -71,7 +77,7 @@ export class Client {
       cards.push(skill.card);
       manifests.push(record.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"));
+    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);

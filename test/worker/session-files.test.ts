@@ -1,45 +1,34 @@
-/** A session's workspace in a real object and a real bucket, through the functions of its routes. */
-import { runInDurableObject } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
+/** A session's files in its object and a real bucket, over HTTP. */
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { Bindings } from "../../src/env.ts";
 import { HullError } from "../../src/errors.ts";
 import { RequestContext } from "../../src/http/context.ts";
-import {
-  deleteSessionFile,
-  getSessionFile,
-  listSessionFiles,
-  MAX_FILE_BYTES,
-  putSessionFile,
-} from "../../src/http/sessions/files.ts";
+import { MAX_FILE_BYTES, putSessionFile } from "../../src/http/sessions/files.ts";
+import { detachedContext } from "../../src/run/context.ts";
 import { sha256 } from "../../src/run/digest.ts";
+import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { SPARE_MS, USE_MS } from "../../src/session/workspace/contents.ts";
 import { type WatchedChange, Workspace } from "../../src/session/workspace/workspace.ts";
-import { LOCAL } from "./served.ts";
+import { client, codeOf, post } from "./session-client.ts";
 
-const env: Bindings = Object.assign({}, boundEnv as Bindings, LOCAL);
-const HANDLERS = {
-  GET: getSessionFile,
-  HEAD: getSessionFile,
-  PUT: putSessionFile,
-  DELETE: deleteSessionFile,
-};
+const { env } = client;
 
 let id = "";
 let limits: { bytes: number; files: number } | undefined;
 let told: WatchedChange[] = [];
-beforeEach(() => {
+beforeEach(async () => {
   id = crypto.randomUUID();
   limits = undefined;
   told = [];
+  await post("/sessions", { id });
 });
 
-const prefix = () => `sessions/test/${id}/files/`;
-/** Each time another instance, as after an eviction. */
+const prefix = () => `sessions/default/${id}/files/`;
+const object = () => sessionObject(env, "default", id);
+/** The session's workspace beside the object's own, as after an eviction. */
 function within<T>(work: (workspace: Workspace) => T | Promise<T>): Promise<T> {
-  const stub = env.SESSIONS.get(env.SESSIONS.idFromName(id));
-  return runInDurableObject(stub, async (_, { storage }) => {
+  return runInDurableObject(object(), async (_, { storage }) => {
     const changed = (changes: readonly WatchedChange[]) => void told.push(...changes);
     const host = { storage, bucket: env.FILES, prefix: prefix(), changed };
     return work(new Workspace(limits === undefined ? host : { ...host, limits }));
@@ -56,27 +45,24 @@ const access: WorkspaceAccess = {
   contentKeys: (digests) => within((w) => w.keys(digests)),
 };
 
-type Sent = RequestInit & { method: keyof typeof HANDLERS };
-/** The answer, or the problem that it is. */
-async function send(path: string, init: Sent): Promise<Response> {
-  const request = new Request(`http://localhost:3000/sessions/s/files/${path}`, init);
-  try {
-    return await HANDLERS[init.method](new RequestContext(request, env, () => {}), access);
-  } catch (error) {
-    if (error instanceof HullError) return Response.json(error.data, { status: error.status });
-    throw error;
-  }
-}
+const send = (path: string, init: RequestInit) => client.fetch(`/sessions/${id}/files/${path}`, init);
 const put = (path: string, body: BodyInit, headers = {}) => send(path, { method: "PUT", body, headers });
 const get = (path: string, headers = {}) => send(path, { method: "GET", headers });
 const remove = (path: string, headers = {}) => send(path, { method: "DELETE", headers });
-const list = async (query = ""): Promise<{ data: { path: string }[]; next_cursor: string | null }> => {
-  const request = new Request(`http://localhost:3000/sessions/s/files${query}`);
-  return (await listSessionFiles(new RequestContext(request, env, () => {}), access)).json();
-};
+const list = async (query = ""): Promise<{ data: { path: string }[]; next_cursor: string | null }> =>
+  (await client.fetch(`/sessions/${id}/files${query}`)).json();
 const objects = async () => (await env.FILES.list({ prefix: prefix() })).objects.map(({ key }) => key);
-const code = async (response: Response) =>
-  `${response.status} ${(await response.json<{ code?: string }>()).code}`;
+const code = async (response: Response) => (await codeOf(response)).join(" ");
+/** With limits of the test's own. */
+async function putWithin(path: string, body: string): Promise<number | HullError["data"]> {
+  const request = new Request(`http://localhost:3000/sessions/${id}/files/${path}`, { method: "PUT", body });
+  try {
+    return (await putSessionFile(new RequestContext(request, env, () => {}), access)).status;
+  } catch (error) {
+    if (error instanceof HullError) return error.data;
+    throw error;
+  }
+}
 
 /** Stores a text and answers the change that makes it a file. */
 async function stored(path: string, text: string): Promise<FileChange> {
@@ -126,17 +112,25 @@ describe("the routes", () => {
     expect(await code(await get("notes/a.txt"))).toBe("404 file_not_found");
   });
 
+  it("are those of the tenant's own sessions", async () => {
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const body = method === "PUT" ? { body: "x" } : {};
+      const answer = await client.fetch("/sessions/none/files/a", { method, ...body });
+      expect(await code(answer)).toBe("404 not_found");
+    }
+    expect(await code(await client.fetch("/sessions/none/files"))).toBe("404 not_found");
+  });
+
   it.each([
     ["a%2F..%2Fb", "the segment .."],
     ["..%2Fb", "the segment .."],
     ["%2Fetc%2Fpasswd", "begins with /"],
-    ["a//b", "empty segment"],
+    ["a%2F%2Fb", "empty segment"],
     ["a%2F.%2Fb", "the segment ."],
     ["a%00b", "control characters"],
     ["a%C2%85b", "control characters"],
     ["a%5C..%5Cb", "backslash"],
     ["%FF", "UTF-8"],
-    ["", "is empty"],
     ["x".repeat(256), "255 bytes"],
     [`${"é".repeat(100)}/`.repeat(6), "1024 bytes"],
     ["a/".repeat(101), "100 segments"],
@@ -187,14 +181,14 @@ describe("the routes", () => {
 
   it("keeps no more files and bytes than it may", async () => {
     limits = { files: 2, bytes: 10 };
-    await put("a", "12345");
-    await put("b", "1234");
-    const full = await put("c", "");
-    expect(await full.json()).toMatchObject({ code: "workspace_full", members: { what: "files", limit: 2 } });
-    expect(await code(await put("b", "123456"))).toBe("409 workspace_full");
-    expect((await put("b", "12345")).status).toBe(200);
+    await putWithin("a", "12345");
+    await putWithin("b", "1234");
+    const files = { code: "workspace_full", members: { what: "files", limit: 2 } };
+    expect(await putWithin("c", "")).toMatchObject(files);
+    expect(await putWithin("b", "123456")).toMatchObject({ code: "workspace_full" });
+    expect(await putWithin("b", "12345")).toBe(200);
     await remove("a");
-    expect((await put("c", "12345")).status).toBe(201);
+    expect(await putWithin("c", "12345")).toBe(201);
   });
 });
 
@@ -298,9 +292,7 @@ describe("contents", () => {
 
 describe("changes", () => {
   it("are told by kind, in order, each once; a rewrite with the same bytes is none", async () => {
-    await put("a", "1");
-    await put("a", "1");
-    await put("a", "2");
+    for (const text of ["1", "1", "2"]) await access.changeFiles([await stored("a", text)]);
     const both = [await stored("b", "3"), { kind: "delete", path: "a", expected: null } as const];
     await access.changeFiles([...both, { kind: "delete", path: "a", expected: null }]);
     const made = [
@@ -328,5 +320,67 @@ describe("changes", () => {
     await access.changeFiles([write, ...Array.from({ length: 5001 }, () => turn).flat()]);
     expect(await within((w) => w.changes(0, 1))).toMatchObject({ complete: false });
     expect(await within((w) => w.changes(10_001, 5))).toMatchObject({ complete: true });
+  });
+});
+
+describe("the session", () => {
+  const sql = (query: string) =>
+    runInDurableObject(object(), (_, { storage }) => storage.sql.exec(query).toArray());
+  const alarm = () => runInDurableObject(object(), (_, { storage }) => storage.getAlarm());
+
+  it("stores nothing of files where it has none, keeps them over an eviction, cleans up by its alarm", async () => {
+    await list();
+    expect((await get("a")).status).toBe(404);
+    expect(await sql("SELECT name FROM sqlite_master WHERE name LIKE 'workspace%'")).toEqual([]);
+    await put("a", "one");
+    await evictDurableObject(object());
+    expect(await (await get("a")).text()).toBe("one");
+    await remove("a");
+    expect(await alarm()).toBeLessThanOrEqual(Date.now() + SPARE_MS);
+    await sql("UPDATE workspace_object SET due_at = 1");
+    await sql("UPDATE due SET at = 1 WHERE kind = 'files'");
+    await runDurableObjectAlarm(object());
+    await vi.waitFor(async () => expect(await objects()).toEqual([]));
+    await vi.waitFor(async () => expect(await alarm()).toBeNull());
+  });
+
+  it("takes all of it along when it is removed, also what is still coming; one of its name begins anew", async () => {
+    const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
+    const workspace = clientWorkspace(
+      sessionClient(
+        detachedContext(env, asked, () => {}),
+        id,
+      ),
+    );
+    await put("a", "one");
+    const begun = await workspace.beginFile(null);
+    if ("refused" in begun) return expect.fail();
+    const upload = await env.FILES.createMultipartUpload(begun.key);
+    await workspace.noteUpload(begun.key, upload.uploadId);
+    const first = await workspace.workspaceVersion();
+    expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
+    await expect(upload.uploadPart(1, "x")).rejects.toThrow();
+    // A request that was on its way comes to its end.
+    await env.FILES.put(begun.key, "late");
+    const late = { kind: "write", path: "f", key: begun.key, sha256: await sha256("late"), size: 4 } as const;
+    const change = { ...late, executable: null, expected: null };
+    await expect(workspace.changeFiles([change])).rejects.toMatchObject({ code: "not_found" });
+    expect(await objects()).toEqual([]);
+    expect(await code(await put("a", "x"))).toBe("404 not_found");
+    await post("/sessions", { id });
+    expect((await list()).data).toEqual([]);
+    await env.FILES.put(begun.key, "late");
+    expect(await workspace.changeFiles([change])).toEqual([{ refused: "content" }]);
+    expect((await workspace.workspaceVersion()).id).not.toBe(first.id);
+    await within((w) => w.collect(Date.now() + 1));
+    expect(await objects()).toEqual([]);
+  });
+
+  it("has what its forks do not have, and the other way round", async () => {
+    await put("a", "one");
+    const { id: fork } = await (await post(`/sessions/${id}/fork`)).json<{ id: string }>();
+    expect(await (await client.fetch(`/sessions/${fork}/files`)).json()).toMatchObject({ data: [] });
+    await client.fetch(`/sessions/${fork}/files/a`, { method: "PUT", body: "other" });
+    expect(await (await get("a")).text()).toBe("one");
   });
 });

@@ -3,6 +3,8 @@ import { Client } from "./served.ts";
 
 const client = new Client();
 const TEXT = "0123456789 öäü\n";
+/** More than an isolate keeps of one file. */
+const LARGE = Uint8Array.from({ length: 1_500_000 }, (_, i) => i % 251);
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const manifest = (name: string, serve: string, extra = ""): string =>
   `---\nname: ${name}\ndescription: A file\nserve: ${serve}\n${extra}---\n`;
@@ -13,10 +15,12 @@ beforeAll(() =>
       note: manifest("note", "note.txt"),
       page: manifest("page", "page.html", "route: /page\n"),
       logo: manifest("logo", "logo.png"),
+      large: manifest("large", "large.bin"),
     },
     {
       "note.txt": bytes(TEXT),
       "page.html": bytes("<h1>hi</h1>"),
+      "large.bin": LARGE,
       "logo.png": Uint8Array.of(0x89, 0x50, 0, 0xff),
     },
   ),
@@ -36,7 +40,7 @@ describe("S42: a static file", () => {
     });
   });
 
-  it("HEAD has the headers and no body, POST is accepted", async () => {
+  it("S58: HEAD has the headers and no body, POST is accepted", async () => {
     const head = await client.fetch("/skills/note", { method: "HEAD" });
     expect([head.status, await head.text(), head.headers.get("content-length")]).toEqual([200, "", "18"]);
     expect(await (await client.fetch("/skills/note", { method: "POST", body: "x" })).text()).toBe(TEXT);
@@ -73,6 +77,17 @@ describe("S42: a static file", () => {
     expect(response.headers.get("content-range")).toBe(contentRange);
     if (text !== null) expect(await response.text()).toBe(text);
     else expect(await response.json()).toMatchObject({ code: "range_not_satisfiable" });
+  });
+
+  it("too large to be kept in memory is the same, whole and in part", async () => {
+    for (const [range, from, to] of [
+      ["", 0, LARGE.length],
+      ["bytes=70000-70009", 70_000, 70_010],
+    ] as const) {
+      const answer = await client.fetch("/skills/large", range === "" ? {} : { headers: { range } });
+      expect(answer.headers.get("content-length")).toBe(String(to - from));
+      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(LARGE.slice(from, to));
+    }
   });
 
   it("If-Range of another version gives the whole", async () => {

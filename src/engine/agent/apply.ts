@@ -4,17 +4,23 @@ import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
-import { grantKey } from "./policy.ts";
+import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
-import { feedbackMessage } from "./texts.ts";
+import { feedbackMessage, interruptedCall } from "./texts.ts";
 
 /** Applies one record. States are values: the given one is left as it is. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
   switch (record.type) {
     case "message_added":
       return { ...state, visible: [...state.visible, record.message] };
+    case "session_imported": {
+      const { messages, summary, skills } = record;
+      return { ...state, visible: [...state.visible, ...messages], summary, skills };
+    }
+    case "session_state_changed":
+      return state;
     case "session_reset":
       return { ...EMPTY_SESSION, run: state.run };
     case "session_trimmed":
@@ -24,6 +30,8 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...state,
         waiting: [...state.waiting, { message: record.message, delivery: record.delivery }],
       };
+    case "feedback_received":
+      return { ...state, feedback: [...state.feedback, record.feedback] };
     case "compacted":
       return {
         ...state,
@@ -62,9 +70,12 @@ type RunRecord = Exclude<
   {
     type:
       | "message_added"
+      | "session_imported"
+      | "session_state_changed"
       | "session_reset"
       | "session_trimmed"
       | "message_received"
+      | "feedback_received"
       | "compacted"
       | "run_started";
   }
@@ -78,11 +89,11 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   });
   switch (record.type) {
     case "feedback_added":
-      return addFeedback(state, run, record.feedback);
+      return addFeedback(state, record.feedback);
     case "iteration_started": {
       const { visible, waiting, taken } = takeIn(state, ["interrupt_immediate", "finish_step"]);
       const iterations = record.iteration + 1;
-      return next(
+      const begun = next(
         {
           iterations,
           wakeIterations: run.wakeIterations + 1,
@@ -91,8 +102,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           hookResults: {},
           ...(taken > 0 ? { textOnly: 0 } : {}),
         },
-        { visible, waiting },
+        { visible, waiting, feedback: [] },
       );
+      return state.feedback.reduce((changed, feedback) => addFeedback(changed, feedback), begun);
     }
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
@@ -217,7 +229,8 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
     case "run_settled": {
-      const { visible, waiting, messages } = takeIn(state, ["wait_for_completion"]);
+      const answered = { ...state, visible: [...state.visible, ...brokenOff(run)] };
+      const { visible, waiting, messages } = takeIn(answered, ["wait_for_completion"]);
       return next(
         {
           status: record.status,
@@ -245,8 +258,10 @@ function takeIn(
   return { visible: [...state.visible, ...messages], waiting, taken: messages.length, messages };
 }
 
-function addFeedback(state: AgentState, run: RunState, feedback: Feedback): AgentState {
+function addFeedback(state: AgentState, feedback: Feedback): AgentState {
+  const { run } = state;
   const { kind, content } = feedback;
+  if (run === null) return state;
   if (kind === "prefill_assistant") return { ...state, run: { ...run, prefill: content } };
   const text = kind === "nudge" ? content : feedbackMessage(kind, content);
   const message: Message = { role: "user", content: [{ type: "text", text }] };
@@ -262,12 +277,13 @@ function applyHook(
   run: RunState,
   record: AgentRecord & { type: "hook_settled" },
 ): AgentState {
-  if (run.stage === "skill_hooks") return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
+  // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
+  if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
   const asked = run.calls.find(({ effect }) => record.effect === effects.preTool(effect, 0));
   const grants =
     asked !== undefined && isSessionGrant(record.result)
-      ? [...state.grants, grantKey(asked.call.name, asked.call.arguments ?? {})]
+      ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
       : state.grants;
   return { ...state, grants, run: { ...run, hookResults } };
 }
@@ -304,19 +320,24 @@ function settleCall(
     verification: name === "run" && executed ? verified(result) : run.verification,
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
-  const results = calls.map(
-    (call): ToolResultMessage => ({
-      call_id: call.call.id,
-      name: call.call.name,
-      content: call.shown,
-      is_error: call.result?.status !== "ok",
-    }),
-  );
   return {
     ...state,
-    visible: [...state.visible, { role: "tool", results }],
+    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }],
     run: { ...settled, stage: "after" },
   };
+}
+
+const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
+  call_id: call.id,
+  name: call.name,
+  content: result === null ? interruptedCall() : shown,
+  is_error: result?.status !== "ok",
+});
+
+/** Results for the calls that a run leaves open when it ends: no provider takes calls without them. */
+function brokenOff({ calls }: RunState): Message[] {
+  if (calls.every(({ stage }) => stage === "settled")) return [];
+  return [{ role: "tool", results: calls.map(resultMessage) }];
 }
 
 const withName = (names: readonly string[], name: string): string[] =>

@@ -1,7 +1,7 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { skipped } from "./loop-detection.ts";
-import { grantKey, judgeCall, onlyReads } from "./policy.ts";
+import { callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
 import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
@@ -10,17 +10,10 @@ import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
 import { missingParameters, unavailableTool } from "./texts.ts";
 
-/** How a run's search tool is answered; made by the vault where the run has one. */
+/** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
-  /** Whether a call is one of the search tool: by identity, whatever it is called. */
   owns(name: string): boolean;
-  /** Answers it, or says that a delegate has to be asked. */
-  answer(run: RunState, call: OpenCall): SearchAnswer;
 }
-
-export type SearchAnswer =
-  | { type: "answered"; state: Json; result: string; events: JsonObject[] }
-  | { type: "delegate"; strategy: "semantic" | "host"; query: string; candidates: string[] };
 
 /** The next step for the open calls; `null`: all have their results. */
 export function nextCallStep(
@@ -41,6 +34,17 @@ export function nextCallStep(
     if (!onlyReads(step.planned.tool)) break;
   }
   return ready.length === 0 ? null : execution(run, ready);
+}
+
+/** The calls of the turn that the client may answer now: those of its own tools that nothing refuses or has yet to decide. */
+export function clientCalls(state: AgentState, now: number): OpenCall[] {
+  const { run } = state;
+  if (run === null || run.stage !== "tools") return [];
+  return run.calls.filter((open) => {
+    if (open.stage === "settled") return false;
+    const step = stepOf(state, run, open, null, now);
+    return step.type === "wait" && step.for === "tool";
+  });
 }
 
 /** A leading run of reading calls goes at once; anything else one after the other. */
@@ -74,10 +78,7 @@ function stepOf(
     records: [{ type: "tool_settled", ...at, result }],
   });
   if (search?.owns(call.name) === true) {
-    const answer = search.answer(run, open);
-    if (answer.type === "delegate") return { ...answer, type: "search_tools", effect };
-    const { state: vault, result, events } = answer;
-    return { type: "record", records: [{ type: "tool_searched", ...at, state: vault, result, events }] };
+    return { type: "search_tools", effect, call, state: run.vault };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
     const loaded = loadSkill(run.spec, call.arguments);
@@ -103,7 +104,6 @@ function stepOf(
     again: open.stage === "started",
   };
   if (open.stage === "started") return { type: "ready", planned };
-  if (open.stage === "client") return waiting(run, "tool", null, []);
   const refusal = judged(state, run, open, tool, args, now);
   if (refusal !== null) return refusal;
   const missing = missingOf(tool, args);
@@ -136,7 +136,7 @@ function judged(
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
-  const granted = state.grants.includes(grantKey(call.name, args));
+  const granted = state.grants.includes(callDigest(call.name, args));
   const verdict = judgeCall(run.spec.policies, tool, args);
   switch (verdict.verdict) {
     case "allow":
@@ -181,7 +181,7 @@ function approval(
       tool_call_id: open.call.id,
       tool: open.call.name,
       arguments: args,
-      arguments_digest: grantKey(open.call.name, args),
+      arguments_digest: callDigest(open.call.name, args),
       risk: tool.annotations.side_effect_level ?? "unknown",
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,

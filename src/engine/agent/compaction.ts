@@ -3,49 +3,36 @@
  * the record log keeps everything.
  */
 import type { Block, Message } from "../messages.ts";
+import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
 export type CompactionMode = Compacted["mode"];
+export type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
 /** A compaction that is due. `archived` are the messages that go; `summary` is `null` where it has to be asked for. */
 export interface CompactionPlan {
   mode: CompactionMode;
   strategy: string;
-  engine_strategy: "observation_mask" | "truncate" | "llm" | "custom";
+  engine_strategy: EngineStrategy;
+  /** Messages before the archived ones: more than was asked for where results stay with their calls. */
   keep_first: number;
+  /** As asked for. */
   keep_last: number;
   archived: Message[];
   before: number;
   summary: string | null;
 }
 
-/** Context windows by model, in tokens; `null`: unknown. */
-export function contextWindow(model: string): number | null {
-  const id = model.toLowerCase().split("/").at(-1) ?? "";
-  const [, window] = WINDOWS.find(([pattern]) => pattern.test(id)) ?? [];
-  return window ?? null;
-}
-
-const WINDOWS: readonly [RegExp, number][] = [
-  [/^claude/, 200_000],
-  [/^gpt-4o|^gpt-4\.1/, 128_000],
-  [/^gpt-4(?:-|$)/, 8192],
-  [/^gpt-3\.5/, 16_385],
-  [/^o[134](?:-|$)/, 200_000],
-  [/^gemini-(?:1\.5|2)/, 1_000_000],
-  [/^gemini/, 128_000],
-];
-
-const MIN_HARD_LIMIT = 4096;
-
-/** Characters of string contents and of the system text, by four. */
+/** Characters of all texts of the messages and of the system text, by four. */
 export function estimateTokens(messages: readonly Message[], system: string): number {
-  const characters = messages.reduce((sum, message) => sum + messageLength(message), 0);
-  return Math.ceil((characters + system.length) / 4);
+  return tokensIn(messages.reduce((sum, message) => sum + messageLength(message), system.length));
 }
 
-function messageLength(message: Message): number {
+export const tokensIn = (characters: number): number => Math.ceil(characters / 4);
+
+/** Characters of a message's texts. */
+export function messageLength(message: Message): number {
   if (message.role === "tool") return message.results.reduce((sum, { content }) => sum + content.length, 0);
   if (message.role === "user") {
     return message.content.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
@@ -58,10 +45,60 @@ function blockLength(block: Block): number {
   return block.type === "tool_call" ? block.raw.length : 0;
 }
 
+const DEFAULT_THRESHOLD = 48_000;
+const MIN_HARD_LIMIT = 4096;
+
+/** Why a compaction is due, and how it is made. */
+export interface Due {
+  mode: CompactionMode;
+  strategy: EngineStrategy;
+  /** The strategy as the options name it. */
+  named: string;
+}
+
 /**
- * The compaction that is due, or `null`.
+ * Whether a history of so many tokens is to be compacted; `null`: no.
+ * @param window tokens of the model's context; `null`: unknown
  * @param mode `preflight` at the start of a turn, `auto` after tools, `idle` when a daemon goes idle
  */
+export function compactionDue(
+  tokens: number,
+  options: Omit<CompactionOptions, "keep_first" | "keep_last">,
+  window: number | null,
+  mode: "preflight" | "auto" | "idle",
+): Due | null {
+  if (options.auto === false) return null;
+  if (options.auto === true || mode === "idle") {
+    const threshold = thresholdOf(options, window);
+    if (mode === "preflight" ? tokens >= threshold : tokens > threshold) {
+      return { mode, strategy: options.strategy, named: options.strategy_name ?? options.strategy };
+    }
+  }
+  const hard = hardLimit(options, window);
+  if (hard === null || tokens <= hard || mode === "idle") return null;
+  const strategy = options.hard_limit_strategy;
+  return { mode: "hard_limit", strategy, named: strategy };
+}
+
+/** The default leaves more room to the answer than what the user set. */
+function thresholdOf(
+  { threshold_tokens }: Pick<CompactionOptions, "threshold_tokens">,
+  window: number | null,
+) {
+  const wanted = threshold_tokens ?? DEFAULT_THRESHOLD;
+  const share = threshold_tokens === null ? 0.65 : 0.75;
+  return window === null ? wanted : Math.min(wanted, Math.floor(window * share));
+}
+
+function hardLimit(
+  { hard_limit_tokens }: Pick<CompactionOptions, "hard_limit_tokens">,
+  window: number | null,
+): number | null {
+  if (hard_limit_tokens !== null) return hard_limit_tokens;
+  return window === null ? null : Math.max(MIN_HARD_LIMIT, Math.floor(window * 0.75));
+}
+
+/** The compaction of these messages that is due, or `null`. Parameters as those of `compactionDue`. */
 export function dueCompaction(
   messages: readonly Message[],
   system: string,
@@ -69,62 +106,32 @@ export function dueCompaction(
   window: number | null,
   mode: "preflight" | "auto" | "idle",
 ): CompactionPlan | null {
-  if (options.auto === false && mode !== "idle") return null;
   const before = estimateTokens(messages, system);
-  const hard = hardLimit(options, window);
-  if (options.auto === true || mode === "idle") {
-    const threshold =
-      window === null
-        ? options.threshold_tokens
-        : Math.min(options.threshold_tokens, Math.floor(window * 0.75));
-    const due = mode === "preflight" ? before >= threshold : before > threshold;
-    if (due) return planCompaction(messages, options, { mode, before, strategy: options.strategy });
-  }
-  if (hard === null || before <= hard || mode === "idle") return null;
-  return planCompaction(messages, options, {
-    mode: "hard_limit",
-    before,
-    strategy: options.hard_limit_strategy,
-  });
-}
-
-function hardLimit({ hard_limit_tokens }: CompactionOptions, window: number | null): number | null {
-  if (hard_limit_tokens !== null) return hard_limit_tokens;
-  return window === null ? null : Math.max(MIN_HARD_LIMIT, Math.floor(window * 0.75));
+  const due = compactionDue(before, options, window, mode);
+  return due === null ? null : planCompaction(messages, options, { ...due, before });
 }
 
 /** What a compaction would archive; `null` where there is nothing to. */
 export function planCompaction(
   messages: readonly Message[],
-  options: Pick<CompactionOptions, "keep_first" | "keep_last">,
-  wanted: { mode: CompactionMode; before: number; strategy: CompactionPlan["engine_strategy"] },
+  { keep_first, keep_last }: Pick<CompactionOptions, "keep_first" | "keep_last">,
+  wanted: { mode: CompactionMode; before: number; strategy: EngineStrategy; named?: string },
 ): CompactionPlan | null {
-  const { keep_first, keep_last } = options;
-  if (messages.length <= keep_first + keep_last) return null;
-  const end = cutBefore(messages, messages.length - keep_last, keep_first);
-  const archived = messages.slice(keep_first, end);
-  const { mode, before, strategy } = wanted;
-  // A summary in place of a single message would be no gain, and could be due again at once.
-  if (archived.length < (mode === "manual" ? 1 : 2)) return null;
-  const own = strategy === "truncate" || strategy === "observation_mask";
+  const items = messages.map((message) => ({ role: message.role, fresh: !isSummary(message) }));
+  const span = archivedSpan(items, { keep_first, keep_last });
+  if (span === null) return null;
+  const archived = messages.slice(span.start, span.end);
+  const { mode, before, strategy, named = strategy } = wanted;
   return {
     mode,
-    strategy,
+    strategy: named,
     engine_strategy: strategy,
-    keep_first,
-    keep_last: messages.length - end,
+    keep_first: span.start,
+    keep_last,
     archived,
     before,
-    summary: own ? summaryOf(strategy, archived) : null,
+    summary: ownSummary(strategy, archived.flatMap(linesOf), archived.length),
   };
-}
-
-/** Moves a cut back to where a user's message begins, so that a call and its results stay together. */
-function cutBefore(messages: readonly Message[], wanted: number, least: number): number {
-  for (let at = wanted; at > least; at--) if (messages[at]?.role === "user") return at;
-  // No user's message in reach: results at least stay with their calls.
-  for (let at = wanted; at > least; at--) if (messages[at]?.role !== "tool") return at;
-  return least;
 }
 
 /** The record of a plan that was carried out with this summary. */
@@ -146,58 +153,60 @@ export function compacted(plan: CompactionPlan, summary: string, after: number):
 /** The history after a compaction: its summary stands as a user's message at the cut. */
 export function withoutArchived(messages: readonly Message[], done: Compacted): Message[] {
   const { keep_first, archived_messages, summary } = done;
+  const text = headedSummary(summary, archived_messages);
   return [
     ...messages.slice(0, keep_first),
-    { role: "user", content: [{ type: "text", text: summary }] },
+    { role: "user", content: [{ type: "text", text }] },
     ...messages.slice(keep_first + archived_messages),
   ];
 }
 
-/** The first line of every summary. */
+/** A conversation's summary after a further compaction. */
+export function joinedSummary(before: string | null | undefined, further: string): string {
+  return before === null || before === undefined || before === "" ? further : `${before}\n\n${further}`;
+}
+
+/** The first line of every summary that a model gets. */
 export function summaryHead(count: number, how: string): string {
-  return `[${count} older messages were compacted: ${how}]`;
+  return `[${count} older ${count === 1 ? "message was" : "messages were"} compacted: ${how}]`;
 }
 
-const MAX_TRUNCATED = 15;
-const MAX_EACH = 500;
-const MAX_FIRST_LINE = 120;
+const HEAD = /^\[\d+ older messages? (?:was|were) compacted: [^\n]*\](?:\n|$)/;
 
-function summaryOf(strategy: "truncate" | "observation_mask", archived: readonly Message[]): string {
-  return strategy === "truncate" ? truncated(archived) : masked(archived);
+/** A summary as the model gets it: one that a hook or a caller wrote gets its first line here. */
+export function headedSummary(summary: string, count: number): string {
+  return HEAD.test(summary) ? summary : `${summaryHead(count, "this stands for them")}\n${summary}`;
 }
 
-/** The first of the archived messages, cut short. */
-export function truncated(archived: readonly Message[]): string {
-  const lines = archived.flatMap(asLines);
-  const shown = lines.slice(0, MAX_TRUNCATED).map(({ role, text }) => `${role}: ${text.slice(0, MAX_EACH)}`);
-  const more = lines.length - shown.length;
-  const rest = more > 0 ? [`… and ${more} more`] : [];
-  return [summaryHead(archived.length, "the first of them, cut short"), ...shown, ...rest].join("\n");
+/** What a model wrote, with its first line. */
+export function modelSummary(summary: string, count: number): string {
+  return `${summaryHead(count, "a model summarised them")}\n${summary}`;
 }
 
-function masked(archived: readonly Message[]): string {
-  const lines = archived
-    .flatMap(asLines)
-    .map(({ role, text }) =>
-      role === "assistant" || text.length < MAX_EACH ? `${role}: ${text}` : `${role}: ${mask(text)}`,
-    );
-  return [summaryHead(archived.length, "long observations are masked"), ...lines].join("\n");
+/** Whether a message is what an earlier compaction left. */
+export function isSummary(message: Message): boolean {
+  return message.role === "user" && linesOf(message).every(({ role }) => role === SUMMARY);
 }
 
-function mask(text: string): string {
-  const lines = text.split("\n");
-  const first = (lines[0] ?? "").slice(0, MAX_FIRST_LINE);
-  return `${first} [masked: ${lines.length} lines, ${text.length} characters]`;
+/** A message as summaries tell it. */
+export interface Line {
+  role: string;
+  text: string;
 }
 
-function asLines(message: Message): { role: string; text: string }[] {
-  if (message.role === "tool")
-    return message.results.map(({ name, content }) => ({ role: `tool ${name}`, text: content }));
+/** The role of what an earlier compaction left. */
+export const SUMMARY = "summary";
+
+/** One line per message; one per result of a turn's tools. */
+export function linesOf(message: Message): Line[] {
+  if (message.role === "tool") {
+    return message.results.map(({ name, content }) => ({ role: `tool ${name}`.trimEnd(), text: content }));
+  }
   if (message.role === "user") {
     const text = message.content
       .map((part) => (part.type === "text" ? part.text : `(${part.type})`))
       .join("\n");
-    return [{ role: "user", text }];
+    return [HEAD.test(text) ? { role: SUMMARY, text: text.replace(HEAD, "") } : { role: "user", text }];
   }
   const text = message.content
     .map((block) => {
@@ -209,40 +218,94 @@ function asLines(message: Message): { role: string; text: string }[] {
   return [{ role: "assistant", text }];
 }
 
+const told = ({ role, text }: Line): string => `${role}: ${text}`;
+
+/**
+ * The summary that a strategy makes without asking anyone; `null`: it has to be asked for.
+ * @param count messages that the lines tell
+ */
+export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], count: number): string | null {
+  switch (strategy) {
+    case "truncate":
+      return firstLines(lines, count);
+    case "observation_mask":
+      return [summaryHead(count, "long observations are masked"), ...lines.map(masked).map(told)].join("\n");
+    default:
+      return null;
+  }
+}
+
+const MAX_TRUNCATED = 15;
+const MAX_EACH = 500;
+const MAX_FIRST_LINE = 120;
+
+/** The first of the archived messages, cut short. */
+export function truncated(archived: readonly Message[]): string {
+  return firstLines(archived.flatMap(linesOf), archived.length);
+}
+
+function firstLines(lines: readonly Line[], count: number): string {
+  const shown = lines
+    .slice(0, MAX_TRUNCATED)
+    .map(({ role, text }) => told({ role, text: cut(text, MAX_EACH) }));
+  const more = lines.length - shown.length;
+  const rest = more > 0 ? [`… and ${more} more`] : [];
+  return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
+}
+
+/** What the model said, earlier summaries and short messages stay as they are. */
+function masked({ role, text }: Line): Line {
+  if (role === "assistant" || role === SUMMARY || text.length < MAX_EACH) return { role, text };
+  const lines = text.split("\n");
+  const first = cut(lines[0] ?? "", MAX_FIRST_LINE);
+  const count = lines.length === 1 ? "1 line" : `${lines.length} lines`;
+  return { role, text: `${first} [masked: ${count}, ${text.length} characters]` };
+}
+
 /** What a model is asked that is to write the summary. */
 export function summaryInstructions(archived: readonly Message[]): string {
-  const conversation = archived
-    .flatMap(asLines)
-    .map(({ role, text }) => `${role}: ${text}`)
-    .join("\n");
+  return instructionsFor(archived.flatMap(linesOf), archived.length);
+}
+
+/** @param ask what is asked of the model; absent: a summary to go on with */
+export function instructionsFor(lines: readonly Line[], count: number, ask?: string): string {
   return [
-    `Summarise the ${archived.length} messages below for an assistant that goes on with the work and cannot see them any more.`,
-    "Keep the goals, the constraints, the decisions, the tool work that is finished, the open issues and the next actions.",
-    "Answer with the summary only.",
-    `<conversation>\n${conversation}\n</conversation>`,
+    ask ??
+      `Summarise the ${count} ${count === 1 ? "message" : "messages"} below for an assistant that goes on with the work and cannot see them any more.\n\nKeep the goals, the constraints, the decisions, the tool work that is finished, the open issues and questions, and the next actions.\n\nAnswer with the summary only.`,
+    `<conversation>\n${lines.map(told).join("\n")}\n</conversation>`,
   ].join("\n\n");
 }
 
-const DIAGNOSTIC =
-  /\b(?:error|warning|failed|failure|panic|exception|traceback)\b|\bFAILED\b|[\w./-]+\.\w+:\d+/i;
+const DIAGNOSTIC = /error|warning|fail(?:ed|ure)|panic|exception|traceback|\.[a-z][a-z0-9]{0,9}(?::\d|\(\d)/i;
 const MAX_DIAGNOSTICS = 32;
+const MAX_DIAGNOSTIC = 400;
 
 /**
- * A long output as the model gets it (§8.3): head and tail at line boundaries, and lines between them that look like
- * diagnostics.
+ * A long output as the model gets it (§8.3): head and tail at line boundaries, lines between them that look like
+ * diagnostics, and how much was left out. Its length is about `limit` characters at most.
  */
 export function shortenOutput(text: string, limit: number): string {
   if (text.length <= limit) return text;
-  const half = Math.floor(limit / 2);
-  const head = atLineEnd(text.slice(0, half));
-  const tail = atLineStart(text.slice(-half));
+  const share = Math.floor((limit * 3) / 8);
+  const head = atLineEnd(cut(text, share));
+  const tail = atLineStart(lastOf(text, share));
   const middle = text.slice(head.length, text.length - tail.length);
-  const telling = middle.split("\n").filter((line) => line.length < 1000 && DIAGNOSTIC.test(line));
-  const kept = telling.slice(0, MAX_DIAGNOSTICS);
-  const marker = `[hull: ${middle.length} characters left out${kept.length > 0 ? `; ${kept.length} lines of them that look like diagnostics:` : ""}]`;
-  return [head.trimEnd(), marker, ...kept, tail.trimStart()].join("\n");
+  const kept: string[] = [];
+  let room = limit - 2 * share;
+  for (const line of middle.split("\n")) {
+    if (kept.length === MAX_DIAGNOSTICS) break;
+    const shown = cut(line, MAX_DIAGNOSTIC);
+    if (!DIAGNOSTIC.test(shown) || shown.length > room) continue;
+    kept.push(shown);
+    room -= shown.length;
+  }
+  const missing = kept.reduce((left, line) => left - line.length, middle.length);
+  const telling = kept.length === 0 ? "" : `; ${kept.length} that look like diagnostics are kept`;
+  const marker = `[hull: ${missing} characters left out here${telling}]`;
+  return [withoutLastBreak(head), marker, ...kept, tail].filter((part) => part !== "").join("\n");
 }
 
+/** The last line's end in a head, if its line is not most of it. */
 function atLineEnd(text: string): string {
   const end = text.lastIndexOf("\n");
   return end > text.length / 2 ? text.slice(0, end + 1) : text;
@@ -252,3 +315,18 @@ function atLineStart(text: string): string {
   const start = text.indexOf("\n");
   return start !== -1 && start < text.length / 2 ? text.slice(start + 1) : text;
 }
+
+const withoutLastBreak = (text: string): string => (text.endsWith("\n") ? text.slice(0, -1) : text);
+
+/** The first characters of a text, no pair of surrogates divided. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  return isLowSurrogate(text, most) ? text.slice(0, Math.max(0, most - 1)) : text.slice(0, most);
+}
+
+function lastOf(text: string, most: number): string {
+  const from = text.length - most;
+  return text.slice(isLowSurrogate(text, from) ? from + 1 : from);
+}
+
+const isLowSurrogate = (text: string, at: number): boolean => /[\uDC00-\uDFFF]/.test(text.charAt(at));

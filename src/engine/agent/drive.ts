@@ -41,6 +41,8 @@ export async function driveAgent(initial: AgentState, options: AgentDriveOptions
 class AgentDrive {
   #state: AgentState;
   readonly #options: AgentDriveOptions;
+  /** Effects that this life of the run began. */
+  readonly #begun = new Set<string>();
   /** Applied and not stored yet. */
   #batch: AgentRecord[] = [];
 
@@ -51,8 +53,7 @@ class AgentDrive {
 
   async toRest(): Promise<Rest> {
     for (;;) {
-      for (const record of this.#options.incoming?.() ?? [])
-        this.#state = applyAgentRecord(this.#state, record);
+      this.#takeIncoming();
       const step = nextAgentStep(this.#state, this.#options.vault, this.#options.now());
       if (step.type === "record") {
         for (const body of step.records) this.#add(body);
@@ -65,9 +66,15 @@ class AgentDrive {
     }
   }
 
+  #takeIncoming(): void {
+    for (const record of this.#options.incoming?.() ?? [])
+      this.#state = applyAgentRecord(this.#state, record);
+  }
+
   #add(body: AgentRecordBody): void {
     const record: AgentRecord = { v: 1, at: this.#options.now(), ...body };
     this.#state = applyAgentRecord(this.#state, record);
+    if (record.type === "tools_started") for (const { effect } of record.calls) this.#begun.add(effect);
     this.#batch.push(record);
   }
 
@@ -111,16 +118,9 @@ class AgentDrive {
       case "summarize":
         return this.#summarize(run, step);
       case "search_tools": {
-        const { effect, strategy, query, candidates } = step;
-        const result = await effects.searchTools({ strategy, query, candidates }, this.#context(effect));
-        this.#add({
-          type: "hook_settled",
-          run: run.spec.run_id,
-          effect,
-          hook: "tool_search/query",
-          result,
-          error: null,
-        });
+        const { effect } = step;
+        const found = await effects.searchTools(step, this.#context(effect));
+        this.#add({ type: "tool_searched", run: run.spec.run_id, effect, ...found });
         return;
       }
     }
@@ -140,8 +140,9 @@ class AgentDrive {
 
   async #runTool(planned: PlannedCall): Promise<AgentToolResult> {
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
+    const call = { ...planned, again: !this.#begun.has(planned.effect) };
     for (let attempt = 0; ; attempt++) {
-      const result = await this.#options.effects.runTool(planned, this.#context(planned.effect));
+      const result = await this.#options.effects.runTool(call, this.#context(planned.effect));
       const transient = result.status === "error" && RETRIED.has(result.error_category ?? "");
       if (!transient || attempt >= tool_retries) return result;
       await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#options.signal);
@@ -156,7 +157,7 @@ class AgentDrive {
       const result: Json = await this.#options.effects.callHook(hook, payload, this.#context(effect));
       this.#add({ ...at, result, error: null });
     } catch (error) {
-      if (run.stage !== "skill_hooks" || this.#options.signal.aborted) throw error;
+      if (run.skillHooks.length === 0 || this.#options.signal.aborted) throw error;
       this.#add({ ...at, result: null, error: toHullError(error).message });
     }
   }
@@ -183,6 +184,7 @@ class AgentDrive {
   #settleFault(error: HullError): void {
     const run = this.#run();
     if (run.stage === "ended") return;
+    this.#takeIncoming();
     if (error.code === "budget_exceeded") {
       this.#add(settled(run, "budget_exhausted"));
       return;

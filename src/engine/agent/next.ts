@@ -18,7 +18,7 @@ import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { persistentInstruction } from "./texts.ts";
-import { settled, takeTurn } from "./turn.ts";
+import { settled, takesMore, takeTurn } from "./turn.ts";
 
 /** What a run's tool search adds to its requests (§6.4). */
 export interface Vault extends SearchTool {
@@ -153,6 +153,7 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
     system: changed?.system ?? system,
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offer.tools,
+    ...(text && offer.tools.length > 0 ? { tools_in_text: offer.tools } : {}),
     tool_choice: toolChoice(run, offer.tools),
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
@@ -219,7 +220,7 @@ function afterTools(state: AgentState, run: RunState): AgentStep {
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
   const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
-  if (taken?.finished === true) return record(settled(run, "done"));
+  if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
   const { compaction, model } = spec;
   const plan = dueCompaction(state.visible, spec.system, compaction, model.context_window, "auto");
   if (plan !== null) return compactionStep(state, run, plan);

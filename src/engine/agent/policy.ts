@@ -1,6 +1,7 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies, SideEffectLevel } from "./spec.ts";
 
@@ -35,9 +36,9 @@ export function judgeCall(policies: RunPolicies, tool: AgentTool, args: JsonObje
   return byApproval(policies.approval_policy, tool, args);
 }
 
-/** Names a call that was approved for the whole session. */
-export function grantKey(tool: string, args: JsonObject): string {
-  return `${tool} ${canonicalJson(args)}`;
+/** What an approval is bound to: SHA-256 (hex) of the tool and its exact arguments. */
+export function callDigest(tool: string, args: JsonObject): string {
+  return sha256(canonicalJson([tool, args]));
 }
 
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {

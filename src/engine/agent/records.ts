@@ -17,6 +17,9 @@ export interface Feedback {
   content: string;
 }
 
+/** What may be done with a session: only an active one takes runs. */
+export type SessionState = "active" | "archived" | "abandoned" | "closed";
+
 export type ToolStatus = "ok" | "error" | "rejected";
 
 /** One settled tool call of an agent run. `content` is what the model sees. */
@@ -84,11 +87,16 @@ export interface Compacted {
 /** Records of version 1; `at` is Unix ms, `run` names the run, `effect` one model, tool or hook call of it. */
 export type AgentRecord = { v: 1; at: number } & (
   | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
+  /** What a fork begins with: what its parent's next model call would have been sent. */
+  | { type: "session_imported"; messages: Message[]; summary: string | null; skills: string[] }
+  | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
   | { type: "run_started"; run: string; spec: AgentSpec }
   /** Messages that wait for the place their delivery names. */
   | { type: "message_received"; run: string | null; message: Message; delivery: Delivery }
+  /** Feedback from outside, taken in when the next iteration begins. */
+  | { type: "feedback_received"; feedback: Feedback }
   | { type: "feedback_added"; run: string; feedback: Feedback }
   | { type: "iteration_started"; run: string; iteration: number }
   | {

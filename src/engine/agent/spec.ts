@@ -64,10 +64,13 @@ export interface RunPolicies {
 export interface CompactionOptions {
   /** `null`: only the safety net at the hard limit. */
   auto: boolean | null;
-  threshold_tokens: number;
+  /** As the user set it; `null`: the default. */
+  threshold_tokens: number | null;
   keep_first: number;
   keep_last: number;
   strategy: "observation_mask" | "llm" | "truncate" | "custom";
+  /** The strategy under the name that it was asked for by; absent: `strategy`. */
+  strategy_name?: string;
   hard_limit_tokens: number | null;
   hard_limit_strategy: "llm" | "truncate" | "observation_mask";
   tool_output_max_chars: number;
@@ -88,6 +91,16 @@ export interface DaemonOptions {
   idle_watchdog_attempts: number | null;
   persist_path: string | null;
   resume_path: string | null;
+}
+
+/** Where the function is that a hook reference means. */
+export interface HookTarget {
+  slug: string;
+  /** SHA-256 of the module. */
+  module: string;
+  exportName: string;
+  /** Each call has an isolate of its own. */
+  fresh: boolean;
 }
 
 export interface AgentSpec {
@@ -126,6 +139,8 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** By reference: all that the run may call, found before it starts. Absent: none. */
+  hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
   compaction: CompactionOptions;
   /** `null`: no daemon. */

@@ -13,9 +13,11 @@ export interface AgentState {
   summary: string | null;
   /** Messages that came and have not been taken in. */
   waiting: { message: Message; delivery: Delivery }[];
+  /** Feedback that came from outside and has not been taken in. */
+  feedback: Feedback[];
   /** Skills that were active when the last run ended. */
   skills: string[];
-  /** Calls that were approved for the whole session: tool and digest of the arguments. */
+  /** Digests of the calls that were approved for the whole session. */
   grants: string[];
   /** The run under way, or the last one. */
   run: RunState | null;
@@ -38,7 +40,7 @@ export type Stage =
   | "idle"
   | "ended";
 
-export type CallStage = "planned" | "approval" | "client" | "started" | "settled";
+export type CallStage = "planned" | "approval" | "started" | "settled";
 
 /** One tool call of the turn under way. */
 export interface OpenCall {
@@ -117,6 +119,7 @@ export const EMPTY_SESSION: AgentState = {
   visible: [],
   summary: null,
   waiting: [],
+  feedback: [],
   skills: [],
   grants: [],
   run: null,

@@ -11,6 +11,8 @@ export interface AgentRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
+  /** See `ModelRequest`. */
+  tools_in_text?: ToolDefinition[];
   tool_choice: ToolChoice;
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   prefill?: string;
@@ -34,13 +36,8 @@ export type AgentStep =
   | { type: "call_hook"; effect: string; hook: string; payload: Json }
   /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
-  | {
-      type: "search_tools";
-      effect: string;
-      strategy: "semantic" | "host";
-      query: string;
-      candidates: string[];
-    }
+  /** A call of the vault's own search tool; `state` is what the vault has promoted so far. */
+  | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
   /** Nothing to do until a decision, a client's answer or a wake comes. */
   | {
       type: "wait";
@@ -63,10 +60,11 @@ export interface AgentEffects {
   /** Waits before a tool's next try; the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
   summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;
+  /** Never fails: what goes wrong is part of the result. */
   searchTools(
-    request: { strategy: "semantic" | "host"; query: string; candidates: string[] },
+    step: AgentStep & { type: "search_tools" },
     context: AgentEffectContext,
-  ): Promise<JsonObject>;
+  ): Promise<{ state: Json; result: string; events: JsonObject[] }>;
 }
 
 export interface AgentEffectContext {

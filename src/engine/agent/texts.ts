@@ -102,6 +102,11 @@ export function repeatSkipped(tool: string, count: number): string {
   return `[hull: ${tool} was not executed: it would be call ${count} with the same arguments, and the earlier ones all gave the same result. Take another approach.]`;
 }
 
+/** For a call of a run that ended before it had a result. */
+export function interruptedCall(): string {
+  return "[hull: interrupted. The run ended before this call had a result; whether it took effect is unknown.]";
+}
+
 export function unavailableTool(name: string, listed: readonly string[]): string {
   const which =
     listed.length === 0 ? "No tools are available." : `Use only: ${listed.slice(0, 50).join(", ")}.`;

@@ -3,7 +3,7 @@ import type { Block, Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import { parseTextTurn } from "../text-tools/parse.ts";
 import type { AgentRecordBody, RunStatus } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
-import { finalStatus } from "./status.ts";
+import { finalStatus, iterationsUsedUp } from "./status.ts";
 import {
   actionRequired,
   handWrittenCall,
@@ -50,7 +50,10 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
       ...(fallback ? [] : violations),
     ];
   }
+  const goesOn = { ...taken, message, finished: false, text_only: 0 };
+  const more = takesMore(state, run);
   if (read.sentinel && gate === null) {
+    if (more) return [goesOn];
     return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
   }
   if (read.errors.length > 0) {
@@ -69,13 +72,12 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     return counted(run, { ...taken, message: null, finished: false }, [reply]);
   }
   if (endsPhase(run, read.text)) {
+    if (more) return [goesOn];
     return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
   }
+  if (more) return [goesOn];
   if (!spec.persistent && spec.daemon === null) {
     return [{ ...taken, message, finished: true, text_only: run.textOnly + 1 }, settled(run, "done")];
-  }
-  if (state.waiting.some(({ delivery }) => delivery === "finish_step")) {
-    return [{ ...taken, message, finished: false, text_only: 0 }];
   }
   if (!spec.persistent) {
     const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
@@ -94,6 +96,15 @@ function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): Agent
   const text_only = run.textOnly + 1;
   if (text_only > run.spec.max_nudges) return [{ ...taken, text_only }, settled(run, "stuck")];
   return [{ ...taken, text_only }, ...replies];
+}
+
+/**
+ * Whether something came during the turn that keeps the run going: a message, or feedback. A run that may not begin another
+ * iteration leaves it to the next one.
+ */
+export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
+  const came = feedback.length > 0 || waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+  return came && !iterationsUsedUp(run) && !overBudget(run);
 }
 
 export function settled(run: RunState, status: RunStatus): AgentRecordBody {

@@ -8,8 +8,9 @@ import {
   WorkspaceFull,
 } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
+import { clientWorkspace } from "../../run/session-client.ts";
 import type { Expected, Refusal, WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
-import { storeContent } from "../../run/workspace/store.ts";
+import { writeFile } from "../../run/workspace/store.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { pathFault } from "../../tool/workspace-path.ts";
 import { bodyChunks, checkDeclaredLength } from "../body.ts";
@@ -19,19 +20,17 @@ import { fileHeaders } from "../files.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { answerBytes } from "../representation.ts";
 import { type Handler, mount } from "../routes.ts";
+import { sessionOf } from "./object.ts";
 
 /** Largest file that a client may store. */
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
-/** @param find the workspace of the tenant's session with this id; throws where there is none */
-export function mountSessionFiles(
-  app: App,
-  find: (context: RequestContext, id: string) => Promise<WorkspaceAccess>,
-): void {
+/** @throws CallNotFound in a handler, for a session that is none of the tenant's */
+export function mountSessionFiles(app: App): void {
   const through =
     (handle: typeof listSessionFiles): Handler =>
     async (context, { id = "" }) =>
-      handle(context, await find(context, id));
+      handle(context, clientWorkspace(sessionOf(context, id)));
   const file = {
     GET: through(getSessionFile),
     PUT: through(putSessionFile),
@@ -86,20 +85,12 @@ export async function putSessionFile(context: RequestContext, workspace: Workspa
   checkDeclaredLength(request, MAX_FILE_BYTES);
   const declared = request.headers.get("content-length") ?? "";
   const size = /^\d+$/.test(declared) ? Number(declared) : null;
-  const begun = await workspace.beginFile({ path, expected, size });
-  if ("refused" in begun) throw refusalOf(begun, path);
-  const stored = await storeContent(env.FILES, workspace, begun.key, bodyChunks(request, MAX_FILE_BYTES));
-  const write = { kind: "write", path, key: begun.key, ...stored, executable: null, expected } as const;
-  const [outcome] = await workspace.changeFiles([write]);
-  if (outcome === undefined) throw new Internal({ cause: "a change without an outcome" });
-  if ("refused" in outcome) {
-    // A workspace that was removed meanwhile knows nothing of the object.
-    if (outcome.refused === "content") await env.FILES.delete(begun.key);
-    throw refusalOf(outcome, path);
-  }
-  return Response.json(rowOf({ path, ...stored, modified_at: outcome.modified_at }), {
-    status: outcome.done === "created" ? 201 : 200,
-    headers: { etag: `"${stored.sha256}"`, "cache-control": "no-store" },
+  const intent = { path, expected, size, executable: null };
+  const written = await writeFile(env.FILES, workspace, intent, bodyChunks(request, MAX_FILE_BYTES));
+  if ("refused" in written) throw refusalOf(written, path);
+  return Response.json(rowOf({ path, ...written }), {
+    status: written.done === "created" ? 201 : 200,
+    headers: { etag: `"${written.sha256}"`, "cache-control": "no-store" },
   });
 }
 

@@ -39,7 +39,7 @@ export async function readInput(
 ): Promise<SentInput> {
   const { request } = context;
   if (manifest.input === "none") {
-    await discardBody(request);
+    await discardBody(context);
     return NO_INPUT;
   }
   if (manifest.method === "GET") return queryInput(request, manifest);

@@ -38,7 +38,7 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   }
   await checkRate(context);
   if (runMethods(card, path).includes(method)) return runSkill(context, card);
-  await discardBody(context.request);
+  await discardBody(context);
   return skillCard(context, card);
 }
 

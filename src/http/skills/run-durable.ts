@@ -26,11 +26,27 @@ export async function runDurable(
   streaming: boolean,
   headers: Record<string, string>,
 ): Promise<Response> {
-  const { id, respondAsync } = call;
-  const execution = executionOf(context, id);
+  const execution = executionOf(context, call.id);
   const begun =
     (await attached(context, call, execution, sent)) ??
     (await started(context, call, execution, skill, sent, limit));
+  return answerDurable(context, call, { execution, begun, streaming, headers });
+}
+
+interface BegunRun {
+  execution: ExecutionClient;
+  begun: Begun;
+  streaming: boolean;
+  /** Of every answer of the run. */
+  headers: Record<string, string>;
+}
+
+/** Answers what was begun: 202 at once, the events, or the result when it is there. */
+export async function answerDurable(
+  context: RequestContext,
+  { id, respondAsync }: DurableCall,
+  { execution, begun, streaming, headers }: BegunRun,
+): Promise<Response> {
   if (begun === "other_request") {
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
   }

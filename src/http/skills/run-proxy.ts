@@ -10,6 +10,7 @@ import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
 import { isActive } from "../../run/output-files.ts";
 import { logError, problemOf } from "../../run/problem.ts";
+import { inSpan } from "../../run/spans.ts";
 import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks } from "../body.ts";
@@ -45,7 +46,18 @@ export async function runProxy(
   const call = new AbortController();
   const body = BODILESS.includes(method) ? null : uploadOf(request, limit, call);
   const started = Date.now();
-  const upstream = await reach(url, { method, headers, body, redirect: "manual" }, manifest, call, signal);
+  // Not the address: it may hold secrets.
+  const about = { "hull.skill": slug, "http.request.method": method };
+  const upstream = await inSpan(
+    context,
+    `upstream ${slug}`,
+    () => about,
+    async (span) => {
+      const answer = await reach(url, { method, headers, body, redirect: "manual" }, manifest, call, signal);
+      span.set(() => ({ "http.response.status_code": answer.status }));
+      return answer;
+    },
+  );
   context.time("upstream", Date.now() - started);
   if (upstream.status >= 300 && upstream.status < 400 && upstream.status !== 304) {
     await upstream.body?.cancel();

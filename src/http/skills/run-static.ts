@@ -1,6 +1,6 @@
 /** mode: static-file — one file from the registry (serving.md §3.2). */
 import { Internal } from "../../errors.ts";
-import { readBytes } from "../../registry/published.ts";
+import { readBlob, readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
@@ -31,8 +31,10 @@ export function serveStatic(context: RequestContext, record: SkillRecord): Promi
     etag: `"${file.sha256}"`,
     headers,
     open: async (range) => {
-      const blob = await readBytes(context.env, "blob", file.sha256);
-      return range === null ? blob : blob.pipeThrough(sliceStream(range));
+      const blob = await readBlob(context.env, file);
+      if (range === null) return blob;
+      if (blob instanceof Uint8Array) return blob.subarray(range.start, range.end);
+      return blob.pipeThrough(sliceStream(range));
     },
   });
 }
@@ -42,7 +44,7 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   const file = servedFile(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
-  const deltas = new DeltaText("delta", run.context.settings.redactor, run.emit);
+  const deltas = new DeltaText("delta", run.context.settings.toldRedactor, run.emit);
   for await (const chunk of blob) await deltas.push(chunk);
   await deltas.end();
   return { body: "", headers: {}, done: {} };

@@ -26,10 +26,10 @@ import { withStoredFiles } from "./stored-input.ts";
 /** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
 export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
   const { request, settings, env } = context;
+  context.log.skill = card.slug;
+  context.log.digest = card.version.slice(0, 12);
   const record = await readSkill(env, card.version);
   const { manifest } = record;
-  context.log.skill = manifest.slug;
-  context.log.digest = card.version.slice(0, 12);
   if (card.uploaded) context.log.uploaded = true;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
@@ -51,7 +51,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const streaming = chooseForm(request, record);
   if (manifest.mode === "static-file" && !streaming) {
-    await discardBody(request);
+    await discardBody(context);
     return withHeaders(await serveStatic(context, record), headers);
   }
   const state: InputState = { fault: null };

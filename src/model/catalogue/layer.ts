@@ -165,7 +165,7 @@ const modelEntry = () =>
   });
 
 /** What the tables of a package may hold: nothing that reaches beyond adding definitions. */
-const definitions = {
+const definitions = () => ({
   providers: maybe(z.record(providerName(), provider())),
   aliases: maybe(
     z.record(
@@ -185,7 +185,7 @@ const definitions = {
   models: maybe(z.record(text(), modelEntry())),
   /** By a part of the model's id; USD per million tokens. */
   prices: maybe(z.record(text(), price())),
-};
+});
 
 const capabilityRule = () => {
   const flag = maybe(z.boolean());
@@ -235,7 +235,7 @@ export const capabilityTables = z.lazy(() =>
 /** `[llm]` of the project's hull.toml; a provider file holds the same tables at its top. */
 export const modelTables = z.lazy(() =>
   z.strictObject({
-    ...definitions,
+    ...definitions(),
     default_provider: maybe(providerName()),
     /** What was defined below this layer does not count. */
     replace_defaults: maybe(z.boolean()),
@@ -251,7 +251,7 @@ export const layerSchema = z.lazy(() =>
 
 /** Both tables of a skill folder's hull.toml; its other keys do not count. */
 export const packageSchema = z.lazy(() =>
-  z.object({ llm: maybe(z.strictObject(definitions)), capabilities: maybe(capabilityTables) }),
+  z.object({ llm: maybe(z.strictObject(definitions())), capabilities: maybe(capabilityTables) }),
 );
 
 export type Layer = z.infer<typeof layerSchema>;

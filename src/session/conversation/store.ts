@@ -1,26 +1,38 @@
 /** What is stored of one session, and nothing decided about it (docs/storage-schema.md). */
-import type { AgentRecord, RunStatus } from "../../engine/agent/records.ts";
+import type { AgentRecord, RunStatus, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import type { EventSource } from "../event-log.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
+import { type Row, Rows } from "./rows.ts";
 import { CONVERSATION_STEPS } from "./schema.ts";
 
-/** Rows read at a time. */
-const BATCH = 200;
-/** Rows of records after which a fold is stored, so that waking up reads few. */
+/** Events, and bytes of them, that are read at a time. */
+const EVENT_BATCH = 200;
+const EVENT_BYTES = 1024 * 1024;
+/** Rows of records after which the fold is stored, so that waking up reads few. */
 const CHECKPOINT_EVERY = 64;
+/** Of the stored fold's shape. One of another version is made anew from the records. */
+const FOLD_VERSION = 1;
+/** How long an answer is kept for the same request (contract.md "Ids"), in ms. */
+const REQUEST_MS = 24 * 3_600_000;
 
-export type SessionState = "active" | "archived" | "abandoned" | "closed";
-
-export interface SessionRow {
+export interface SessionIdentity {
   id: string;
   tenant: string;
+}
+
+export interface SessionRow extends SessionIdentity {
   /** Unix ms. */
   created_at: number;
   updated_at: number;
-  state: SessionState;
+  /** `deleted`: what is left is being removed. */
+  state: SessionState | "deleted";
+  /** What the request that made it can be known by again, where it can. */
+  request_hash: string | null;
   parent_id: string | null;
   /** Number of the parent's last event when this one branched off. */
   branched_at: number | null;
@@ -29,61 +41,97 @@ export interface SessionRow {
 
 export interface RunRow {
   id: string;
-  request_hash: string;
   status: RunStatus;
+  /** Of the request that began it. */
+  request_id: string;
+  mock_scope: string;
   created_at: number;
   settled_at: number | null;
-  /** Numbers of the run's first event and of the row of its first record. */
+  /** Numbers of its first event, of its `done`, and of the row of its first record. */
   first_event: number;
+  done_event: number | null;
   first_record: number;
-  /** The result's document, once there is one. */
-  result: JsonObject | null;
   /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
   recoveries: number;
   progress: number;
+  /** What its effects keep for later lives, as JSON. */
+  memo: string | null;
 }
 
-/** An event with its number. */
-export interface NumberedEvent extends RunEvent {
-  seq: number;
+export type NewRun = Pick<
+  RunRow,
+  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
+>;
+
+/** An answer that is given again to the same request. */
+export interface KnownRequest {
+  hash: string;
+  answer: string;
 }
 
-type RawSession = Omit<SessionRow, "metadata"> & { metadata: string } & Record<string, SqlStorageValue>;
-type RawRun = Omit<RunRow, "result"> & { result: string | null } & Record<string, SqlStorageValue>;
+type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
-export class ConversationStore {
+export class ConversationStore implements EventSource, KnownExecutions {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly #records: Rows<AgentRecord[]>;
+  /** A row holds the events that were told together; its number is that of the last. */
+  readonly #events: Rows<RunEvent[]>;
   #ready: boolean;
-  #lastRecord: number | null = null;
-  #lastEvent: number | null = null;
+  /** `null`: not known. */
+  #checkpointAt: number | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.#records = new Rows(this.#sql, "record");
+    this.#events = new Rows(this.#sql, "event");
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, CONVERSATION_STEPS);
   }
 
+  /** Carries out writes as one. */
+  transaction<T>(writes: () => T): T {
+    try {
+      return this.#storage.transactionSync(writes);
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
+  }
+
   session(): SessionRow | null {
     if (!this.#ready) return null;
-    const [raw] = this.#sql.exec<RawSession>("SELECT * FROM session").toArray();
-    return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
+    const [raw] = this.#sql
+      .exec<RawSession & Record<string, SqlStorageValue>>("SELECT * FROM session")
+      .toArray();
+    if (raw === undefined) return null;
+    return { ...raw, metadata: JSON.parse(raw.metadata) };
+  }
+
+  /** Makes the tables. What is only asked about has none. */
+  prepare(): void {
+    if (!this.#ready) migrate(this.#storage, CONVERSATION_STEPS);
+    this.#ready = true;
   }
 
   create(row: SessionRow): void {
-    if (!this.#ready) migrate(this.#storage, CONVERSATION_STEPS);
-    this.#ready = true;
-    const { id, tenant, created_at, updated_at, state, parent_id, branched_at, metadata } = row;
+    const { id, tenant, created_at, updated_at, state, request_hash } = row;
+    const { parent_id, branched_at, metadata } = row;
     this.#sql.exec(
-      `INSERT INTO session (id, tenant, created_at, updated_at, state, parent_id, branched_at, metadata)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[id, tenant, created_at, updated_at, state, parent_id, branched_at, JSON.stringify(metadata)],
+      `INSERT INTO session (id, tenant, created_at, updated_at, state, request_hash, parent_id, branched_at, metadata)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[id, tenant, created_at, updated_at, state, request_hash],
+      ...[parent_id, branched_at, JSON.stringify(metadata)],
     );
   }
 
-  setState(state: SessionState, now: number): void {
+  setState(state: SessionRow["state"], now: number): void {
     this.#sql.exec("UPDATE session SET state = ?, updated_at = ?", state, now);
+  }
+
+  touch(now: number): void {
+    this.#sql.exec("UPDATE session SET updated_at = ?", now);
   }
 
   addChild(id: string): void {
@@ -97,120 +145,140 @@ export class ConversationStore {
       .map(({ id }) => id);
   }
 
-  /** Stores records as one row, with the events that tell of them, in one transaction. */
-  append(
-    records: readonly AgentRecord[],
-    events: readonly RunEvent[],
-    now: number,
-    run: Partial<RunRow> | null,
-  ): void {
-    this.#storage.transactionSync(() => {
-      if (records.length > 0) this.#insert("record", this.lastRecord() + 1, records);
-      for (const event of events) this.appendEvent(event);
-      if (run?.id !== undefined) this.updateRun({ ...run, id: run.id });
-      else this.#sql.exec("UPDATE session SET updated_at = ?", now);
-    });
-    if (records.length > 0) this.#lastRecord = this.lastRecord() + 1;
+  /** Stores records that belong together as one row. */
+  appendRecords(records: readonly AgentRecord[]): void {
+    if (records.length > 0) this.#records.insert(this.#records.last() + 1, [...records]);
   }
 
   /** Number of the last row of records; 0: none. */
   lastRecord(): number {
-    this.#lastRecord ??= this.#max("record");
-    return this.#lastRecord;
+    return this.#ready ? this.#records.last() : 0;
   }
 
-  lastEvent(): number {
-    this.#lastEvent ??= this.#max("event");
-    return this.#lastEvent;
+  /** The rows of records after number `after`. */
+  recordRows(after: number): Iterable<Row<AgentRecord[]>> {
+    return this.#ready ? this.#records.after(after) : [];
+  }
+
+  /** The records in rows after number `after`, oldest first; what cannot be read is left out. */
+  *records(after = 0): Generator<AgentRecord> {
+    for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
+  }
+
+  /** Stores events as one row; answers the number of the last. */
+  appendEvents(events: readonly RunEvent[]): number {
+    if (events.length > 0) this.#events.insert(this.#events.last() + events.length, [...events]);
+    return this.#events.last();
   }
 
   appendEvent(event: RunEvent): number {
-    const seq = this.lastEvent() + 1;
-    this.#insert("event", seq, event);
-    this.#lastEvent = seq;
-    return seq;
+    return this.appendEvents([event]);
+  }
+
+  lastEvent(): number {
+    return this.#ready ? this.#events.last() : 0;
   }
 
   /** The next events after number `after`; none where there are none yet. */
-  events(after: number): NumberedEvent[] {
-    return this.#read<RunEvent>("event", after, after + BATCH).map(({ seq, value }) => ({ seq, ...value }));
-  }
-
-  /** Records in rows after number `after`, oldest first. */
-  *records(after = 0): Generator<AgentRecord> {
-    const last = this.lastRecord();
-    for (let from = after; from < last; from += BATCH) {
-      for (const { value } of this.#read<AgentRecord[]>("record", from, from + BATCH)) yield* value;
+  events(after: number): (RunEvent & { seq: number })[] {
+    const found: (RunEvent & { seq: number })[] = [];
+    if (!this.#ready) return found;
+    let bytes = 0;
+    for (const row of this.#events.after(after)) {
+      if (!row.ok) continue;
+      const first = row.seq - row.value.length + 1;
+      for (const [index, event] of row.value.entries()) {
+        if (first + index > after) found.push({ seq: first + index, ...event });
+      }
+      bytes += row.bytes;
+      if (found.length >= EVENT_BATCH || bytes >= EVENT_BYTES) break;
     }
+    return found;
   }
 
-  /** The stored fold and the row that it reaches to; `null`: none is stored. */
+  event(seq: number): RunEvent | null {
+    if (!this.#ready) return null;
+    for (const row of this.#events.after(seq - 1)) {
+      return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;
+    }
+    return null;
+  }
+
+  ended(): boolean {
+    return !this.#ready;
+  }
+
+  /** The stored fold and the row of records that it reaches to; `null`: none that can be used. */
   checkpoint(): { seq: number; state: AgentState } | null {
+    if (!this.#ready) return null;
     const rows = this.#sql
       .exec<{ seq: number; data: ArrayBuffer }>("SELECT seq, data FROM checkpoint ORDER BY part")
       .toArray();
     const [first] = rows;
     if (first === undefined) return null;
-    const bytes = join(rows.map(({ data }) => new Uint8Array(data)));
-    return { seq: first.seq, state: JSON.parse(new TextDecoder().decode(bytes)) };
+    try {
+      const text = new TextDecoder().decode(join(rows.map(({ data }) => new Uint8Array(data))));
+      const stored: { v: number; state: AgentState } = JSON.parse(text);
+      return stored.v === FOLD_VERSION ? { seq: first.seq, state: stored.state } : null;
+    } catch {
+      return null;
+    }
   }
 
   /** Stores the fold where enough was appended since the last one. */
-  checkpointIfDue(state: AgentState, force = false): void {
-    const [known] = this.#sql.exec<{ seq: number }>("SELECT seq FROM checkpoint WHERE part = 0").toArray();
+  checkpointIfDue(state: AgentState): void {
     const seq = this.lastRecord();
-    if (!force && seq - (known?.seq ?? 0) < CHECKPOINT_EVERY) return;
-    this.#storage.transactionSync(() => {
-      this.#sql.exec("DELETE FROM checkpoint");
-      for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(state)))) {
-        this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
-      }
-    });
+    if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
+    this.#sql.exec("DELETE FROM checkpoint");
+    const bytes = new TextEncoder().encode(JSON.stringify({ v: FOLD_VERSION, state }));
+    for (const [part, data] of cut(bytes)) {
+      this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
+    }
+    this.#checkpointAt = seq;
   }
 
-  addRun(row: RunRow): void {
-    const { id, request_hash, status, created_at, first_event, first_record } = row;
+  /** The row that the stored fold reaches to; 0: there is none. */
+  #checkpointed(): number {
+    const query = "SELECT seq FROM checkpoint WHERE part = 0";
+    this.#checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
+    return this.#checkpointAt;
+  }
+
+  /** What was known of a transaction that failed, or of what was removed, is not true. */
+  #forget(): void {
+    this.#records.forget();
+    this.#events.forget();
+    this.#checkpointAt = null;
+  }
+
+  addRun(row: NewRun): void {
+    const { id, request_id, mock_scope, created_at, first_event, first_record } = row;
     this.#sql.exec(
-      `INSERT INTO run (id, request_hash, status, created_at, settled_at, first_event, first_record, result, recoveries,
-         progress) VALUES (?, ?, ?, ?, NULL, ?, ?, NULL, 0, 0)`,
-      ...[id, request_hash, status, created_at, first_event, first_record],
+      `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
+      ...[id, request_id, mock_scope, created_at, first_event, first_record],
     );
   }
 
-  updateRun(row: Partial<RunRow> & { id: string }): void {
-    const { id, result, ...plain } = row;
-    const values: [string, SqlStorageValue][] = Object.entries({
-      ...plain,
-      ...(result === undefined ? {} : { result: JSON.stringify(result) }),
-    });
-    if (values.length === 0) return;
-    const columns = values.map(([name]) => `${name} = ?`).join(", ");
-    this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...values.map(([, value]) => value), id);
+  updateRun(id: string, changes: Partial<Omit<RunRow, "id">>): void {
+    const entries: [string, SqlStorageValue][] = Object.entries(changes);
+    if (entries.length === 0) return;
+    const columns = entries.map(([name]) => `${name} = ?`).join(", ");
+    this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
   }
 
   run(id: string): RunRow | null {
-    if (!this.#ready) return null;
-    const [raw] = this.#sql.exec<RawRun>("SELECT * FROM run WHERE id = ?", id).toArray();
-    return raw === undefined ? null : readRun(raw);
-  }
-
-  /** Newest first. */
-  runs(limit: number, before: number): RunRow[] {
-    return this.#sql
-      .exec<RawRun>(
-        "SELECT * FROM run WHERE created_at < ? ORDER BY created_at DESC, id LIMIT ?",
-        before,
-        limit,
-      )
-      .toArray()
-      .map(readRun);
+    return this.#runs("WHERE id = ?", id)[0] ?? null;
   }
 
   /** The run that is not settled. */
   liveRun(): RunRow | null {
-    if (!this.#ready) return null;
-    const [raw] = this.#sql.exec<RawRun>("SELECT * FROM run WHERE settled_at IS NULL LIMIT 1").toArray();
-    return raw === undefined ? null : readRun(raw);
+    return this.#runs("WHERE settled_at IS NULL LIMIT 1")[0] ?? null;
+  }
+
+  /** Newest first. @param before of the first record of the last one that is known */
+  runs(limit: number, before: number): RunRow[] {
+    return this.#runs("WHERE first_record < ? ORDER BY first_record DESC LIMIT ?", before, limit);
   }
 
   known(id: string): "nothing" | "handed_in" | "admitted" {
@@ -228,7 +296,34 @@ export class ConversationStore {
     );
   }
 
-  /** What is due and when; the alarm is armed for the earliest. Unix ms. */
+  /** Ids of all that the runner may know of the run under way. */
+  handedIn(): string[] {
+    const rows = this.#sql.exec<{ id: string }>("SELECT execution_id AS id FROM handed_in").toArray();
+    return rows.map(({ id }) => id);
+  }
+
+  /** A run that has ended asks nothing of the runner any more. */
+  clearHandedIn(): void {
+    this.#sql.exec("DELETE FROM handed_in");
+  }
+
+  /** What a request of this name was answered within the last day. */
+  request(name: string, now: number): KnownRequest | null {
+    if (!this.#ready) return null;
+    const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
+    const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
+    return row ?? null;
+  }
+
+  keepRequest(name: string, { hash, answer }: KnownRequest, now: number): void {
+    this.#sql.exec("DELETE FROM request WHERE at <= ?", now - REQUEST_MS);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO request (name, hash, answer, at) VALUES (?, ?, ?, ?)",
+      ...[name, hash, answer, now],
+    );
+  }
+
+  /** What is due and when, the earliest first. Unix ms. */
   due(): { kind: string; at: number }[] {
     if (!this.#ready) return [];
     return this.#sql
@@ -236,59 +331,48 @@ export class ConversationStore {
       .toArray();
   }
 
-  /** Sets or removes one due time. */
-  setDue(kind: string, at: number | null): void {
-    if (at === null) this.#sql.exec("DELETE FROM due WHERE kind = ?", kind);
-    else
-      this.#sql.exec(
-        "INSERT INTO due (kind, at) VALUES (?1, ?2) ON CONFLICT (kind) DO UPDATE SET at = ?2",
-        kind,
-        at,
-      );
+  /** When this kind is due, Unix ms. */
+  dueAt(kind: string): number | null {
+    return this.due().find((due) => due.kind === kind)?.at ?? null;
+  }
+
+  /**
+   * Sets due times, or removes those that are `null`, and arms the alarm for what is due first; with nothing due there is
+   * none. In a transaction, the alarm is part of it.
+   */
+  setDue(times: { [kind: string]: number | null }): void {
+    this.transaction(() => {
+      for (const [kind, at] of Object.entries(times)) {
+        if (at === null) this.#sql.exec("DELETE FROM due WHERE kind = ?", kind);
+        else this.#sql.exec("INSERT OR REPLACE INTO due (kind, at) VALUES (?, ?)", kind, at);
+      }
+      this.arm();
+    });
+  }
+
+  arm(): void {
     const [next] = this.due();
     if (next === undefined) void this.#storage.deleteAlarm();
     else void this.#storage.setAlarm(next.at);
   }
 
+  /** Arms an alarm that was lost: the platform gives one up after some failures. */
+  async rearm(): Promise<void> {
+    if (this.due().length > 0 && (await this.#storage.getAlarm()) === null) this.arm();
+  }
+
   /** Deletes everything. */
   async clear(): Promise<void> {
     this.#ready = false;
-    this.#lastRecord = null;
-    this.#lastEvent = null;
+    this.#forget();
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }
 
-  #max(table: "record" | "event"): number {
-    if (!this.#ready) return 0;
-    return this.#sql.exec<{ n: number }>(`SELECT coalesce(max(seq), 0) AS n FROM ${table}`).one().n;
-  }
-
-  #insert(table: "record" | "event", seq: number, value: unknown): void {
-    for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
-      this.#sql.exec(`INSERT INTO ${table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
-    }
-  }
-
-  #read<T>(table: "record" | "event", after: number, to: number): { seq: number; value: T }[] {
+  #runs(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
     if (!this.#ready) return [];
-    const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
-      `SELECT seq, data FROM ${table} WHERE seq > ? AND seq <= ? ORDER BY seq, part`,
-      ...[after, to],
-    );
-    const found = new Map<number, Uint8Array[]>();
-    for (const { seq, data } of rows) {
-      const parts = found.get(seq) ?? [];
-      parts.push(new Uint8Array(data));
-      found.set(seq, parts);
-    }
-    return Array.from(found, ([seq, parts]) => ({
-      seq,
-      value: JSON.parse(new TextDecoder().decode(join(parts))),
-    }));
+    return this.#sql
+      .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
+      .toArray();
   }
-}
-
-function readRun(raw: RawRun): RunRow {
-  return { ...raw, result: raw.result === null ? null : JSON.parse(raw.result) };
 }

@@ -7,11 +7,12 @@ import { type Bindings, settings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
 import { type HullError, Internal, toHullError } from "../../errors.ts";
-import { readSkill } from "../../registry/published.ts";
+import { currentCatalog, readSkill } from "../../registry/published.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
-import type { RunHandle, RunOutput } from "../../run/handle.ts";
+import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { runMode } from "../../run/mode.ts";
+import { isOperation, runOperation } from "../../run/operation.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { runnerEndpoint } from "../../run/runner.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
@@ -169,8 +170,9 @@ export class Execution {
 
   #context(row: ExecutionRow): RunContext {
     const [tenant = ""] = row.caller.split("/");
-    const request = { requestId: row.request_id, tenant, startedAt: row.created_at };
-    return detachedContext(this.#env, request, this.#background);
+    const { mock_scope: mockScope = "" } = row.input;
+    const origin = { requestId: row.request_id, tenant, mockScope, startedAt: row.created_at };
+    return detachedContext(this.#env, origin, this.#background);
   }
 
   /** Takes a run up that an earlier life left behind. */
@@ -207,7 +209,7 @@ export class Execution {
     const context = this.#context(row);
     let fault: HullError;
     try {
-      const output = await runMode(await this.#handle(row, context, signal, opened));
+      const output = await this.#carryOut(row, context, signal, opened);
       const { body, size } = await keepBody(this.#env, this.#store, row.id, output.body);
       const { headers } = output;
       const outcome: Outcome = { ok: true, headers, body, size, timings: context.timings };
@@ -218,25 +220,25 @@ export class Execution {
     this.#fail(row, context, fault, "error");
   }
 
-  async #handle(
+  async #carryOut(
     row: ExecutionRow,
     context: RunContext,
     signal: AbortSignal,
     opened: () => void,
-  ): Promise<RunHandle> {
+  ): Promise<RunOutput> {
+    if (isOperation(row.skill)) {
+      // Its steps are not stored: what its tools did is not known to a later life.
+      if (row.begun && row.skill === "runs") throw new ExecutionLost({ id: row.id });
+      return runOperation(await this.#handle(row, context, signal, opened, row.skill, null));
+    }
+    // What the catalog's proxy skills send must not be told by this run's events either.
+    await currentCatalog(this.#env, this.#background).catch(() => null);
     const record = await readSkill(this.#env, row.digest);
     const { slug, mode } = record.manifest;
-    const told = row.begun && mode === "script" ? this.#store.eventsNamed("delta", "stderr") : [];
-    const replayed = new ReplayedOutput(told);
-    let { begun } = row;
-    return {
-      id: runIdOf(row),
-      context,
+    const handle = await this.#handle(row, context, signal, opened, slug, mode);
+    return runMode({
+      ...handle,
       record,
-      input: await inputOf(this.#env, this.#store, row.input),
-      signal,
-      streaming: true,
-      keep: true,
       durable: {
         records: this.#store.records(),
         append: (entry, event) => {
@@ -247,9 +249,32 @@ export class Execution {
         known: (id) => this.#store.known(id),
         note: (id, fact) => this.#store.note(id, fact),
       },
+    });
+  }
+
+  /** @param mode `null`: what runs is no skill */
+  async #handle(
+    row: ExecutionRow,
+    context: RunContext,
+    signal: AbortSignal,
+    opened: () => void,
+    name: string,
+    mode: string | null,
+  ): Promise<OperationHandle> {
+    const told = row.begun && mode === "script" ? this.#store.eventsNamed("delta", "stderr") : [];
+    const replayed = new ReplayedOutput(told);
+    let { begun } = row;
+    return {
+      id: runIdOf(row),
+      context,
+      input: await inputOf(this.#env, this.#store, row.input),
+      signal,
+      streaming: true,
+      keep: true,
       started: () => {
         if (!begun) {
-          const data = { execution_id: row.id, request_id: row.request_id, skill: slug, mode };
+          const what = mode === null ? { operation: name } : { skill: name, mode };
+          const data = { execution_id: row.id, request_id: row.request_id, ...what };
           this.#store.begin({ event: "start", data });
           this.#events.announce();
         }
@@ -328,6 +353,7 @@ function logEnd(row: ExecutionRow, context: RunContext, state: string, outcome: 
     ...(recoveries === 0 ? {} : { recoveries }),
     ...context.timings,
     ...context.log,
+    ...(context.spans === undefined ? {} : { spans: context.spans }),
   };
-  console.log(JSON.stringify(settings(context.env).redactor.json(line)));
+  console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
 }

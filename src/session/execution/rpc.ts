@@ -13,6 +13,8 @@ export interface ExecutionCall {
   request_hash: string;
   /** Of the request that began it. */
   request_id: string;
+  /** Which of the tenant's mocks count; absent: `""`. */
+  mock_scope?: string;
   text: Content | null;
   files: { filename: string | null; mime: string; content: Content }[];
 }

@@ -19,6 +19,8 @@ export type Place = { name: string } | { key: string; size: number };
 export interface StoredInput {
   text: Place | null;
   files: { filename: string | null; mime: string; place: Place }[];
+  /** Absent: `""`. */
+  mock_scope?: string;
 }
 
 export type Outcome =
@@ -94,6 +96,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
         files: call.files.map(({ filename, mime, content }, index) => {
           return { filename, mime, place: this.#keep(`file-${index}`, content) };
         }),
+        ...(call.mock_scope === undefined ? {} : { mock_scope: call.mock_scope }),
       };
       const { id, caller, skill, digest, request_hash, request_id } = call;
       this.#sql.exec(

@@ -69,11 +69,12 @@ export class Contents {
     this.#set(key, "spare", now + SPARE_MS);
   }
 
-  /** Gives up an object that was stored and is not wanted. */
+  /** Gives up an object that was stored and is not wanted, also one that is no longer known. */
   discard(key: string, now: number): void {
     this.#sql.exec(
-      "UPDATE workspace_object SET state = 'dying', due_at = ? WHERE key = ? AND state = 'incoming'",
-      ...[now, key],
+      `INSERT INTO workspace_object (key, state, due_at) VALUES (?1, 'dying', ?2)
+       ON CONFLICT (key) DO UPDATE SET state = 'dying', due_at = ?2 WHERE state = 'incoming'`,
+      ...[key, now],
     );
   }
 

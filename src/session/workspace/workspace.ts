@@ -27,6 +27,8 @@ export interface WorkspaceHost {
   prefix: string;
   /** Told after changes were made; in the same turn, so that what it stores is stored with them. */
   changed?(changes: readonly WatchedChange[]): void;
+  /** Unix ms; the clock's where absent. */
+  now?: () => number;
   /** Smaller ones, for tests. */
   limits?: { bytes: number; files: number };
 }
@@ -54,9 +56,11 @@ export class Workspace {
   readonly #sql: SqlStorage;
   readonly #contents: Contents;
   readonly #limits: { bytes: number; files: number };
+  readonly #now: () => number;
 
   constructor(host: WorkspaceHost) {
     this.#host = host;
+    this.#now = host.now ?? Date.now;
     this.#sql = host.storage.sql;
     this.#contents = new Contents(this.#sql, host.bucket, host.prefix);
     this.#limits = host.limits ?? WORKSPACE_LIMITS;
@@ -73,7 +77,7 @@ export class Workspace {
 
   find(path: string): (WorkspaceFile & { key: string }) | null {
     const row = this.#exists ? this.#row(path) : null;
-    const key = row === null ? null : this.#contents.use(row.sha256, Date.now());
+    const key = row === null ? null : this.#contents.use(row.sha256, this.#now());
     return row === null || key === null ? null : { ...fileOf(row), key };
   }
 
@@ -81,7 +85,7 @@ export class Workspace {
   begin(intent: FileIntent | null): { key: string } | Refusal {
     const totals = this.#create();
     const refusal = intent === null ? null : this.#refusal(intent, totals);
-    return refusal ?? { key: this.#contents.begin(Date.now()) };
+    return refusal ?? { key: this.#contents.begin(this.#now()) };
   }
 
   noteUpload(key: string, uploadId: string): void {
@@ -92,7 +96,7 @@ export class Workspace {
   change(changes: readonly FileChange[]): Outcome[] {
     const totals = this.#create();
     const before = totals.version;
-    const now = Date.now();
+    const now = this.#now();
     return this.#host.storage.transactionSync(() => {
       const made: WatchedChange[] = [];
       const outcomes = changes.map((change) =>
@@ -148,7 +152,7 @@ export class Workspace {
   /** Keys of contents, which stay for a while; those that are not here are left out. */
   keys(digests: readonly string[]): { sha256: string; key: string }[] {
     if (!this.#exists) return [];
-    const now = Date.now();
+    const now = this.#now();
     return digests.flatMap((sha256) => {
       const key = this.#contents.use(sha256, now);
       return key === null ? [] : [{ sha256, key }];

@@ -4,6 +4,7 @@ import { json, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, TEXT } from "./parts.ts";
 
 const ANY: JsonObject = {};
+const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };
 const OPTIONS: JsonObject = {
   type: "object",
@@ -28,6 +29,17 @@ const CALL = object({ prompt: MAYBE_TEXT, system: MAYBE_TEXT, options: OPTIONS }
 ]);
 
 export const CALL_OPERATIONS: Operations = {
+  "/runs": {
+    post: {
+      id: "runAgent",
+      tag: "models",
+      summary: "Runs an agent without a session",
+      scope: "invoke",
+      body: body(CALL),
+      answers: { 200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }) },
+      faults: FAULTS,
+    },
+  },
   "/llm/call": {
     post: {
       id: "callModel",
@@ -119,6 +131,22 @@ export function callSchemas(): JsonObject {
     },
   };
   return {
+    RunResult: object({
+      run_id: TEXT,
+      session_id: MAYBE_TEXT,
+      status: TEXT,
+      text: TEXT,
+      visible_text: TEXT,
+      iterations: COUNT,
+      duration_ms: COUNT,
+      tools_used: TEXTS,
+      successful_tools: TEXTS,
+      rejected_tools: TEXTS,
+      input_tokens: COUNT,
+      output_tokens: COUNT,
+      cost_usd: { type: "number" },
+      transcript: { type: "object" },
+    }),
     CallResult: object(result, ["data", "tool_calls", "thinking", "warnings"]),
     StructuredResult: object({
       ok: FLAG,

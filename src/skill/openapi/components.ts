@@ -6,6 +6,7 @@ const KINDS = ["schemas", "responses", "requestBodies"] as const;
 type Kind = (typeof KINDS)[number];
 
 export class Components {
+  readonly #made = new Map<string, JsonObject>();
   readonly #entries = new Map<Kind, Map<string, { text: string; value: JsonObject }>>();
 
   /** @param existing the `components` of a document that is to be added to */
@@ -15,6 +16,15 @@ export class Components {
         this.#enter(kind, name, members(value));
       }
     }
+  }
+
+  /** What `make` gives, made once for all that name the same `of`; it must depend on nothing else. */
+  once(of: string, make: () => JsonObject): JsonObject {
+    const known = this.#made.get(of);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#made.set(of, made);
+    return made;
   }
 
   response(name: string, value: JsonObject): JsonObject {

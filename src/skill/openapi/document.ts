@@ -36,6 +36,7 @@ export function openapiDocument(manifests: readonly Manifest[], version: string)
       { name: "skills", description: "What is served, and running it" },
       { name: "files", description: "Files that clients upload and runs produce" },
       { name: "models", description: "Which models there are, and what they can do" },
+      { name: "sessions", description: "Conversations that are kept, and agent runs in them" },
       { name: "spending", description: "What model calls take, and limits to it" },
       { name: "operation", description: "State of the deployment" },
       { name: "publishing", description: "Bringing skills here" },

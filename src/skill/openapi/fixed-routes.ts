@@ -1,6 +1,7 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
+import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
   cursor,
@@ -15,7 +16,10 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
+import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
+import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 
 const CARD: Operation = {
@@ -300,6 +304,10 @@ const OPERATIONS: Operations = {
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,
+  ...MOCK_OPERATIONS,
+  ...SESSION_OPERATIONS,
+  ...SESSION_FILE_OPERATIONS,
+  ...TRANSCRIPT_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

@@ -10,7 +10,7 @@ const GUARDED = [401, 403, 405, 429, 500, 503];
 
 export interface Operation {
   id: string;
-  tag: "skills" | "files" | "models" | "spending" | "operation" | "publishing";
+  tag: "skills" | "files" | "models" | "sessions" | "spending" | "operation" | "publishing";
   summary: string;
   scope: Scope;
   parameters?: JsonObject[];

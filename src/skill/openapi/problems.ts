@@ -3,26 +3,28 @@ import * as budget from "../../errors/budget.ts";
 import * as provider from "../../errors/provider.ts";
 import * as request from "../../errors/request.ts";
 import * as run from "../../errors/run.ts";
+import * as session from "../../errors/session.ts";
 import { Internal } from "../../errors.ts";
 import type { Json, JsonObject } from "../manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
 
+/** Of an execution whose client left: in logs and stored state only. */
+const NEVER_SENT = "client_closed_request";
+
 const CLASSES = [
   Internal,
-  ...[budget, request, run, provider].flatMap((module) => Object.values(module)),
+  ...[budget, request, run, provider, session].flatMap((module) => Object.values(module)),
 ].map(({ code, status }) => ({ code, status }));
 
-/** Status of an execution whose client left: in logs and stored state only. */
-const NEVER_SENT = 499;
+const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);
 
 /** Codes by status, both sorted; those that are never sent left out. */
 const CODES_BY_STATUS: ReadonlyMap<number, readonly string[]> = new Map(
-  [...new Set(CLASSES.map(({ status }) => status))]
-    .filter((status) => status !== NEVER_SENT)
+  [...new Set(SENT.map(({ status }) => status))]
     .sort((a, b) => a - b)
     .map((status) => [
       status,
-      CLASSES.filter((error) => error.status === status)
+      SENT.filter((error) => error.status === status)
         .map(({ code }) => code)
         .sort(),
     ]),

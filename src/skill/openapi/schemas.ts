@@ -1,10 +1,14 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { sessionFileSchemas } from "./session-file-routes.ts";
+import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
+import { transcriptSchemas } from "./transcript-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -149,11 +153,15 @@ export function schemaComponents(): JsonObject {
     },
     ObjectKeys: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
     Stored: object({ digest: DIGEST, stored: TEXTS }),
-    CatalogPointer: object({
-      id: DIGEST,
-      previous: MAYBE_TEXT,
-      published_at: { type: "string", format: "date-time" },
-    }),
+    CatalogPointer: object(
+      {
+        id: DIGEST,
+        previous: MAYBE_TEXT,
+        published_at: { type: "string", format: "date-time" },
+        pinned: { ...DIGEST, description: "The catalog that the deployment came with." },
+      },
+      ["pinned"],
+    ),
     CatalogRequest: {
       oneOf: [
         { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
@@ -192,7 +200,11 @@ export function schemaComponents(): JsonObject {
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...callSchemas(),
+    ...transcriptSchemas(),
     ...modelSchemas(),
+    ...sessionSchemas(),
+    ...sessionFileSchemas(),
     ...spendingSchemas(),
+    ...mockSchemas(),
   };
 }

@@ -27,19 +27,16 @@ export function skillOperations(manifest: Manifest, components: Components): Jso
   const methods = manifest.mode === "static-file" ? ["get", "post"] : [manifest.method.toLowerCase()];
   const runs = methods.map((method, n) => [method, runOperation(manifest, method, n, components)]);
   const item: JsonObject = Object.fromEntries(runs);
-  return methods.includes("get") ? item : { get: cardOperation(manifest), ...item };
+  return methods.includes("get") ? item : { get: cardOperation(manifest, components), ...item };
 }
 
-function cardOperation({ slug }: Manifest): JsonObject {
-  return {
-    operationId: `card_${identifier(slug)}`,
-    tags: ["skills"],
-    responses: {
-      200: ref("responses", "Card"),
-      304: ref("responses", "NotModified"),
-      ...problems([401, 403, 404, 500, 503]),
-    },
-  };
+function cardOperation({ slug }: Manifest, components: Components): JsonObject {
+  const responses = components.once("card", () => ({
+    200: ref("responses", "Card"),
+    304: ref("responses", "NotModified"),
+    ...problems([401, 403, 404, 500, 503]),
+  }));
+  return { operationId: `card_${identifier(slug)}`, tags: ["skills"], responses };
 }
 
 function runOperation(manifest: Manifest, method: string, n: number, components: Components): JsonObject {
@@ -47,6 +44,19 @@ function runOperation(manifest: Manifest, method: string, n: number, components:
   const body = method === "get" ? null : requestBody(manifest, components);
   const parameters = parametersOf(manifest, method);
   const mayFail = [...ALWAYS, ...BY_MODE[mode], ...inputFaults(manifest, body !== null)];
+  // Most skills of a deployment answer alike.
+  const kind = [
+    mode,
+    method,
+    manifest.output,
+    manifest.output_mime,
+    manifest.serve && fileType(manifest),
+    mayFail,
+  ];
+  const responses = components.once(JSON.stringify(kind), () => ({
+    ...answers(manifest, method, components),
+    ...problems(mayFail),
+  }));
   return {
     operationId: `${n === 0 ? "run" : method}_${identifier(slug)}`,
     tags: ["skills"],
@@ -54,7 +64,7 @@ function runOperation(manifest: Manifest, method: string, n: number, components:
     description,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === null ? {} : { requestBody: body }),
-    responses: { ...answers(manifest, method, components), ...problems(mayFail) },
+    responses,
   };
 }
 
@@ -95,7 +105,8 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
   if (input === "none") return null;
   if (input === "file") return fileBody(manifest, components);
-  if (input_schema === undefined) return components.body("text", textBody());
+  if (input_schema === undefined)
+    return components.once("text body", () => components.body("text", textBody()));
   const embedded = embeddedSchema(input_schema, `urn:hull:input-schema:${slug}`);
   const schema = embedded === null ? {} : components.schema(`input.${slug}`, embedded);
   const envelope: JsonObject = {

@@ -62,19 +62,40 @@ test("events do not depend on where the bytes are cut", async () => {
     ),
     fc.string({ maxLength: 5 }),
   );
+  const ends = fc.constantFrom("\n", "\r\n", "\r");
+  const line = fc.tuple(
+    fc.constantFrom("data: ", "data:", "event: ", "id: ", ":", "data", `data: ${"y".repeat(600)}`, '{"a":1}'),
+    fc.string({ unit: fc.constantFrom("a", " ", ":", "é", "😀", "\ufeff"), maxLength: 5 }),
+    ends,
+  );
+  const block = fc.tuple(fc.array(line, { minLength: 1, maxLength: 4 }), ends);
   const bodies = fc.oneof(
+    fc.array(block, { maxLength: 6 }).map((blocks) => bytes(blocks.flat(3).join(""))),
     fc.array(piece, { maxLength: 30 }).map((pieces) => bytes(pieces.join(""))),
     fc.uint8Array({ maxLength: 80 }),
   );
   const unusable = (reason: string) => new ProviderBadResponse({ provider: "p", reason });
   type Framing = "sse" | "ndjson";
-  const read = async (framing: Framing, body: ReadableStream<Uint8Array>): Promise<StreamEvent[]> => {
-    const events: StreamEvent[] = [];
+  const seen = { events: 0, unusable: 0 };
+  const read = async (
+    framing: Framing,
+    body: ReadableStream<Uint8Array>,
+  ): Promise<(StreamEvent | "unusable")[]> => {
+    const events: (StreamEvent | "unusable")[] = [];
     const limits = { max_event: 1000, max_bytes: 10_000 };
-    await readFrames(body, { framing, ...limits, signal, unusable, cutOff: unusable }, ({ event, data }) => {
-      events.push({ event, data });
-      return false;
-    });
+    try {
+      await readFrames(
+        body,
+        { framing, ...limits, signal, unusable, cutOff: unusable },
+        ({ event, data }) => {
+          events.push({ event, data });
+          return false;
+        },
+      );
+    } catch (error) {
+      expect(error).toBeInstanceOf(ProviderBadResponse);
+      events.push("unusable");
+    }
     return events;
   };
   await fc.assert(
@@ -83,13 +104,15 @@ test("events do not depend on where the bytes are cut", async () => {
       bodies,
       cuts,
       async (framing, body, points) => {
-        expect(await read(framing, inPieces(cutAt(body, points)))).toEqual(
-          await read(framing, stream([body])),
-        );
+        const whole = await read(framing, stream([body]));
+        seen[whole.at(-1) === "unusable" ? "unusable" : "events"] += whole.length;
+        expect(await read(framing, inPieces(cutAt(body, points)))).toEqual(whole);
       },
     ),
     { numRuns: 500 },
   );
+  expect(seen.events).toBeGreaterThan(100);
+  expect(seen.unusable).toBeGreaterThan(10);
 });
 
 const REQUEST = {
@@ -138,13 +161,17 @@ for (const [name, wire, said] of [
     );
 
   test(`${name}: a damaged stream is a turn or a bad response, the same in pieces`, async () => {
+    const seen = { turn: 0, bad: 0 };
     const outcome = async (chunks: Uint8Array[]): Promise<unknown> => {
       try {
         const reader = wire.stream(TARGET, {});
         const document = await readStream(inPieces(chunks), wire.framing, reader, TARGET, { signal });
-        return wire.parse(document, TARGET, callIdSource([]));
+        const turn = wire.parse(document, TARGET, callIdSource([]));
+        seen.turn++;
+        return turn;
       } catch (error) {
         if (!(error instanceof HullError)) throw error;
+        seen.bad++;
         expect(error).toBeInstanceOf(ProviderBadResponse);
         return error.data;
       }
@@ -156,10 +183,12 @@ for (const [name, wire, said] of [
       }),
       { numRuns: 400 },
     );
+    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(20);
   });
 
   test(`${name}: a damaged document is a turn or a bad response`, () => {
     const text = JSON.stringify(said.whole);
+    const seen = { turn: 0, bad: 0 };
     fc.assert(
       fc.property(damage, (changes) => {
         const damaged = changes.reduce((now, [at, cut, insert]) => {
@@ -174,11 +203,14 @@ for (const [name, wire, said] of [
         }
         try {
           wire.parse(document, TARGET, callIdSource([]));
+          seen.turn++;
         } catch (error) {
           expect(error).toBeInstanceOf(ProviderBadResponse);
+          seen.bad++;
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 400 },
     );
+    expect(Math.min(seen.turn, seen.bad)).toBeGreaterThan(0);
   });
 }

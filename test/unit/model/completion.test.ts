@@ -1,6 +1,7 @@
 /** Completion endpoints, against a real server (agent-runtime.md §1.7). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type CompletionRequest, callCompletion, completionEndpoint } from "../../../src/model/completion.ts";
+import type { ModelRequest } from "../../../src/engine/messages.ts";
+import { callModel } from "../../../src/model/call.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { target } from "../../fixtures/wires/fixture.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -22,22 +23,26 @@ const ENDPOINTS = {
 } as const;
 
 function complete(
-  protocol: keyof typeof ENDPOINTS,
-  request: CompletionRequest,
+  protocol: keyof typeof ENDPOINTS | null,
+  { extra, ...request }: Partial<ModelRequest>,
   stream: boolean,
   heard: string[],
 ) {
-  const completion_url = fake.url + ENDPOINTS[protocol];
+  const completion_url = protocol === null ? null : fake.url + ENDPOINTS[protocol];
   const to = target(
     "openai",
-    "openai-chat",
+    // Whose parameters the endpoint takes.
+    protocol === "ollama-generate" ? "ollama" : "openai-chat",
     "m",
     {},
-    { completion_url, headers: { authorization: "Bearer k" } },
+    { url: `${fake.url}/v1/chat/completions`, completion_url, headers: { authorization: "Bearer k" } },
   );
-  const endpoint = completionEndpoint(to) ?? expect.fail("no endpoint");
-  expect(endpoint.protocol).toBe(protocol);
-  return callCompletion(request, to, endpoint, {
+  const chat: ModelRequest = {
+    ...{ system: "", tools: [], tool_choice: "auto", json: false, max_tokens: 9, ...request },
+    messages: [{ role: "user", content: [{ type: "text", text: "fill the gap" }] }],
+    ...(extra === undefined ? {} : { extra }),
+  };
+  return callModel(chat, to, {
     stream,
     timeout_ms: 5000,
     retry: llmRetries(1, 1),
@@ -49,14 +54,15 @@ function complete(
 }
 
 const SAMPLING = { temperature: 0.5, top_k: 3, stop: ["\n"], seed: 1 };
-const PREFIX = { prefix: "def f(", max_tokens: 9, sampling: SAMPLING };
+const PREFIX = { completion: { prefix: "def f(" }, sampling: SAMPLING };
+const GAP = { completion: { prefix: "def f(", suffix: "return x" }, sampling: SAMPLING };
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05, num_predict: 9, ...SAMPLING };
 const PARAMETERS = { max_tokens: 9, options: OPTIONS, keep_alive: "30m", stream: true };
 
-test.each<[keyof typeof ENDPOINTS, CompletionRequest, object]>([
+test.each<[keyof typeof ENDPOINTS, Partial<ModelRequest>, object]>([
   [
     "completions",
-    { ...PREFIX, suffix: "return x", extra: { best_of: 1 } },
+    { ...GAP, extra: { best_of: 1 } },
     {
       prompt: "def f(",
       suffix: "return x",
@@ -68,11 +74,7 @@ test.each<[keyof typeof ENDPOINTS, CompletionRequest, object]>([
     },
   ],
   ["ollama-generate", PREFIX, { prompt: "def f(", raw: true, ...PARAMETERS }],
-  [
-    "ollama-generate",
-    { ...PREFIX, suffix: "return x" },
-    { prompt: "def f(", suffix: "return x", ...PARAMETERS },
-  ],
+  ["ollama-generate", GAP, { prompt: "def f(", suffix: "return x", ...PARAMETERS }],
 ])("%s: %j", async (protocol, request, body) => {
   const heard: string[] = [];
   for (const stream of [false, true]) {
@@ -84,6 +86,7 @@ test.each<[keyof typeof ENDPOINTS, CompletionRequest, object]>([
       usage: { input_tokens: 4, output_tokens: 2, cache_read_tokens: 0, cache_write_tokens: 0 },
       provider: "openai",
       model: "m",
+      ...(protocol === "completions" ? { warnings: [expect.objectContaining({ option: "top_k" })] } : {}),
     });
     const { messages: _, ...sent } = fake.requests.at(-1)?.body ?? { messages: [] };
     const marks = stream && protocol === "completions" ? { stream_options: { include_usage: true } } : {};
@@ -107,6 +110,24 @@ test("a completion that is cut off, or of another shape, is a bad response", asy
   }
 });
 
-test("a provider may have no such endpoint", () => {
-  expect(completionEndpoint(target("xai", "openai-chat", "m", {}, { completion_url: null }))).toBeNull();
+test("a chat asks where there is no such endpoint, or where it takes no request of this model", async () => {
+  fake.script([{ text: "x" }, { status: 404 }, { text: "y" }]);
+  expect((await complete(null, PREFIX, false, [])).blocks).toEqual([{ type: "output_text", text: "x" }]);
+  const heard: string[] = [];
+  expect((await complete("completions", PREFIX, true, heard)).blocks).toEqual([
+    { type: "output_text", text: "y" },
+  ]);
+  expect(heard).toEqual(["y"]);
+  expect(fake.requests.map(({ path }) => path)).toEqual([
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/chat/completions",
+  ]);
+  expect(JSON.stringify(fake.requests[2]?.body)).toContain("fill the gap");
+});
+
+test("what waiting may mend is asked of the same endpoint again", async () => {
+  fake.script([{ status: 503 }, { text: "x" }]);
+  await complete("completions", PREFIX, false, []);
+  expect(fake.requests.map(({ path }) => path)).toEqual(["/v1/completions", "/v1/completions"]);
 });

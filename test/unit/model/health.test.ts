@@ -114,3 +114,14 @@ test("Workers AI is asked through its binding", async () => {
   });
   expect(await ask(() => new Promise(() => {}))).toMatchObject({ metadata: { reason: "timeout" } });
 });
+
+test("the proxy of local dev is asked instead, whatever place the check names", async () => {
+  status = 200;
+  const fields = { healthcheck: { url: "https://status.example/up?x=1" } };
+  expect(await check("own", fields, { HULL_ENV: "local", HULL_LLM_PROXY: url })).toMatchObject({
+    valid: true,
+  });
+  expect(asked.map(({ url: path, headers }) => [path, headers["x-hull-upstream"]])).toEqual([
+    ["/own/up?x=1", "https://status.example"],
+  ]);
+});

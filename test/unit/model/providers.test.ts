@@ -275,3 +275,20 @@ test("the shipped ones: capabilities, completion endpoints, Ollama's own protoco
   expect(at({ OLLAMA_HOST: "gpu:1" })).toBe("https://gpu:1/api/chat");
   expect(() => resolve("my-proxy", KEYS, "m")).toThrow(/this deployment has no such provider/);
 });
+
+test("the proxy of local dev gets every call and is told where it was to go; deployed there is none", () => {
+  const HULL_LLM_PROXY = "http://127.0.0.1:7";
+  const local = { ...KEYS, HULL_ENV: "local", HULL_LLM_PROXY, ANTHROPIC_BASE_URL: "https://gw.example" };
+  expect(resolve("anthropic", local)).toMatchObject({
+    url: "http://127.0.0.1:7/anthropic/messages",
+    headers: { "x-api-key": "key-of-ANTHROPIC_API_KEY", "x-hull-upstream": "https://gw.example/v1" },
+  });
+  expect(resolve("ollama", local)).toMatchObject({
+    url: "http://127.0.0.1:7/ollama/chat/completions",
+    completion_url: "http://127.0.0.1:7/ollama/api/generate",
+    headers: { "x-hull-upstream": "http://localhost:11434/v1" },
+  });
+  const deployed = resolve("anthropic", { ...KEYS, HULL_LLM_PROXY });
+  expect(deployed.url).toBe("https://api.anthropic.com/v1/messages");
+  expect(deployed.headers).not.toHaveProperty("x-hull-upstream");
+});

@@ -1,6 +1,7 @@
 /** Models that a project defines: hull.toml, the provider file, skill folders; and how they reach the Worker. */
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { BuildCache, buildRoots } from "../../../scripts/build/build.ts";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { BuildCache } from "../../../scripts/build/cache.ts";
 import { loadConfig } from "../../../scripts/config.ts";
 import { workerVariables } from "../../../scripts/dev/variables.ts";
 import { modelVariables } from "../../../scripts/models.ts";
@@ -91,7 +92,7 @@ describe("the build", () => {
     expect(words).toMatch(
       /one of: anthropic, openai, .*mock, my_proxy, sure, gemini\. Did you mean my_proxy\?/,
     );
-    expect(skills[0]?.record.manifest).toMatchObject({
+    expect(skills[0]?.manifest).toMatchObject({
       tool_env: ["OTHER"],
       llm: {
         target: { provider: "my_proxy", model: "m" },

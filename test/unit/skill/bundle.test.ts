@@ -86,12 +86,12 @@ test("cards and the catalog", async () => {
     version: digest,
   });
   const second = { ...shown, slug: "a", route: "/skills/a" };
-  const made = await makeCatalog([shown, second], "{}");
+  const made = await makeCatalog([shown, second], "{}", []);
   const { catalog, id, json } = made;
   expect(catalog.cards.map((c) => c.slug)).toEqual(["a", "my-skill"]);
   expect(id).toBe(sha256(json));
-  expect(await makeCatalog([second, shown], "{}")).toEqual(made);
-  expect((await makeCatalog([second, shown], "{ }")).id).not.toBe(id);
+  expect(await makeCatalog([second, shown], "{}", [])).toEqual(made);
+  expect((await makeCatalog([second, shown], "{ }", [])).id).not.toBe(id);
 });
 
 describe("addresses across skills (S6)", () => {

@@ -23,160 +23,191 @@ const brief = (d: Diagnostic) => `${d.level} ${d.code} ${d.line ?? "-"} ${d.fiel
 const TOOL = "tools:\n  - name: t\n    description: d\n    command: [python3, main.py]\n";
 
 /** Fields, and the diagnostics expected: `level code line field`. */
-const TABLE: [string, string[]][] = [
-  // S9, S14–S17: modes
-  ["run: ./main.sh\ntimout_ms: 5", ["warning unknown_field 5 timout_ms"]],
-  ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
-  ["mode: LLM\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
-  [`run: ./main.sh\n${TOOL}`, ["error conflicting_modes 5 tools"]],
-  ["run: ./main.sh\nserve: page.html", ["error conflicting_modes 5 serve"]],
-  ["mode: script\nrun: ./main.sh\nserve: page.html", ["error conflicting_modes 6 serve"]],
-  ["run: ./main.sh\nproxy: https://a.example/", ["error conflicting_modes 5 proxy"]],
-  ["proxy: https://a.example/\nproxy_url: https://b.example/", ["error conflicting_modes 5 proxy_url"]],
-  ["mode: llm\nrun: ./main.sh", ["error mode_mismatch 5 run"]],
-  ["mode: script", ["error mode_key_missing 4 mode"]],
-  ["mode: static-file", ["error mode_key_missing 4 mode"]],
-  ["mode:", ["error value_not_allowed 4 mode"]],
-  ["run: ./main.sh\nheaders: {x-a: b}", ["error field_of_other_mode 5 headers"]],
-  ["run: ./main.sh\nmax_tokens: 5", ["warning field_of_other_mode 5 max_tokens"]],
-  // S18: integers
-  ['timeout_ms: "5000"', ["warning integer_as_text 4 timeout_ms"]],
-  ['timeout_ms: "5s"', ["error not_an_integer_in_range 4 timeout_ms"]],
-  ["timeout_ms: 0", ["error not_an_integer_in_range 4 timeout_ms"]],
-  ["timeout_ms: 2147483648", ["error not_an_integer_in_range 4 timeout_ms"]],
-  ["max_tokens: 1.5", ["error not_an_integer_in_range 4 max_tokens"]],
-  ["max_tool_output_bytes: 1023", ["error not_an_integer_in_range 4 max_tool_output_bytes"]],
-  // S19: providers and models
-  ["provider: mistral", ["error value_not_allowed 4 provider"]],
-  ["provider: 42", ["error value_not_allowed 4 provider"]],
-  ["model: 4", ["error wrong_type 4 model"]],
-  ['model: ""', ["error wrong_type 4 model"]],
-  ["provider: huggingface", ["error model_missing 4 provider"]],
-  [
-    "fallback: [openai/gpt-4o, mistral/x, openai]",
-    ["error list_member 4 fallback[1]", "error list_member 4 fallback[2]"],
+const TABLE: Record<string, [string, string[]][]> = {
+  "S9, S14, S15, S16, S17: modes": [
+    ["run: ./main.sh\ntimout_ms: 5", ["warning unknown_field 5 timout_ms"]],
+    ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
+    ["mode: LLM\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
+    [`run: ./main.sh\n${TOOL}`, ["error conflicting_modes 5 tools"]],
+    ["run: ./main.sh\nserve: page.html", ["error conflicting_modes 5 serve"]],
+    ["mode: script\nrun: ./main.sh\nserve: page.html", ["error conflicting_modes 6 serve"]],
+    ["run: ./main.sh\nproxy: https://a.example/", ["error conflicting_modes 5 proxy"]],
+    ["mode: proxy\nrun: ./main.sh\nproxy: https://a.example/", ["error conflicting_modes 6 proxy"]],
+    ["proxy: https://a.example/\nproxy_url: https://b.example/", ["error conflicting_modes 5 proxy_url"]],
+    ["mode: llm\nrun: ./main.sh", ["error mode_mismatch 5 run"]],
+    ["mode: script", ["error mode_key_missing 4 mode"]],
+    ["mode: static-file", ["error mode_key_missing 4 mode"]],
+    ["mode:", ["error value_not_allowed 4 mode"]],
+    ["run: ./main.sh\nheaders: {x-a: b}", ["error field_of_other_mode 5 headers"]],
+    ["run: ./main.sh\nmax_tokens: 5", ["warning field_of_other_mode 5 max_tokens"]],
   ],
-  // S20 and the tool table
-  [
-    `${TOOL}  - name: t\n    description: d\n    command: [python3, main.py]`,
-    ["error duplicate_tool 8 tools[1].name"],
+  "S18: integers": [
+    ['timeout_ms: "5000"', ["warning integer_as_text 4 timeout_ms"]],
+    ['timeout_ms: "5s"', ["error not_an_integer_in_range 4 timeout_ms"]],
+    ["timeout_ms: 0", ["error not_an_integer_in_range 4 timeout_ms"]],
+    ["timeout_ms: 2147483648", ["error not_an_integer_in_range 4 timeout_ms"]],
+    ["max_tokens: 1.5", ["error not_an_integer_in_range 4 max_tokens"]],
+    ["max_tool_output_bytes: 1023", ["error not_an_integer_in_range 4 max_tool_output_bytes"]],
   ],
-  [
-    "tools:\n  - name: a b!\n    description: d\n    command: [python3, main.py]",
-    ["error tool_name 5 tools[0].name"],
-  ],
-  [
-    "tools:\n  - name: t",
-    ["error description_missing 5 tools[0].description", "error command_missing 5 tools[0].command"],
-  ],
-  [
-    `${TOOL}    parameters:\n      - name: n\n        type: int\n      - name: m\n        type: integer\n        enum: [1, x]\n      - name: n`,
+  "S19, S86: providers and models": [
+    ["provider: mistral", ["error value_not_allowed 4 provider"]],
+    ["provider: 42", ["error value_not_allowed 4 provider"]],
+    ["openai_base_url: https://elsewhere.example/", ["warning unknown_field 4 openai_base_url"]],
+    ["model: 4", ["error wrong_type 4 model"]],
+    ['model: ""', ["error wrong_type 4 model"]],
+    ["provider: huggingface", ["error model_missing 4 provider"]],
     [
-      "error value_not_allowed 10 tools[0].parameters[0].type",
-      "error enum_member_type 13 tools[0].parameters[1].enum[1]",
-      "error duplicate_parameter 14 tools[0].parameters[2].name",
+      "fallback: [openai/gpt-4o, mistral/x, openai]",
+      ["error list_member 4 fallback[1]", "error list_member 4 fallback[2]"],
     ],
   ],
-  [
-    `${TOOL}    parameters:\n      - name: n\n        enum: [ok, -x]`,
-    ["error enum_member_dash 10 tools[0].parameters[0].enum[1]"],
-  ],
-  [`${TOOL}    parameters:\n      - name: n\n        type: number\n        enum: [-1, 2]`, []],
-  [
-    `${TOOL}    parameters:\n      - name: n\n        required: "false"`,
-    ["warning boolean_as_text 10 tools[0].parameters[0].required"],
-  ],
-  [
-    `${TOOL}    parameters:\n      - name: n\n        items: string`,
-    ["warning items_without_array 10 tools[0].parameters[0].items"],
-  ],
-  // S22: proxies
-  ["proxy: http://", ["error proxy_url 4 proxy"]],
-  ["proxy: ftp://a.example/", ["error proxy_url 4 proxy"]],
-  ["proxy: https://u:p@a.example/", ["error proxy_url 4 proxy"]],
-  [`proxy: https://$${"{HOST}"}/`, ["error proxy_url 4 proxy"]],
-  [`proxy: https://a.example/$${"{a-b}"}`, ["error proxy_url 4 proxy"]],
-  [`proxy: https://a.example/?k=$${"{HULL_X}"}`, ["warning placeholder_reserved 4 proxy"]],
-  ["proxy: https://a.example/\nproxy_method: FOO", ["error value_not_allowed 5 proxy_method"]],
-  [
-    "proxy: https://a.example/\nheaders:\n  Host: x\n  a b: y\n  n: 5",
-    ["error header_name 6 headers.Host", "error header_name 7 headers.a b", "error wrong_type 8 headers.n"],
-  ],
-  [
-    "proxy: https://a.example/\nforward_headers: [x-a, connection]",
-    ["error list_member 5 forward_headers[1]"],
-  ],
-  // S23: files; S7: paths that leave the folder
-  ["serve: absent.html", ["error file_missing 4 serve"]],
-  ["serve: ../x", ["error path_outside 4 serve"]],
-  ["serve: /etc/passwd", ["error path_outside 4 serve"]],
-  ["run: ./absent.sh", ["error file_missing 4 run"]],
-  ["run: [../up.sh]", ["error path_outside 4 run"]],
-  ["run: [python3, absent.py]", ["error file_missing 4 run"]],
-  ["run: [python3, -u, lib/../../x.py]", ["error path_outside 4 run"]],
-  ["run: [python3, -m, absent.py]", []],
-  ["run: main.sh", ["error program_not_local 4 run"]],
-  [
-    "tools:\n  - name: t\n    description: d\n    command: ./absent",
-    ["error file_missing 7 tools[0].command"],
-  ],
-  // S24: argument vectors
-  [`run: "python3 'a b.py'"`, ["error command_needs_list 4 run"]],
-  ["run: cat | wc", ["error command_needs_list 4 run"]],
-  ["run: []", ["error command_empty 4 run"]],
-  ["run: [sleep, 5]", ["error wrong_type 4 run[1]"]],
-  ["run: python3 main.py", []],
-  ["run: [python3, a b.py]", []],
-  // environment
-  [
-    "tool_env: [A, OPENAI_API_KEY, HULL_X, 1x]",
+  "S20: tools and their parameters": [
     [
-      "error list_member 4 tool_env[2]",
-      "error list_member 4 tool_env[3]",
-      "warning provider_key_withheld 4 tool_env[1]",
+      `${TOOL}  - name: t\n    description: d\n    command: [python3, main.py]`,
+      ["error duplicate_tool 8 tools[1].name"],
+    ],
+    [
+      "tools:\n  - name: a b!\n    description: d\n    command: [python3, main.py]",
+      ["error tool_name 5 tools[0].name"],
+    ],
+    [
+      "tools:\n  - name: t",
+      ["error description_missing 5 tools[0].description", "error command_missing 5 tools[0].command"],
+    ],
+    [
+      `${TOOL}    parameters:\n      - name: n\n        type: int\n      - name: m\n        type: integer\n        enum: [1, x]\n      - name: n`,
+      [
+        "error value_not_allowed 10 tools[0].parameters[0].type",
+        "error enum_member_type 13 tools[0].parameters[1].enum[1]",
+        "error duplicate_parameter 14 tools[0].parameters[2].name",
+      ],
+    ],
+    [
+      `${TOOL}    parameters:\n      - name: n\n        enum: [ok, -x]`,
+      ["error enum_member_dash 10 tools[0].parameters[0].enum[1]"],
+    ],
+    [`${TOOL}    parameters:\n      - name: n\n        type: number\n        enum: [-1, 2]`, []],
+    [
+      `${TOOL}    parameters:\n      - name: n\n        required: "false"`,
+      ["warning boolean_as_text 10 tools[0].parameters[0].required"],
+    ],
+    [
+      `${TOOL}    parameters:\n      - name: n\n        items: string`,
+      ["warning items_without_array 10 tools[0].parameters[0].items"],
     ],
   ],
-  // input, output, method, route
-  ["input: json", ["error value_not_allowed 4 input"]],
-  ["input_mime: [image/png, png]", ["error media_type 4 input_mime[1]"]],
-  ["output: file", ["error output_file_llm 4 output"]],
-  ["output_mime: image/png", ["error output_file_llm 4 output_mime"]],
-  ["method: TRACE", ["error value_not_allowed 4 method"]],
-  ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
-  ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
-  ["input_schema: list.json", ["error schema_file 4 input_schema"]],
-  ["route: /healthz", ["error reserved_route 4 route"]],
-  ["route: /v1/x", ["error reserved_route 4 route"]],
-  ["route: /skills/other/card", ["error reserved_route 4 route"]],
-  ["route: /a//b", ["error route_form 4 route"]],
-  ["route: /a%20b", ["error route_form 4 route"]],
-  ["route: /a/../b", ["error route_form 4 route"]],
-  ["route: /a?b", ["error route_form 4 route"]],
-  ["metadata: x", ["error wrong_type 4 metadata"]],
-];
+  "S22: proxies": [
+    ["proxy: http://", ["error proxy_url 4 proxy"]],
+    ["proxy: ftp://a.example/", ["error proxy_url 4 proxy"]],
+    ["proxy: https://u:p@a.example/", ["error proxy_url 4 proxy"]],
+    [`proxy: https://$${"{HOST}"}/`, ["error proxy_url 4 proxy"]],
+    [`proxy: https://a.example/$${"{a-b}"}`, ["error proxy_url 4 proxy"]],
+    [`proxy: https://a.example/?k=$${"{HULL_X}"}`, ["warning placeholder_reserved 4 proxy"]],
+    ["proxy: https://a.example/\nproxy_method: FOO", ["error value_not_allowed 5 proxy_method"]],
+    [
+      "proxy: https://a.example/\nheaders:\n  Host: x\n  a b: y\n  n: 5",
+      ["error header_name 6 headers.Host", "error header_name 7 headers.a b", "error wrong_type 8 headers.n"],
+    ],
+    [
+      "proxy: https://a.example/\nforward_headers: [x-a, connection]",
+      ["error list_member 5 forward_headers[1]"],
+    ],
+  ],
+  "S7, S23: files that are absent, paths that leave the folder": [
+    ["serve: absent.html", ["error file_missing 4 serve"]],
+    ["serve: ../x", ["error path_outside 4 serve"]],
+    ["serve: /etc/passwd", ["error path_outside 4 serve"]],
+    ["run: ./absent.sh", ["error file_missing 4 run"]],
+    ["run: [../up.sh]", ["error path_outside 4 run"]],
+    ["run: [python3, absent.py]", ["error file_missing 4 run"]],
+    ["run: [python3, -u, lib/../../x.py]", ["error path_outside 4 run"]],
+    ["run: [python3, -m, absent.py]", []],
+    ["run: main.sh", ["error program_not_local 4 run"]],
+    [
+      "tools:\n  - name: t\n    description: d\n    command: ./absent",
+      ["error file_missing 7 tools[0].command"],
+    ],
+  ],
+  "S24: argument vectors": [
+    [`run: "python3 'a b.py'"`, ["error command_needs_list 4 run"]],
+    ["run: cat | wc", ["error command_needs_list 4 run"]],
+    ["run: []", ["error command_empty 4 run"]],
+    ["run: [sleep, 5]", ["error wrong_type 4 run[1]"]],
+    ["run: python3 main.py", []],
+    ["run: [python3, a b.py]", []],
+  ],
+  "S27: environment": [
+    [
+      "tool_env: [A, OPENAI_API_KEY, HULL_X, 1x]",
+      [
+        "error list_member 4 tool_env[2]",
+        "error list_member 4 tool_env[3]",
+        "warning provider_key_withheld 4 tool_env[1]",
+      ],
+    ],
+  ],
+  "S6, S110: input, output, method, route": [
+    ["input: json", ["error value_not_allowed 4 input"]],
+    ["input_mime: [image/png, png]", ["error media_type 4 input_mime[1]"]],
+    ["output: file", ["error output_file_llm 4 output"]],
+    ["output_mime: image/png", ["error output_file_llm 4 output_mime"]],
+    ["method: TRACE", ["error value_not_allowed 4 method"]],
+    ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
+    ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
+    ["input_schema: list.json", ["error schema_file 4 input_schema"]],
+    ["route: /healthz", ["error reserved_route 4 route"]],
+    ["route: /v1/x", ["error reserved_route 4 route"]],
+    ["route: /skills/other/card", ["error reserved_route 4 route"]],
+    ["route: /a//b", ["error route_form 4 route"]],
+    ["route: /a//", ["error route_form 4 route"]],
+    ["route: /a%20b", ["error route_form 4 route"]],
+    ["route: /a/../b", ["error route_form 4 route"]],
+    ["route: /a?b", ["error route_form 4 route"]],
+    ["metadata: x", ["error wrong_type 4 metadata"]],
+  ],
+};
 
 describe("rules of serving.md §2", () => {
-  test.each(TABLE)("%s", (fields, expected) => {
-    const { diagnostics, manifest } = parse(fields);
-    expect(diagnostics.map(brief)).toEqual(expected);
-    expect(manifest === null).toBe(expected.some((line) => line.startsWith("error")));
+  describe.each(Object.entries(TABLE))("%s", (_, cases) => {
+    test.each(cases)("%s", (fields, expected) => {
+      const { diagnostics, manifest } = parse(fields);
+      expect(diagnostics.map(brief)).toEqual(expected);
+      expect(manifest === null).toBe(expected.some((line) => line.startsWith("error")));
+    });
   });
 
-  test("messages say what is accepted and what to do", () => {
+  test("S9, S14, S16, S17, S18, S19, S24: messages say what is accepted and what to do", () => {
     const [mode] = parse("mode: lmm").diagnostics;
     expect(mode).toMatchObject({ column: 7, value: '"lmm"', hint: "Did you mean llm?" });
     for (const name of ["script", "static-file", "proxy", "llm"]) expect(mode?.message).toContain(name);
-    const [provider] = parse("provider: mistral").diagnostics;
-    for (const name of ["anthropic", "openai", "xai", "google", "deepseek"])
-      expect(provider?.message).toContain(name);
+    for (const value of ["mistral", "42"]) {
+      const [provider] = parse(`provider: ${value}`).diagnostics;
+      for (const name of ["anthropic", "openai", "xai", "google", "deepseek"])
+        expect(provider?.message).toContain(name);
+    }
+    for (const [value, shown] of [
+      ['"5s"', '"5s"'],
+      ["0", "0"],
+      ["2147483648", "2147483648"],
+    ] as const)
+      expect(parse(`timeout_ms: ${value}`).diagnostics[0]?.value).toBe(shown);
     expect(parse("run: ./main.sh\ntimout_ms: 5").diagnostics[0]?.hint).toContain("timeout_ms");
-    expect(parse("run: x\nserve: y").diagnostics[0]?.message).toMatch(/run and serve/);
+    for (const mode of ["", "mode: script\n"]) {
+      for (const [other, value] of [
+        ["serve", "y"],
+        ["proxy", "https://a.example/"],
+        ["tools", "[]"],
+      ] as const) {
+        const [conflict] = parse(`${mode}run: x\n${other}: ${value}`).diagnostics;
+        expect(conflict?.message).toContain(`run and ${other}`);
+      }
+    }
     expect(parse(`run: "a 'b'"`).diagnostics[0]?.hint).toMatch(/list form/);
     expect(parse("route: /healthz").diagnostics[0]?.message).toContain("/healthz");
   });
 });
 
-describe("normalisation", () => {
+describe("S18, S25 and the rest of normalisation", () => {
   test("defaults of an llm skill", () => {
     expect(manifestOf("mode: llm")).toEqual({
       name: "My Skill",

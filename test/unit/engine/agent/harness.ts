@@ -18,12 +18,14 @@ export type Reply =
   | HullError;
 
 export interface Script {
-  spec?: Partial<AgentSpec>;
+  spec?: Partial<AgentSpec> | undefined;
   replies: Reply[];
   /** By tool; a list is used up one by one. */
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
   hooks?: Record<string, (payload: Json) => Json>;
   vault?: Vault;
+  /** Records that come from outside, by the number of model calls that were begun. */
+  incoming?: Record<number, AgentRecord[]>;
   state?: AgentState;
   summary?: string | HullError;
   cost_usd?: number;
@@ -87,7 +89,7 @@ export const SPEC: AgentSpec = {
   policies: { policy: null, approval_policy: null, permissions: null, approval_timeout_s: 86_400 },
   compaction: {
     auto: null,
-    threshold_tokens: 48_000,
+    threshold_tokens: null,
     keep_first: 0,
     keep_last: 12,
     strategy: "observation_mask",
@@ -122,6 +124,7 @@ export async function play(script: Script): Promise<Played> {
     Object.entries(script.results ?? {}).map(([name, list]) => [name, [...list]]),
   );
   const requests: AgentRequest[] = [];
+  const coming = { ...script.incoming };
   const rows: AgentRecord[][] = [];
   const executed: Played["executed"] = [];
   const pauses: number[] = [];
@@ -130,6 +133,11 @@ export async function play(script: Script): Promise<Played> {
     vault: script.vault ?? null,
     now: () => ++now,
     signal: new AbortController().signal,
+    incoming() {
+      const come = coming[requests.length] ?? [];
+      delete coming[requests.length];
+      return come;
+    },
     append: (records) => void rows.push([...records]),
     effects: {
       async callModel({ request }) {
@@ -165,7 +173,7 @@ export async function play(script: Script): Promise<Played> {
         return summary;
       },
       async searchTools() {
-        return { tool_names: [] };
+        return { state: null, result: "{}", events: [] };
       },
     },
   });

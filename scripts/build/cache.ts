@@ -1,0 +1,162 @@
+/**
+ * What a build remembers of each skill folder, so that the next one reads only what changed: within a process, and from
+ * one to the next in a file of the project's `.hull`. A folder is unchanged while the paths, sizes, times, inodes and
+ * modes of its files are.
+ */
+import { globSync, statSync } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import hull from "../../package.json" with { type: "json" };
+import { card } from "../../src/skill/bundle.ts";
+import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { FoundFile, SkillFolder } from "./scan.ts";
+import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
+
+/** A file that was written this shortly before, in ms, may be written again within the same tick of its clock. */
+const RACY_MS = 50;
+
+type ReadAgain = (digest: string) => ReturnType<BuiltSkill["contents"]>;
+
+interface Entry {
+  fingerprint: string;
+  outcome: Outcome;
+}
+
+/** An entry in the file: without what follows from the folder, and without bytes. */
+interface StoredEntry {
+  fingerprint: string;
+  skill: { digest: string; manifest: Manifest; objects: string[] } | null;
+  positions: [string, { line: number; column: number }][];
+  diagnostics: Diagnostic[];
+  imported: string[] | null;
+  stamp: string;
+}
+
+interface StoredCache {
+  /** Of the code that made the entries. */
+  code: string;
+  entries: [path: string, entry: StoredEntry][];
+}
+
+export class BuildCache {
+  readonly #file: string | null;
+  readonly #entries = new Map<string, Entry>();
+  readonly #stored: Map<string, StoredEntry>;
+  #changed = false;
+  /** How many skills the last build read anew. */
+  rebuilt = 0;
+
+  /** @param file where `save` writes; `null`: nowhere */
+  constructor(file: string | null = null, stored: Iterable<[string, StoredEntry]> = []) {
+    this.#file = file;
+    this.#stored = new Map(stored);
+  }
+
+  /** The cache that an earlier process of the project left; an empty one where it cannot be used. */
+  static async open(projectDir: string): Promise<BuildCache> {
+    const file = join(projectDir, ".hull", "cache", "skills.json");
+    try {
+      const { code, entries }: StoredCache = JSON.parse(await readFile(file, "utf8"));
+      return new BuildCache(file, code === codeIdentity() ? entries : []);
+    } catch {
+      return new BuildCache(file);
+    }
+  }
+
+  /** @param again reads what is published of the folder, where the cache comes from an earlier process */
+  get(folder: SkillFolder, fingerprint: string, again: ReadAgain): Outcome | undefined {
+    const entry = this.#entries.get(folder.path) ?? this.#restore(folder, again);
+    if (entry?.fingerprint !== fingerprint) return undefined;
+    const { imported, stamp } = entry.outcome;
+    return imported !== null && stampOf(imported) === stamp ? entry.outcome : undefined;
+  }
+
+  /** @param files those that the fingerprint was made of, looked at before they were read */
+  set(fingerprint: string, outcome: Outcome, files: readonly FoundFile[], lookedAt: number): void {
+    this.rebuilt++;
+    this.#changed = true;
+    const { path } = outcome.folder;
+    this.#stored.delete(path);
+    const newest = files.reduce((time, { stats }) => Math.max(time, stats.ctimeMs, stats.mtimeMs), 0);
+    if (lookedAt - newest < RACY_MS) this.#entries.delete(path);
+    else this.#entries.set(path, { fingerprint, outcome });
+  }
+
+  /** Forgets folders that are gone. */
+  keep(folders: ReadonlySet<string>): void {
+    for (const map of [this.#entries, this.#stored]) {
+      for (const path of map.keys()) {
+        if (folders.has(path)) continue;
+        map.delete(path);
+        this.#changed = true;
+      }
+    }
+  }
+
+  /** Writes the file where something changed. A cache that cannot be written is none. */
+  async save(): Promise<void> {
+    if (this.#file === null || !this.#changed) return;
+    const entries: StoredCache["entries"] = [
+      ...this.#stored,
+      ...Array.from(this.#entries, ([path, entry]): [string, StoredEntry] => [path, stored(entry)]),
+    ];
+    const cache: StoredCache = { code: codeIdentity(), entries };
+    const temporary = `${this.#file}.${process.pid}.tmp`;
+    try {
+      await mkdir(dirname(this.#file), { recursive: true });
+      await writeFile(join(dirname(this.#file), ".gitignore"), "*\n");
+      await writeFile(temporary, JSON.stringify(cache));
+      await rename(temporary, this.#file);
+      this.#changed = false;
+    } catch {
+      // A read-only project is built from nothing each time.
+    }
+  }
+
+  #restore(folder: SkillFolder, again: ReadAgain): Entry | undefined {
+    const entry = this.#stored.get(folder.path);
+    if (entry === undefined) return undefined;
+    this.#stored.delete(folder.path);
+    const { fingerprint, skill, positions, diagnostics, imported, stamp } = entry;
+    const outcome: Outcome = {
+      folder,
+      skill: skill && {
+        folder: folder.path,
+        ...skill,
+        card: card(skill, skill.digest),
+        contents: () => again(skill.digest),
+      },
+      positions: new Map(positions),
+      diagnostics,
+      imported,
+      stamp,
+    };
+    const restored = { fingerprint, outcome };
+    this.#entries.set(folder.path, restored);
+    return restored;
+  }
+}
+
+function stored({ fingerprint, outcome }: Entry): StoredEntry {
+  const { skill, positions, diagnostics, imported, stamp } = outcome;
+  return {
+    fingerprint,
+    skill: skill && { digest: skill.digest, manifest: skill.manifest, objects: [...skill.objects] },
+    positions: [...positions],
+    diagnostics,
+    imported,
+    stamp,
+  };
+}
+
+/** Changes whenever the code that makes an entry may have changed. */
+function codeIdentity(): string {
+  const root = join(import.meta.dirname, "..", "..");
+  const code = ["src/skill/**/*.ts", "src/model/catalogue/**/*.ts", "scripts/build/*.ts", "scripts/*.ts"];
+  const files = globSync([...code, "src/*.ts", "package.json"], { cwd: root });
+  const lines = files.sort().map((file) => {
+    const { size, mtimeMs, ctimeMs } = statSync(join(root, file));
+    return [file, size, mtimeMs, ctimeMs];
+  });
+  return JSON.stringify([hull.version, root, lines]);
+}

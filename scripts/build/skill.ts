@@ -1,0 +1,145 @@
+/** From a skill folder to what is published of it (serving.md §1), before the skills are compared with each other. */
+import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
+import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import type { HookReader } from "../../src/skill/hooks.ts";
+import type { KnownProviders } from "../../src/skill/known-providers.ts";
+import type { Card, Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { ParsedSkill } from "../../src/skill/parse.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { bundleHooks } from "./hooks.ts";
+import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
+import { checkToolCount } from "./tool-count.ts";
+
+export interface BuiltSkill {
+  /** Absolute path of the source folder: the key of `previous` and of the cache. */
+  folder: string;
+  digest: string;
+  manifest: Manifest;
+  card: Card;
+  /** Names (`<kind>/<sha256>`) of what the registry holds of it, the record last. */
+  objects: readonly string[];
+  /** The bytes of `objects`, by name. */
+  contents(): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
+}
+
+/** What came of one folder. */
+export interface Outcome {
+  folder: SkillFolder;
+  skill: BuiltSkill | null;
+  positions: ParsedSkill["positions"];
+  diagnostics: Diagnostic[];
+  /** What its hooks are made of, and how that looked; `null`: to be built anew in any case. */
+  imported: string[] | null;
+  stamp: string;
+}
+
+/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
+const MAX_SKILL_BYTES = 256 * 1024 * 1024;
+
+export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+/** What a skill may name beside its own files. */
+export interface Models {
+  catalogue: Catalogue;
+  providers: KnownProviders;
+}
+
+/** Reads, checks and bundles the files of a folder. @param diagnostics what listing them has found */
+export async function readSkill(
+  folder: SkillFolder,
+  found: readonly FoundFile[],
+  diagnostics: Diagnostic[],
+  { catalogue, providers }: Models,
+): Promise<Outcome> {
+  const total = found.reduce((sum, file) => sum + file.stats.size, 0);
+  if (total > MAX_SKILL_BYTES) {
+    diagnostics.push(
+      problem(
+        folder,
+        "skill_too_large",
+        `The folder holds ${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB) can be bundled.`,
+        "List what the skill does not need in .hullignore.",
+      ),
+    );
+    return without(folder, diagnostics);
+  }
+  const files = await readSources(found);
+  const place = { folder: folder.name, file: folder.file };
+  let imported: string[] | null = [];
+  const hooks: HookReader = async (source) => {
+    const bundled = await bundleHooks(folder.path, source);
+    // What it lacked may be there next time.
+    imported = "faults" in bundled.result ? null : bundled.read;
+    return bundled.result;
+  };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks });
+  const { positions, skill } = assembly;
+  const seen = { imported, stamp: stampOf(imported ?? []) };
+  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
+  if (skill === null || diagnostics.some((d) => d.level === "error"))
+    return { ...without(folder, diagnostics), positions, ...seen };
+  return { folder, skill: builtSkill(folder, skill), positions, diagnostics, ...seen };
+}
+
+/** A folder that gives no skill. */
+export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
+  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "" };
+}
+
+/** How files look now; the same text as long as nobody writes them. */
+export function stampOf(paths: readonly string[]): string {
+  if (paths.length === 0) return "";
+  const all = paths.map((path) => statSync(path, { throwIfNoEntry: false }));
+  return JSON.stringify(all.map((stats) => stats && [stats.size, stats.mtimeMs, stats.ino]));
+}
+
+function builtSkill(
+  { path }: SkillFolder,
+  { digest, record, recordJson, pack, blob, module, card }: AssembledSkill,
+): BuiltSkill {
+  const contents = new Map<string, Uint8Array<ArrayBuffer>>();
+  if (pack !== null) contents.set(`pack/${record.pack}`, pack);
+  if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
+  if (module !== null) contents.set(`module/${module.sha256}`, module.bytes);
+  contents.set(`skill/${digest}`, utf8(recordJson));
+  const { manifest } = record;
+  return {
+    folder: path,
+    digest,
+    manifest,
+    card,
+    objects: [...contents.keys()],
+    contents: async () => contents,
+  };
+}
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
+  for (const { path, absolute, stats } of found) {
+    const bytes = new Uint8Array(await readFile(absolute));
+    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+  }
+  return files;
+}
+
+/** Reads a folder again, of which the digest is known already. @throws CommandError where it is another by now */
+export async function readAgain(
+  folder: SkillFolder,
+  grounds: Grounds,
+  models: Models,
+  digest: string,
+): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
+  const { files, diagnostics } = listFiles(folder, grounds);
+  const { skill } = await readSkill(folder, files, diagnostics, models);
+  if (skill?.digest === digest) return skill.contents();
+  throw new CommandError(EXIT.failed, "skill_changed", `${folder.path} was changed meanwhile.`, "Try again.");
+}
+
+function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
+  return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
+}

@@ -1,0 +1,88 @@
+/** Recorded calls as mocks, in the order in which they were made (agent-runtime.md §16.3). */
+import type { Block, ModelTurn } from "../../src/engine/messages.ts";
+import { failureClassOf } from "../../src/errors/failure-class.ts";
+import { WIRES } from "../../src/model/call.ts";
+import { ALL_OFF } from "../../src/model/capabilities.ts";
+import { bytesOf, type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
+import { exchange } from "../../src/model/exchange.ts";
+import type { Mock } from "../../src/model/mock/mock.ts";
+import type { HttpTarget } from "../../src/model/providers.ts";
+
+/** The protocol that is spoken at a path; others are no calls of models. */
+const PROTOCOLS: [path: RegExp, protocol: HttpTarget["protocol"]][] = [
+  [/\/messages$/, "anthropic"],
+  [/\/chat\/completions$/, "openai-chat"],
+  [/\/responses$/, "openai-responses"],
+  [/^\/api\/chat$/, "ollama"],
+];
+
+/** What the call came to; `null`: it is none of a model. */
+export async function asMock(call: CassetteCall): Promise<Mock | null> {
+  const protocol = PROTOCOLS.find(([path]) => path.test(call.request.path))?.[1];
+  if (protocol === undefined) return null;
+  const wire = WIRES[protocol];
+  const { body } = call.request;
+  const { model } = conversationOf(body);
+  const target: HttpTarget = {
+    provider: call.provider,
+    model: typeof model === "string" ? model : "unknown",
+    protocol,
+    url: `http://cassette${call.request.path}`,
+    completion_url: null,
+    headers: {},
+    variable: "",
+    token_field: "max_tokens",
+    json_mode: false,
+    reasoning_echo: false,
+    capabilities: ALL_OFF,
+    secrets: [],
+  };
+  const outcome = await exchange({}, { ...wire, headers: () => ({}), body: () => ({}) }, target, {
+    stream: false,
+    signal: new AbortController().signal,
+    sink: {},
+    fetch: () => answerOf(call),
+    now: 0,
+  });
+  if (outcome.ok) return mockOf(outcome.turn);
+  const { retry_after_ms } = outcome;
+  const { category } = failureClassOf(outcome.error.data);
+  return { error: { category, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) } };
+}
+
+async function answerOf({ response }: CassetteCall): Promise<Response> {
+  if (response === null) throw new TypeError("no answer came");
+  const { status, headers, chunks, cut } = response;
+  const pieces = chunks.map(bytesOf);
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const next = pieces.shift();
+      if (next !== undefined) controller.enqueue(next);
+      else if (cut) controller.error(new TypeError("it broke off"));
+      else controller.close();
+    },
+  });
+  return new Response(body, { status, headers });
+}
+
+function mockOf({ blocks, stop_reason, raw_stop_reason, usage, model }: ModelTurn): Mock {
+  const text = texts(blocks, "output_text");
+  const thinking = texts(blocks, "reasoning");
+  const thinking_summary = texts(blocks, "reasoning_summary");
+  const tool_calls = blocks.flatMap((block) =>
+    block.type === "tool_call" ? [{ name: block.name, arguments: block.arguments ?? {} }] : [],
+  );
+  return {
+    ...(text === "" ? {} : { text }),
+    ...(thinking === "" ? {} : { thinking }),
+    ...(thinking_summary === "" ? {} : { thinking_summary }),
+    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+    stop_reason: raw_stop_reason ?? stop_reason,
+    model,
+    ...usage,
+  };
+}
+
+function texts(blocks: readonly Block[], type: "output_text" | "reasoning" | "reasoning_summary"): string {
+  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
+}

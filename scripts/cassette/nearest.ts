@@ -1,0 +1,98 @@
+/** Which recorded request is nearest to one that was not recorded, and where the two differ. */
+import { type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
+import type { Json } from "../../src/skill/manifest.ts";
+
+/** Characters shown before and after the place where two texts part. */
+const BEFORE = 40;
+const AFTER = 120;
+
+interface Part {
+  name: string;
+  text: string;
+}
+
+/** The nearest call and its first difference, in words; `null` where nothing is recorded. */
+export function nearestCall(
+  body: Json,
+  { provider, path }: { provider: string; path: string },
+  calls: readonly CassetteCall[],
+): { call: CassetteCall; difference: string } | null {
+  const now = partsOf(body);
+  let best: { call: CassetteCall; then: Part[]; score: number } | null = null;
+  for (const call of calls) {
+    const then = partsOf(call.request.body);
+    const same = call.provider === provider && call.request.path === path ? 1 : 0;
+    const score = same * 1e6 + likeness(now, then);
+    if (best === null || score > best.score) best = { call, then, score };
+  }
+  return best === null ? null : { call: best.call, difference: difference(now, best.then) };
+}
+
+function partsOf(body: Json): Part[] {
+  const { model, system, messages } = conversationOf(body);
+  return [
+    { name: "model", text: textOf(model) },
+    { name: "system", text: textOf(system) },
+    ...messages.map((message, index) => ({ name: `message ${index + 1}`, text: messageText(message) })),
+  ];
+}
+
+const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** `role: content`, where it is as simple as that. */
+function messageText(message: Json): string {
+  if (typeof message !== "object" || message === null || Array.isArray(message)) return textOf(message);
+  const { role, content, ...rest } = message;
+  if (typeof role !== "string" || typeof content !== "string" || Object.keys(rest).length > 0) {
+    return JSON.stringify(message);
+  }
+  return `${role}: ${content}`;
+}
+
+/** Equal parts count 1 each, the first one that differs by how much of it is the same. */
+function likeness(now: readonly Part[], then: readonly Part[]): number {
+  let equal = 0;
+  let partial = 0;
+  for (const [index, part] of now.entries()) {
+    const other = then[index];
+    if (other === undefined) break;
+    if (part.text === other.text) equal++;
+    else if (partial === 0) partial = sameShare(part.text, other.text);
+  }
+  return equal + partial;
+}
+
+/** How much of two texts is the same at their beginnings and ends, from 0 to 1. */
+function sameShare(a: string, b: string): number {
+  const front = commonStart(a, b);
+  let back = 0;
+  const most = Math.min(a.length, b.length) - front;
+  while (back < most && a.at(-1 - back) === b.at(-1 - back)) back++;
+  return (front + back) / Math.max(a.length, b.length, 1);
+}
+
+function commonStart(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && at < b.length && a[at] === b[at]) at++;
+  return at;
+}
+
+function difference(now: readonly Part[], then: readonly Part[]): string {
+  const at = Array.from({ length: Math.max(now.length, then.length) }).findIndex(
+    (_, index) => now[index]?.text !== then[index]?.text,
+  );
+  if (at === -1) return "says the same, over another path";
+  const [mine, theirs] = [now[at], then[at]];
+  const { name } = mine ?? theirs ?? { name: "it" };
+  if (mine === undefined) return `has a further ${name}: ${shown(theirs?.text ?? "", 0)}`;
+  if (theirs === undefined) return `has no ${name}: ${shown(mine.text, 0)}`;
+  const from = commonStart(mine.text, theirs.text);
+  return `differs in ${name}:\n  recorded: ${shown(theirs.text, from)}\n  now:      ${shown(mine.text, from)}`;
+}
+
+function shown(text: string, from: number): string {
+  const start = Math.max(0, from - BEFORE);
+  const end = from + AFTER;
+  const piece = JSON.stringify(text.slice(start, end));
+  return `${start > 0 ? "…" : ""}${piece}${end < text.length ? "…" : ""}`;
+}

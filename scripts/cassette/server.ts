@@ -1,0 +1,90 @@
+/** An HTTP server in the providers' place: what comes to `/<provider>/<path>` is answered by a recording or a recorder. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { LOOPBACK, originOf } from "../dev/places.ts";
+
+/** Of a request; the Worker sends less. */
+const MAX_BODY_BYTES = 128 * 1024 * 1024;
+
+/** A request to a provider. */
+export interface ProviderCall {
+  provider: string;
+  method: string;
+  /** Below the provider's base, query included, e.g. `/messages`. */
+  path: string;
+  body: Buffer;
+  request: IncomingMessage;
+  /** Unix ms. */
+  at: number;
+}
+
+export interface ProviderServer {
+  /** Origin. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts on a port, 0 for any free one. @param answer what it throws ends the connection, and is told to `onError` */
+export async function startProviderServer(
+  { host, port }: { host: string; port: number },
+  answer: (call: ProviderCall, response: ServerResponse) => Promise<void>,
+  onError: (line: string) => void,
+): Promise<ProviderServer> {
+  const server = createServer((request, response) => {
+    handle(request, response, answer).catch((error: unknown) => {
+      // A client that left says nothing about this server.
+      if (request.complete) onError(error instanceof Error ? error.message : String(error));
+      response.destroy();
+    });
+  });
+  server.requestTimeout = 0;
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address();
+  const actual = typeof address === "object" && address !== null ? address.port : port;
+  return {
+    url: originOf(host, actual),
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: (call: ProviderCall, response: ServerResponse) => Promise<void>,
+): Promise<void> {
+  const at = Date.now();
+  const refuse = (status: number, type: string, message: string): void => {
+    const document = JSON.stringify({ error: { type, message } });
+    response.writeHead(status, { "content-type": "application/json" }).end(document);
+  };
+  // A page whose name was rebound to this machine reaches nothing.
+  const host = (request.headers.host ?? "").replace(/:\d+$/, "");
+  if (!LOOPBACK.has(host)) return refuse(403, "permission_error", `Requests for host "${host}" are refused.`);
+  const [, provider = "", rest = ""] = /^\/([A-Za-z0-9_-]+)(\/.*)?$/.exec(request.url ?? "") ?? [];
+  if (provider === "") {
+    return refuse(404, "not_found_error", "The path begins with a provider's name: /anthropic/v1/messages.");
+  }
+  const body = await readAll(request);
+  const { method = "GET" } = request;
+  await answer({ provider, method, path: withoutVersion(rest), body, request, at }, response);
+}
+
+/** A base may end with `/v1` or not: clients of one provider differ in where they put it. */
+const withoutVersion = (path: string): string => path.replace(/^\/v1(?=\/)/, "");
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new Error(`A request is longer than ${MAX_BODY_BYTES} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,115 @@
+/** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together (serving.md §7). */
+import { join, resolve } from "node:path";
+import { buildRoots } from "../build/build.ts";
+import { BuildCache } from "../build/cache.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
+import { waitUntilLive } from "../deploy/live.ts";
+import { readWorkerConfig } from "../deploy/worker-config.ts";
+import { Wrangler } from "../deploy/wrangler.ts";
+import { REPO_DIR } from "../dev/places.ts";
+import { modelVariables } from "../models.ts";
+import { openProject } from "../project.ts";
+import { runnerFlags, servingConfig } from "../serving-config.ts";
+
+export const command: Command = {
+  name: "deploy",
+  summary: "Deploy Worker, container, migrations and skills to Cloudflare",
+  usage: `
+Usage: hull deploy [dir] [options]
+
+  --dry-run            build everything, show what would be done, change nothing; needs no network
+  --worker NAME        name of the Worker, its database and bucket (default: that of wrangler.toml, hull)
+  --config FILE        another wrangler.toml than Hull's own, e.g. with routes
+  --secrets-file FILE  secrets to set with the code, as NAME=value lines
+  --no-containers      leave the runner's container as it is; needs no Docker
+  --keep-going         leave broken skills out instead of deploying nothing
+
+Makes what the account lacks, migrates the database, stores the skills, and deploys the Worker that is pinned to them,
+with the settings of hull.toml. When a step fails, what was served before still is; the same command goes on from there.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        "dry-run": { type: "boolean" },
+        worker: { type: "string" },
+        config: { type: "string" },
+        "secrets-file": { type: "string" },
+        "no-containers": { type: "boolean" },
+        "keep-going": { type: "boolean" },
+      },
+      1,
+    );
+    const project = await openProject(positionals[0]);
+    const { worker } = values;
+    if (worker !== undefined && !/^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$/.test(worker)) {
+      const hint = "A name holds a-z, 0-9 and -, at most 54 characters, no - at its ends.";
+      throw new CommandError(EXIT.usage, "bad_name", `"${worker}" cannot name a Worker.`, hint);
+    }
+    const config = await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker);
+    const keepGoing = values["keep-going"] === true;
+    const cache = await BuildCache.open(project.dir);
+    const { models } = project;
+    const result = await buildRoots(project.roots, { projectDir: project.dir, models, keepGoing, cache });
+    printDiagnostics(result.diagnostics);
+    const { catalog, skills } = result;
+    if (catalog === null) {
+      process.stderr.write("Nothing was deployed: the skills above have errors.\n");
+      return EXIT.failed;
+    }
+    config.vars = {
+      ...config.vars,
+      ...Object.fromEntries(modelVariables(result.packages, models)),
+      HULL_CONFIG: servingConfig(project, false),
+      HULL_RUNNER_FLAGS: runnerFlags(project.config.runner).join(" "),
+      HULL_CATALOG: catalog.id,
+    };
+    const secrets = values["secrets-file"];
+    const deployment: Deployment = {
+      projectDir: project.dir,
+      config,
+      publication: { skills, catalog },
+      containers: values["no-containers"] !== true,
+      secretsFile: secrets === undefined ? undefined : resolve(secrets),
+    };
+    const wrangler = new Wrangler(project.dir, (line) => process.stderr.write(`$ ${line}\n`));
+    const what = `${config.name} with ${skills.length} skills, catalog ${catalog.id.slice(0, 12)}`;
+    if (values["dry-run"] === true) {
+      const steps = await rehearse(wrangler, deployment);
+      process.stdout.write(`\nWould deploy ${what}:\n${steps.map((step) => `  ${step}\n`).join("")}`);
+      return EXIT.ok;
+    }
+    const deployed = await deploy(wrangler, deployment);
+    await cache.save();
+    process.stdout.write(`\nDeployed ${what} (${deployed.sent} objects sent).\n`);
+    return report(deployed, config.name, catalog.id);
+  },
+};
+
+/** What became of the deployment, and what is still to be done. */
+async function report({ urls, keyed }: Deployed, worker: string, catalog: string): Promise<number> {
+  if (!keyed) {
+    process.stderr.write(
+      "The secret HULL_ADMIN_KEY is not set. Without any key everything but the health checks is refused. Set it with:\n" +
+        '  export HULL_ADMIN_KEY="$(openssl rand -hex 32)"\n' +
+        `  printf %s "$HULL_ADMIN_KEY" | npx wrangler secret put HULL_ADMIN_KEY --name ${worker}\n`,
+    );
+  }
+  if (urls.length === 0) {
+    process.stderr.write("wrangler names no address: give the Worker a route, or workers_dev = true.\n");
+    return EXIT.ok;
+  }
+  const live = await waitUntilLive(urls, catalog);
+  if ("url" in live) {
+    process.stdout.write(`It answers at ${live.url}\n`);
+    return EXIT.ok;
+  }
+  throw new CommandError(
+    EXIT.unreachable,
+    "not_live",
+    `The deployment does not serve its catalog yet. Last answer of ${live.said}`,
+    "A new address can take some minutes. `npx wrangler tail` shows what the Worker logs.",
+  );
+}

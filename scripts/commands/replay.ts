@@ -1,0 +1,68 @@
+/** `hull replay`: a cassette in the providers' place, for any client (agent-runtime.md §16.3). */
+import { resolve } from "node:path";
+import type { Cassette } from "../../src/model/cassette.ts";
+import { Redactor } from "../../src/redact.ts";
+import { asMock } from "../cassette/as-mocks.ts";
+import { loadCassette, startReplay } from "../cassette/replay.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { freePort, portOf } from "../dev/places.ts";
+
+export const command: Command = {
+  name: "replay",
+  summary: "Answer model calls from a cassette, offline",
+  usage: `
+Usage: hull replay <cassette> [options]
+
+  -p, --port N     port (default: any free one)
+  --realtime       in the time that the recorded answers took
+  --as-mocks       print the recorded answers as mocks instead, for hull dev --mocks
+
+A client's base URL is http://localhost:<port>/<provider>, e.g. of OpenAI's SDK http://localhost:4000/openai/v1. Any key
+will do. Record a cassette with: hull dev --record FILE
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        port: { type: "string", short: "p" },
+        realtime: { type: "boolean" },
+        "as-mocks": { type: "boolean" },
+      },
+      1,
+    );
+    const [file] = positionals;
+    if (file === undefined) {
+      throw new CommandError(EXIT.usage, "cassette_not_named", "Name a cassette: hull replay <cassette>.");
+    }
+    const cassette = await loadCassette(resolve(file));
+    if (values["as-mocks"] === true) return printMocks(cassette);
+    const host = "127.0.0.1";
+    const server = await startReplay({
+      cassette,
+      file,
+      host,
+      port: await freePort(host, portOf(values.port, 0)),
+      realtime: values.realtime === true,
+      redactor: new Redactor([]),
+      onLine: (line) => process.stderr.write(`${line}\n`),
+    });
+    const url = server.url.replace(host, "localhost");
+    const providers = [...new Set(cassette.calls.map(({ provider }) => provider))];
+    const bases = providers.map((provider) => `  ${url}/${provider}\n`).join("");
+    process.stdout.write(`Replays ${cassette.calls.length} calls of ${file} on ${url}\n${bases}`);
+    const { promise, resolve: stop } = Promise.withResolvers<number>();
+    process.once("SIGINT", () => stop(EXIT.interrupted));
+    process.once("SIGTERM", () => stop(EXIT.ok));
+    const code = await promise;
+    await server.stop();
+    return code;
+  },
+};
+
+async function printMocks({ calls }: Cassette): Promise<number> {
+  for (const call of calls) {
+    const mock = await asMock(call);
+    if (mock !== null) process.stdout.write(`${JSON.stringify(mock)}\n`);
+  }
+  return EXIT.ok;
+}

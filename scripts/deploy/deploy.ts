@@ -1,0 +1,123 @@
+/**
+ * Brings Worker, container, migrations and skills to Cloudflare (serving.md §1, §7; docs/deploy.md). The objects of the
+ * catalog are stored before the code that is pinned to it, so that no request meets the one without the other, on the
+ * first deployment too; the version before goes on serving its own catalog until it is replaced.
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod";
+import { objectNames, type Publication } from "../publish/objects.ts";
+import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
+import { uploadObjects } from "./upload.ts";
+import { type WorkerConfig, writeWorkerConfig } from "./worker-config.ts";
+import { commandLine, type Wrangler } from "./wrangler.ts";
+
+export interface Deployment {
+  projectDir: string;
+  config: WorkerConfig;
+  publication: Publication;
+  containers: boolean;
+  /** Secrets that are set together with the code. */
+  secretsFile: string | undefined;
+}
+
+export interface Deployed {
+  /** Objects that had to be stored. */
+  sent: number;
+  /** Where the Worker answers, as far as wrangler says. */
+  urls: string[];
+  /** Whether requests can be authenticated, or need not be. */
+  keyed: boolean;
+}
+
+const CODE = {
+  what: "The Worker could not be deployed; the skills are stored, and what was served before still is",
+  hint: "wrangler says why above. Without Docker: --no-containers. Then run `hull deploy` again.",
+};
+
+/** Deploys. @throws CommandError that says which step failed and what to do next; what was served before still is */
+export async function deploy(wrangler: Wrangler, deployment: Deployment): Promise<Deployed> {
+  const { config, projectDir, publication } = deployment;
+  await checkLogin(wrangler, config);
+  let file = await writeWorkerConfig(projectDir, config);
+  const namespace = await openNamespace(wrangler, config, file);
+  await openStores(wrangler, config, file);
+  file = await writeWorkerConfig(projectDir, config);
+  await wrangler.ask(migrationArgs(config, file), {
+    what: "The database could not be migrated; nothing else was changed",
+    hint: "A migration that fails is taken back by itself: run `hull deploy` again when its cause is gone.",
+  });
+  const sent = await uploadObjects(wrangler, publication, { namespace, config, file });
+  const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));
+  const report = join(dir, "report");
+  try {
+    await wrangler.run(deployArgs(deployment, file), CODE, { WRANGLER_OUTPUT_FILE_PATH: report });
+    const urls = urlsOf(await readFile(report, "utf8").catch(() => ""));
+    return { sent, urls, keyed: await isKeyed(wrangler, config, file) };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Tries what can be tried without an account or a network; answers the calls that a real deployment makes. */
+export async function rehearse(wrangler: Wrangler, deployment: Deployment): Promise<string[]> {
+  const { config, projectDir, publication } = deployment;
+  const file = await writeWorkerConfig(projectDir, config);
+  const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));
+  try {
+    const dry = { ...deployment, containers: false, secretsFile: undefined };
+    const purpose = { what: "The Worker cannot be built", hint: "wrangler says why above." };
+    const args = [...deployArgs(dry, file), "--dry-run", "--outdir", dir];
+    await wrangler.run(args, purpose, { WRANGLER_SEND_METRICS: "false" });
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+  const [{ database_name }] = config.d1_databases;
+  const [{ bucket_name }] = config.r2_buckets;
+  return [
+    `make, where they are missing: KV ${config.name}-skills, D1 ${database_name}, R2 ${bucket_name}`,
+    commandLine(migrationArgs(config, file)),
+    `store the missing ones of ${objectNames(publication).size} objects: wrangler kv bulk put`,
+    commandLine(deployArgs(deployment, file)),
+  ];
+}
+
+function migrationArgs({ d1_databases: [{ database_name }] }: WorkerConfig, file: string): string[] {
+  return ["d1", "migrations", "apply", database_name, "--remote", "--config", file];
+}
+
+function deployArgs({ containers, secretsFile }: Deployment, file: string): string[] {
+  return [
+    ...["deploy", "--config", file],
+    ...(containers ? [] : ["--containers-rollout=none"]),
+    ...(secretsFile === undefined ? [] : ["--secrets-file", secretsFile]),
+  ];
+}
+
+const deployEntry = z.object({ type: z.literal("deploy"), targets: z.array(z.string()) });
+
+/** The addresses in wrangler's report, one JSON object a line; of routes only those that are whole domains. */
+function urlsOf(report: string): string[] {
+  return report
+    .split("\n")
+    .filter(Boolean)
+    .flatMap((line) => deployEntry.safeParse(JSON.parse(line)).data?.targets ?? [])
+    .flatMap((target) => {
+      const domain = /^(\S+) \(custom domain/.exec(target)?.[1];
+      const url = domain === undefined ? target : `https://${domain}`;
+      return /^https?:/.test(url) && URL.canParse(url) ? [new URL(url).origin] : [];
+    });
+}
+
+const secretList = z.array(z.object({ name: z.string() }));
+
+/** A deployment that cannot be asked is taken to have a key: the first call tells. */
+async function isKeyed(wrangler: Wrangler, config: WorkerConfig, file: string): Promise<boolean> {
+  const { HULL_PUBLIC, HULL_CONFIG } = config.vars;
+  if (HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"')) return true;
+  const { code, stdout } = await wrangler.try(["secret", "list", "--format", "json", "--config", file]);
+  if (code !== 0) return true;
+  const secrets = secretList.safeParse(jsonOf(stdout));
+  return !secrets.success || secrets.data.some(({ name }) => name === "HULL_ADMIN_KEY");
+}

@@ -1,0 +1,38 @@
+/** Waiting until a deployment serves what it was deployed with. */
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A new address gets its certificate in this time, an old one its new version, in ms. */
+const LIVE_MS = 60_000;
+const POLL_MS = 1000;
+
+/** Waits until one of the addresses serves the catalog: that address; else what was answered last. */
+export async function waitUntilLive(
+  urls: readonly string[],
+  catalog: string,
+  limitMs = LIVE_MS,
+): Promise<{ url: string } | { said: string }> {
+  const end = Date.now() + limitMs;
+  let said = "nothing";
+  do {
+    for (const url of urls) {
+      const answer = await health(url);
+      if (answer.catalog === catalog) return { url };
+      said = `${url}/healthz: ${answer.said}`;
+    }
+    await sleep(POLL_MS);
+  } while (Date.now() < end);
+  return { said };
+}
+
+async function health(url: string): Promise<{ catalog?: string; said: string }> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(10_000) });
+    const text = await response.text();
+    if (!response.ok) return { said: `${response.status} ${text.slice(0, 500)}` };
+    const { catalog }: { catalog?: string } = JSON.parse(text);
+    return catalog === undefined ? { said: text.slice(0, 500) } : { catalog, said: `it serves ${catalog}` };
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    return { said: cause instanceof Error ? cause.message : String(cause) };
+  }
+}

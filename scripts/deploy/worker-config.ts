@@ -1,0 +1,104 @@
+/** The wrangler configuration of one deployment: that of Hull, with the names and variables of this project. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import * as z from "zod";
+import { CommandError, EXIT } from "../command.ts";
+
+/** Binding of the namespace that holds what is published. */
+export const SKILLS_BINDING = "SKILLS";
+
+const binding = z.looseObject({ binding: z.string() });
+/** What Hull changes of a wrangler.toml; everything else is taken over as it stands. */
+const wranglerConfig = z.looseObject({
+  name: z.string(),
+  main: z.string(),
+  account_id: z.string().optional(),
+  vars: z.record(z.string(), z.json()).default({}),
+  kv_namespaces: z.array(binding.extend({ id: z.string().optional() })),
+  d1_databases: z.tuple([binding.extend({ database_name: z.string(), migrations_dir: z.string() })]),
+  r2_buckets: z.tuple([binding.extend({ bucket_name: z.string() })]),
+  containers: z
+    .array(z.looseObject({ image: z.string(), image_build_context: z.string().optional() }))
+    .default([]),
+  assets: z.looseObject({ directory: z.string() }),
+});
+
+export type WorkerConfig = z.infer<typeof wranglerConfig>;
+
+/**
+ * Reads a wrangler.toml, with its paths made absolute.
+ * @param worker another name than the file's; database and bucket get names after it, so that two deployments share
+ *   nothing
+ * @throws CommandError where the file cannot be read or lacks what Hull needs
+ */
+export async function readWorkerConfig(path: string, worker: string | undefined): Promise<WorkerConfig> {
+  const dir = dirname(resolve(path));
+  const config = parseConfig(path, await readText(path));
+  const at = (file: string): string => resolve(dir, file);
+  const [database] = config.d1_databases;
+  const [bucket] = config.r2_buckets;
+  const renamed = worker !== undefined && worker !== config.name;
+  return {
+    ...config,
+    name: worker ?? config.name,
+    main: at(config.main),
+    kv_namespaces: renamed ? config.kv_namespaces.map(({ id: _, ...rest }) => rest) : config.kv_namespaces,
+    d1_databases: [
+      {
+        ...database,
+        ...(renamed ? { database_name: worker, database_id: undefined } : {}),
+        migrations_dir: at(database.migrations_dir),
+      },
+    ],
+    r2_buckets: [{ ...bucket, ...(renamed ? { bucket_name: `${worker}-files` } : {}) }],
+    containers: config.containers.map((container) =>
+      // Anything but a path is the reference of an image in a registry.
+      /^[./]/.test(container.image)
+        ? {
+            ...container,
+            image: at(container.image),
+            image_build_context: at(container.image_build_context ?? dirname(container.image)),
+          }
+        : container,
+    ),
+    assets: { ...config.assets, directory: at(config.assets.directory) },
+  };
+}
+
+/** Writes the configuration below the project's `.hull` and answers where. */
+export async function writeWorkerConfig(projectDir: string, config: WorkerConfig): Promise<string> {
+  const dir = join(projectDir, ".hull", "deploy", config.name);
+  await mkdir(dir, { recursive: true });
+  const path = join(dir, "wrangler.json");
+  await writeFile(path, `${JSON.stringify(config, null, 2)}\n`);
+  return path;
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch {
+    throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
+  }
+}
+
+function parseConfig(path: string, text: string): WorkerConfig {
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [message = ""] = error.message.split("\n");
+    throw new CommandError(EXIT.usage, "bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
+  }
+  const parsed = wranglerConfig.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new CommandError(
+    EXIT.usage,
+    "bad_config",
+    `${path}: ${issue?.path.join(".")}: ${issue?.message}.`,
+    "Begin with a copy of Hull's own wrangler.toml: the Worker needs all of its bindings.",
+  );
+}

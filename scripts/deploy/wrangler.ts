@@ -1,0 +1,107 @@
+/** Calls of wrangler, as a process of its own, and what their failures mean for whoever deploys. */
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { stripVTControlCharacters } from "node:util";
+import { CommandError, EXIT, type ExitCode } from "../command.ts";
+import { WRANGLER } from "../dev/places.ts";
+
+/** Lines of wrangler's report that a failure shows. */
+const SHOWN_LINES = 20;
+
+export interface Answer {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** What a call is for, and what to do where it fails. */
+export interface Purpose {
+  what: string;
+  hint: string;
+}
+
+/** The arguments of a call as a shell would take them. */
+export function commandLine(args: readonly string[]): string {
+  const words = args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
+  return `wrangler ${words.join(" ")}`;
+}
+
+export class Wrangler {
+  readonly #cwd: string;
+  /** Told of every call before it is made. */
+  readonly #onCall: (line: string) => void;
+
+  /** @param cwd where wrangler looks for `.env` */
+  constructor(cwd: string, onCall: (line: string) => void) {
+    this.#cwd = cwd;
+    this.#onCall = onCall;
+  }
+
+  /** Makes a call whose output is read; it never asks back. Answers also where it fails. */
+  async try(args: readonly string[]): Promise<Answer> {
+    this.#onCall(commandLine(args));
+    const child = this.#start(args, ["ignore", "pipe", "pipe"], {});
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code ?? 1));
+    const output = (stream: NodeJS.ReadableStream | null) => (stream === null ? "" : text(stream));
+    const [stdout, stderr, code] = await Promise.all([output(child.stdout), output(child.stderr), promise]);
+    return { code, stdout, stderr };
+  }
+
+  /** As `try`. @throws CommandError with what wrangler said, where it fails */
+  async ask(args: readonly string[], purpose: Purpose): Promise<string> {
+    const answer = await this.try(args);
+    if (answer.code !== 0) throw failed(args, answer, purpose);
+    return answer.stdout;
+  }
+
+  /** Makes a call that shows its own progress and may ask back. @throws CommandError */
+  async run(args: readonly string[], purpose: Purpose, env: Record<string, string> = {}): Promise<void> {
+    this.#onCall(commandLine(args));
+    const child = this.#start(args, "inherit", env);
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code ?? 1));
+    const code = await promise;
+    if (code !== 0) throw failed(args, { code, stdout: "", stderr: "" }, purpose);
+  }
+
+  #start(args: readonly string[], stdio: Stdio, env: Record<string, string>) {
+    const program = process.env.HULL_WRANGLER ?? WRANGLER;
+    return spawn(process.execPath, [program, ...args], {
+      cwd: this.#cwd,
+      env: { ...process.env, WRANGLER_HIDE_BANNER: "true", ...env },
+      stdio,
+    });
+  }
+}
+
+type Stdio = "inherit" | ["ignore", "pipe", "pipe"];
+
+function failed(
+  args: readonly string[],
+  { code, stdout, stderr }: Answer,
+  { what, hint }: Purpose,
+): CommandError {
+  const said = stripVTControlCharacters(`${stdout}\n${stderr}`)
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "" && !/Logs were written to|wrangler \d+\.\d+|^─+$/.test(line));
+  const report = said.slice(-SHOWN_LINES).map((line) => `\n  ${line}`);
+  const call = commandLine(args);
+  return new CommandError(
+    exitOf(said.join("\n")),
+    "wrangler_failed",
+    `${what}: \`${call}\` ended with exit code ${code}.${report.join("")}`,
+    hint,
+  );
+}
+
+function exitOf(said: string): ExitCode {
+  if (/code: 10000\b|not authenticated|CLOUDFLARE_API_TOKEN|wrangler login/i.test(said))
+    return EXIT.unauthorised;
+  return /fetch failed|connectivity issue|ENOTFOUND|ECONNREFUSED/i.test(said)
+    ? EXIT.unreachable
+    : EXIT.failed;
+}

@@ -1,0 +1,108 @@
+/** What stands in the providers' place on this machine: mocks, a recorder, or a replay (agent-runtime.md §16). */
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { CASSETTE_VERSION, type CassetteHeader } from "../../src/model/cassette.ts";
+import { keyVariablesOf, type Layer } from "../../src/model/catalogue/layer.ts";
+import { readMockLines } from "../../src/model/mock/read.ts";
+import { PROXY_VARIABLE } from "../../src/model/proxy.ts";
+import type { Redactor } from "../../src/redact.ts";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { startRecorder } from "../cassette/record.ts";
+import { loadCassette, startReplay } from "../cassette/replay.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { plainJson } from "../models.ts";
+
+/** At most one of `record` and `replay`. Names of files. */
+export interface ModelStandIns {
+  mocks?: string | undefined;
+  record?: string | undefined;
+  replay?: string | undefined;
+  realtime?: boolean | undefined;
+}
+
+interface StandInContext {
+  /** Of the Worker; what it needs to know is added. */
+  variables: Map<string, string>;
+  /** Of the configured models. */
+  layers: readonly Layer[];
+  redactor: Redactor;
+  onLine: (line: string) => void;
+}
+
+/** Settings that decide which model is asked. */
+const SETTINGS = ["HULL_LLM_PROVIDER", "HULL_LLM_MODEL", "HULL_DEFAULT_PROVIDER", "LOCAL_LLM_MODEL"];
+/** What a replay sets variables to that were set while it was recorded. Nothing goes there. */
+const NO_KEY = "replay";
+const NO_HOST = "http://127.0.0.1:9";
+
+/**
+ * Starts what was asked for.
+ * @returns how to stop it
+ * @throws CommandError for a file that is missing or cannot be read
+ */
+export async function startStandIns(
+  { mocks, record, replay, realtime = false }: ModelStandIns,
+  { variables, layers, redactor, onLine }: StandInContext,
+): Promise<() => Promise<void>> {
+  if (mocks !== undefined) {
+    variables.set("HULL_LLM_MOCKS", await mockLines(mocks)).set("HULL_LLM_MOCKS_RUN", randomUUID());
+  }
+  if (replay !== undefined) {
+    const file = resolve(replay);
+    const cassette = await loadCassette(file);
+    const place = { host: "127.0.0.1", port: 0 };
+    const server = await startReplay({ ...place, cassette, file: replay, realtime, redactor, onLine });
+    for (const [name, value] of [...Object.entries(cassette.header.settings), ...standIns(cassette.header)]) {
+      if (!variables.get(name)) variables.set(name, value);
+    }
+    variables.set(PROXY_VARIABLE, server.url);
+    return server.stop;
+  }
+  if (record === undefined) return async () => {};
+  const header = headerOf(variables, layers);
+  const recorder = await startRecorder({ file: resolve(record), header, redactor, onLine }).catch(
+    (error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new CommandError(EXIT.usage, "cassette_not_written", `${record} cannot be written: ${reason}`);
+    },
+  );
+  variables.set(PROXY_VARIABLE, recorder.url);
+  return async () => {
+    await recorder.stop();
+    onLine(`Recorded ${recorder.calls()} calls into ${record}.`);
+  };
+}
+
+/** The mocks of a file, in a form that an env file can hold. */
+async function mockLines(file: string): Promise<string> {
+  const text = await readFile(resolve(file), "utf8").catch(() => null);
+  if (text === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);
+  const read = readMockLines(text);
+  if ("mocks" in read) return read.mocks.map(plainJson).join("\n");
+  const faults = read.faults.slice(0, 5).map(({ message }) => message);
+  const hint = "Each line is one mock as JSON: docs/testing.md.";
+  throw new CommandError(EXIT.usage, "mocks_invalid", `${file}:\n  ${faults.join("\n  ")}`, hint);
+}
+
+function headerOf(variables: ReadonlyMap<string, string>, layers: readonly Layer[]): CassetteHeader {
+  const hosts = layers.flatMap(({ llm }) =>
+    Object.values(llm?.providers ?? {}).flatMap(({ base_url_env = [] }) => base_url_env),
+  );
+  const known = new Set([...PROVIDER_KEY_VARIABLES, ...layers.flatMap(keyVariablesOf), ...hosts]);
+  const isSet = (name: string): boolean => (variables.get(name) ?? "") !== "";
+  return {
+    hull_cassette: CASSETTE_VERSION,
+    created_at: new Date().toISOString(),
+    variables: [...variables.keys()]
+      .filter((name) => isSet(name) && (known.has(name) || isHost(name)))
+      .sort(),
+    settings: Object.fromEntries(SETTINGS.filter(isSet).map((name) => [name, variables.get(name) ?? ""])),
+  };
+}
+
+const isHost = (name: string): boolean => /(?:_BASE_URL|_HOST)$/.test(name) && !name.startsWith("HULL_");
+
+function standIns({ variables }: CassetteHeader): [name: string, value: string][] {
+  return variables.map((name) => [name, isHost(name) ? NO_HOST : NO_KEY]);
+}

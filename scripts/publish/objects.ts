@@ -1,0 +1,62 @@
+/** What a publish sends (serving.md §1): immutable objects, named by kind and SHA-256. */
+import type { CatalogBundle } from "../../src/skill/bundle.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+
+/** A built set of skills with its catalog. */
+export interface Publication {
+  skills: readonly BuiltSkill[];
+  catalog: CatalogBundle;
+}
+
+export interface RegistryObject {
+  /** `<kind>/<sha256>`; with `:` for `/` its key in KV or R2. */
+  name: string;
+  bytes: Uint8Array;
+}
+
+/** Names of all that a catalog consists of. */
+export function objectNames({ skills, catalog }: Publication): Set<string> {
+  const names = new Set(skills.flatMap(({ objects }) => objects));
+  return names.add(`openapi/${catalog.openapi.digest}`).add(`catalog/${catalog.id}`);
+}
+
+/** The objects that `has` does not know, one after the other; the catalog last. Others are not even read. */
+export async function* missingObjects(
+  { skills, catalog }: Publication,
+  has: (name: string) => boolean,
+): AsyncGenerator<RegistryObject> {
+  const given = new Set<string>();
+  const wanted = (name: string): boolean => !has(name) && !given.has(name);
+  for (const skill of skills) {
+    if (!skill.objects.some(wanted)) continue;
+    for (const [name, bytes] of await skill.contents()) {
+      if (wanted(name)) yield { name, bytes };
+      given.add(name);
+    }
+  }
+  for (const [name, text] of [
+    [`openapi/${catalog.openapi.digest}`, catalog.openapi.text],
+    [`catalog/${catalog.id}`, catalog.json],
+  ] as const) {
+    if (wanted(name)) yield { name, bytes: new TextEncoder().encode(text) };
+  }
+}
+
+/** Groups of at most about `maxBytes`, at least one object each. */
+export async function* batches(
+  objects: AsyncIterable<RegistryObject>,
+  maxBytes: number,
+): AsyncGenerator<RegistryObject[]> {
+  let batch: RegistryObject[] = [];
+  let size = 0;
+  for await (const object of objects) {
+    if (batch.length > 0 && size + object.bytes.length > maxBytes) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(object);
+    size += object.bytes.length;
+  }
+  if (batch.length > 0) yield batch;
+}

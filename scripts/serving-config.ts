@@ -1,0 +1,36 @@
+/** How `hull.toml` reaches the Worker and the runner, the same way in `hull dev` and `hull deploy` (serving.md §7). */
+import type { HullConfig } from "./config.ts";
+import type { Project } from "./project.ts";
+
+/**
+ * The part that the Worker reads, as the text of its variable `HULL_CONFIG` (`src/env.ts`). What differs between local
+ * and deployed is left out where the project does not say it.
+ * @param pinHosts local dev that loopback alone reaches
+ */
+export function servingConfig({ config, dir }: Project, pinHosts: boolean): string {
+  const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
+    config;
+  return JSON.stringify({
+    name: name ?? (dir.split("/").at(-1) || "hull"),
+    cors_origins,
+    allowed_hosts,
+    allowed_origins,
+    ...(config.auth === null ? {} : { auth: config.auth }),
+    max_body_bytes,
+    max_output_bytes,
+    grace_ms: runner.grace_ms,
+    ...(config.rate_limit === null
+      ? {}
+      : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
+    pin_hosts: pinHosts,
+  });
+}
+
+/** The runner's part, as flags of `container/main.ts`. */
+export function runnerFlags(config: HullConfig["runner"]): string[] {
+  return [
+    ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
+    ...["--grace-ms", String(config.grace_ms), "--drain-ms", String(config.drain_ms)],
+    ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
+  ];
+}

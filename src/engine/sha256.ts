@@ -1,0 +1,56 @@
+/** SHA-256 (FIPS 180-4) where no asynchronous one will do: the engine is pure, and the platform's own answers later. */
+
+/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes (§4.2.2). */
+const ROUND = fractions(64, 1 / 3);
+/** The same of the square roots of the first eight (§5.3.3). */
+const INITIAL = fractions(8, 1 / 2);
+
+function fractions(count: number, power: number): Uint32Array {
+  const found = new Uint32Array(count);
+  const primes: number[] = [];
+  for (let n = 2; primes.length < count; n++) {
+    if (primes.some((prime) => n % prime === 0)) continue;
+    found[primes.length] = (n ** power % 1) * 2 ** 32;
+    primes.push(n);
+  }
+  return found;
+}
+
+const rotated = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
+
+/** In hex, of the text's UTF-8 bytes. */
+export function sha256(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const blocks = Math.ceil((bytes.length + 9) / 64);
+  const padded = new Uint8Array(blocks * 64);
+  padded.set(bytes);
+  padded[bytes.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setBigUint64(padded.length - 8, BigInt(bytes.length) * 8n);
+  const hash = INITIAL.slice();
+  const words = new Uint32Array(64);
+  for (let block = 0; block < blocks; block++) compress(hash, words, view, block * 64);
+  return Array.from(hash, (word) => word.toString(16).padStart(8, "0")).join("");
+}
+
+/** One block (§6.2.2). */
+function compress(hash: Uint32Array, words: Uint32Array, view: DataView, at: number): void {
+  const word = (t: number): number => words[t] ?? 0;
+  for (let t = 0; t < 16; t++) words[t] = view.getUint32(at + t * 4);
+  for (let t = 16; t < 64; t++) {
+    const [x, y] = [word(t - 15), word(t - 2)];
+    const small = rotated(x, 7) ^ rotated(x, 18) ^ (x >>> 3);
+    const large = rotated(y, 17) ^ rotated(y, 19) ^ (y >>> 10);
+    words[t] = word(t - 16) + small + word(t - 7) + large;
+  }
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = hash;
+  for (let t = 0; t < 64; t++) {
+    const choice = (e & f) ^ (~e & g);
+    const first =
+      (h + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + choice + (ROUND[t] ?? 0) + word(t)) | 0;
+    const majority = (a & b) ^ (a & c) ^ (b & c);
+    const second = ((rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + majority) | 0;
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+  }
+  for (const [i, value] of [a, b, c, d, e, f, g, h].entries()) hash[i] = (hash[i] ?? 0) + value;
+}

@@ -1,0 +1,52 @@
+/** Errors of sessions and of the runs in them (agent-runtime.md §9.2, §12.1). */
+import { define } from "../errors.ts";
+
+// 409
+export const RunInProgress = define<{ session: string; run: string | null }>(
+  "run_in_progress",
+  409,
+  "Run in progress",
+  (d) => ({
+    detail: `Session "${d.session}" has a run under way; one runs at a time. Wait for it, send it a message, or cancel it.`,
+    members: d.run === null ? {} : { run_id: d.run },
+  }),
+);
+export const SessionNotActive = define<{ session: string; state: string }>(
+  "session_not_active",
+  409,
+  "Session not active",
+  (d) => ({
+    detail: `Session "${d.session}" is ${d.state}. POST /sessions/${d.session}/resume makes it active again.`,
+    members: { state: d.state },
+  }),
+);
+export const SessionExists = define<{ session: string }>("session_exists", 409, "Session exists", (d) => ({
+  detail: `There is a session "${d.session}" already.`,
+}));
+export const ApprovalClosed = define<{ approval: string; reason: string }>(
+  "approval_closed",
+  409,
+  "Approval not open",
+  (d) => ({ detail: `Approval "${d.approval}" cannot be decided: ${d.reason}.` }),
+);
+export const ToolCallClosed = define<{ call: string }>(
+  "tool_call_closed",
+  409,
+  "Tool call not open",
+  (d) => ({
+    detail: `No run waits for a result of the tool call "${d.call}".`,
+    members: { tool_call_id: d.call },
+  }),
+);
+
+// 499: as a run's error, and to those who wait for it
+export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run cancelled", (d) => ({
+  detail: `Run "${d.run}" was cancelled.`,
+  members: { run_id: d.run, kind: "terminal", reason: "cancelled", category: "cancelled" },
+}));
+
+// 502
+export const RunLost = define<{ run: string }>("run_lost", 502, "Run lost", (d) => ({
+  detail: `Run "${d.run}" was given up: its process died again and again before it got anything done, or its records cannot be read.`,
+  members: { run_id: d.run, kind: "terminal", reason: "unknown", category: "generic" },
+}));

@@ -1,0 +1,57 @@
+/**
+ * `/llm/mocks`: answers queued in the providers' place, where `[llm] mock_routes` says so (agent-runtime.md §16.1). The
+ * scope is the tenant's and named by `x-hull-mock-scope`.
+ */
+import { BadRequest, InputInvalid, NotFound } from "../../errors/request.ts";
+import { mockCallJson } from "../../llm/mock-calls.ts";
+import type { MockCall } from "../../model/mock/mock.ts";
+import { readMocks } from "../../model/mock/read.ts";
+import { hasMockRoutes, mockScope } from "../../run/mocks.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
+import { parseJson, readBody } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { queryOf } from "./query.ts";
+
+/** What is queued travels to a Durable Object, where 32 MiB are the limit. */
+const MAX_MOCKS_BYTES = 16 * 1024 * 1024;
+
+/** `POST`, one mock or a list: queues them. 201 with how many are queued then. */
+export async function postMocks(context: RequestContext): Promise<Response> {
+  const scope = scopeOf(context);
+  const body = parseJson(decodeUtf8(await readBody(context.request, MAX_MOCKS_BYTES), "The body"));
+  const read = readMocks(body, "mocks");
+  if ("faults" in read) {
+    const reason = read.faults.map(({ message }) => message).join("; ");
+    throw new InputInvalid({ reason, errors: read.faults });
+  }
+  const queued = await scope.add(JSON.stringify(read.mocks));
+  return jsonNow({ scope: context.mockScope, added: read.mocks.length, queued }, 201);
+}
+
+/** `DELETE`: empties queue, calls and cache; the scope's calls reach their providers again. */
+export async function deleteMocks(context: RequestContext): Promise<Response> {
+  await scopeOf(context).clear();
+  return new Response(null, { status: 204 });
+}
+
+/** `GET /llm/mocks/calls`: what was asked, retries included, the oldest first; the last 1000 calls are kept. */
+export async function getMockCalls(context: RequestContext): Promise<Response> {
+  const scope = scopeOf(context);
+  const query = queryOf(context);
+  const cursor = query.get("cursor") ?? "0";
+  if (!/^\d{1,15}$/.test(cursor))
+    throw new BadRequest({ detail: "cursor is what the page before ended with." });
+  const { calls, last, more } = await scope.calls(pageLimit(query), Number(cursor));
+  const data = calls.map((text) => {
+    const call: MockCall = JSON.parse(text);
+    return mockCallJson(call);
+  });
+  return jsonNow({ data, next_cursor: more ? String(last) : null });
+}
+
+/** @throws NotFound where the deployment does not serve these routes */
+function scopeOf(context: RequestContext): ReturnType<typeof mockScope> {
+  if (!hasMockRoutes(context.settings)) throw new NotFound({ path: new URL(context.request.url).pathname });
+  return mockScope(context);
+}

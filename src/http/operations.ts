@@ -1,0 +1,148 @@
+/** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous (contract.md "Waiting, streaming, or later"). */
+import type * as z from "zod/mini";
+import { type HullError, toHullError } from "../errors.ts";
+import type { OperationHandle } from "../run/handle.ts";
+import {
+  callBody,
+  completionBody,
+  type OperationRequest,
+  operationInput,
+  runOperation,
+  structuredBody,
+} from "../run/operation.ts";
+import { logError, problemOf } from "../run/problem.ts";
+import { sessionNamed } from "../run/session-call.ts";
+import { readJson } from "./body.ts";
+import type { RequestContext } from "./context.ts";
+import { executionOf } from "./execution-object.ts";
+import { accountOf } from "./llm/account.ts";
+import { durableCall, requestHash } from "./skills/idempotency.ts";
+import { answerDurable } from "./skills/run-durable.ts";
+import { EventStream, wantsEvents } from "./sse.ts";
+
+/** JSON bodies of model routes (contract.md "Models and agent runs"). */
+export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
+
+const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
+  readJson(context.request, schema, MAX_MODEL_BODY_BYTES);
+
+/** `POST /llm/call`. */
+export const postCall = async (context: RequestContext): Promise<Response> =>
+  answer(context, { operation: "llm/call", body: await read(context, callBody) });
+
+/** `POST /llm/stream`: the same as events, whatever `Accept` says. */
+export const postStream = async (context: RequestContext): Promise<Response> =>
+  answer(context, { operation: "llm/call", body: await read(context, callBody) }, true);
+
+/** `POST /llm/structured`: JSON, or the reason why there is none, in one envelope. */
+export const postStructured = async (context: RequestContext): Promise<Response> =>
+  answer(context, { operation: "llm/structured", body: await read(context, structuredBody) });
+
+/** `POST /llm/completion`: the text between a prefix and a suffix. */
+export const postCompletion = async (context: RequestContext): Promise<Response> =>
+  answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
+
+/** `POST /runs`: an agent run without a session. */
+export const postRun = async (context: RequestContext): Promise<Response> =>
+  answer(context, { operation: "runs", body: await read(context, callBody) });
+
+type Asked = OperationRequest extends infer R
+  ? R extends OperationRequest
+    ? Omit<R, "account">
+    : never
+  : never;
+
+async function answer(context: RequestContext, asked: Asked, stream = false): Promise<Response> {
+  const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
+  const request: OperationRequest = { ...asked, account: accountOf(context, session) };
+  const { operation } = request;
+  const text = operationInput(request);
+  const streaming = stream || wantsEvents(context.request) !== "no";
+  const durable = await durableCall(context, operation);
+  const id = durable?.id ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
+  context.log.execution_id = id;
+  context.log.operation = operation;
+  if (durable !== null) {
+    const execution = executionOf(context, id);
+    const request_hash = await requestHash(context, asked.body);
+    const begun = await execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
+    return answerDurable(context, durable, { execution, begun, streaming, headers });
+  }
+  const input = { text, files: [] };
+  if (streaming) return streamed(context, { id, input, operation }, headers);
+  const handle: OperationHandle = {
+    id,
+    context,
+    input,
+    signal: context.request.signal,
+    streaming: false,
+    keep: true,
+    started: () => {},
+    emit: async () => {},
+  };
+  const output = await runOperation(handle);
+  return new Response(output.body, { headers: { ...headers, ...output.headers } });
+}
+
+/** Failures known before a provider is asked use their real status; later ones are events. */
+async function streamed(
+  context: RequestContext,
+  { id, input, operation }: Pick<OperationHandle, "id" | "input"> & { operation: string },
+  headers: Record<string, string>,
+): Promise<Response> {
+  const { signal } = context.request;
+  const abort = new AbortController();
+  if (signal.aborted) abort.abort();
+  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const events = new EventStream(id, context, () => abort.abort());
+  const begun = Promise.withResolvers<void>();
+  let open = false;
+  const handle: OperationHandle = {
+    id,
+    context,
+    input,
+    signal: abort.signal,
+    streaming: true,
+    keep: false,
+    started() {
+      open = true;
+      void events.send({
+        event: "start",
+        data: { execution_id: id, request_id: context.requestId, operation },
+      });
+      begun.resolve();
+    },
+    emit: (event) => events.send(event),
+  };
+  const finished = runOperation(handle).then(
+    (output) => end(events, { ok: true, ...output.done }),
+    async (thrown: unknown) => {
+      const error = toHullError(thrown);
+      if (!open) {
+        events.abandon();
+        begun.reject(error);
+        return;
+      }
+      logError(error, context);
+      await events.send({ event: "error", data: problemDocument(error, context) });
+      await end(events, { ok: false, duration_ms: context.durationMs });
+    },
+  );
+  context.finished = finished;
+  context.background(finished);
+  await begun.promise;
+  return new Response(events.body, {
+    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
+  });
+}
+
+function problemDocument(error: HullError, context: RequestContext): Record<string, unknown> {
+  const problem: unknown = problemOf(error, context);
+  return typeof problem === "object" && problem !== null ? { ...problem } : {};
+}
+
+async function end(events: EventStream, data: Record<string, unknown>): Promise<void> {
+  await events.send({ event: "done", data });
+  await events.close();
+}

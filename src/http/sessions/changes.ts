@@ -1,0 +1,124 @@
+/** What is done to a session's conversation, each time as a record of it (agent-runtime.md §12.1). */
+import * as z from "zod/mini";
+import type { SessionState } from "../../engine/agent/records.ts";
+import type { Message } from "../../engine/messages.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
+import { agentSpec } from "../../run/agent/options.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { readJson, readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { accountOf } from "../llm/account.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { jsonNow } from "../page.ts";
+import { requestName, sessionOf } from "./object.ts";
+import { createdSession, newSessionId } from "./sessions.ts";
+import { count, nothing, type Route, sessionId } from "./shapes.ts";
+
+const maybe = z.exactOptional;
+const trimBody = z.lazy(() => z.strictObject({ keep_last: count() }));
+const forkBody = z.lazy(() => z.strictObject({ dst: maybe(sessionId()) }));
+const forkAtBody = z.lazy(() => z.strictObject({ keep_first: count(), dst: maybe(sessionId()) }));
+const injectBody = z.lazy(() => z.strictObject({ message: messageShape }));
+const compactBody = z.lazy(() =>
+  z.strictObject({
+    strategy: maybe(z.enum(["observation_mask", "truncate", "llm"])),
+    keep_first: maybe(count()),
+    keep_last: maybe(count()),
+    summary: maybe(z.string().check(z.minLength(1))),
+    options: maybe(z.record(z.string(), z.json())),
+  }),
+);
+
+/** `POST /sessions/:id/reset`: an empty conversation. */
+export const postReset: Route = async (context, { id = "" }) => {
+  const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+  const request = await requestName(context, body);
+  return jsonNow(await sessionOf(context, id).ask("reset", { request }));
+};
+
+/** `POST /sessions/:id/trim`: the last messages only. */
+export const postTrim: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
+  const request = await requestName(context, body);
+  return jsonNow(await sessionOf(context, id).ask("trim", { ...body, request }));
+};
+
+/** `POST /sessions/:id/inject`: a message of any role at the end of the conversation. */
+export const postInject: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, injectBody, MAX_MODEL_BODY_BYTES);
+  const request = await requestName(context, body);
+  const messages = injected(body.message);
+  return jsonNow(await sessionOf(context, id).ask("add", { messages, source: "inject", request }));
+};
+
+function injected(message: PublicMessage): Message[] {
+  if (message.role === "system") {
+    const detail = 'A session has no system messages: give "system" with a run.';
+    throw new InvalidRequest({ option: "message.role", detail });
+  }
+  return readMessages([message], "message").messages;
+}
+
+/** `POST /sessions/:id/compact`: a summary in place of older messages. */
+export const postCompact: Route = async (context, { id = "" }) => {
+  const { strategy = "observation_mask", ...body } = await readJsonIfAny(
+    context.request,
+    compactBody,
+    MAX_MODEL_BODY_BYTES,
+  );
+  const { keep_first = 0, keep_last = 12, summary = null, options = {} } = body;
+  const asks = strategy === "llm" && summary === null;
+  const spec = asks ? JSON.stringify(await summariser(context, id, options)) : null;
+  const call = { strategy, keep_first, keep_last, summary, spec };
+  return jsonNow(await sessionOf(context, id).ask("compact", call));
+};
+
+/** Whose model writes the summary: that of these options. */
+async function summariser(context: RequestContext, session: string, options: JsonObject) {
+  const account = accountOf(context, session);
+  const of = { signal: context.request.signal, session, skill: null, account };
+  const host = await llmHost(context, of, options.mock);
+  return agentSpec(context, host, { prompt: null, system: null, options }, { run: "compact", session });
+}
+
+/** `POST /sessions/:id/fork`: another session that begins as this one stands. */
+export const postFork: Route = async (context, { id = "" }) => {
+  const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
+  return fork(context, id, { ...body, keep_first: null });
+};
+
+/** `POST /sessions/:id/fork-at`: one that begins with its first messages. */
+export const postForkAt: Route = async (context, { id = "" }) =>
+  fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
+
+async function fork(
+  context: RequestContext,
+  id: string,
+  body: { dst?: string; keep_first: number | null },
+): Promise<Response> {
+  const request = await requestName(context, body);
+  const dst = body.dst ?? (await newSessionId(context, `/sessions/${id}/fork`));
+  const made = await sessionOf(context, id).ask("fork", { dst, keep_first: body.keep_first, request });
+  return createdSession(await sessionOf(context, made).ask("view", null), true);
+}
+
+const changing =
+  (state: SessionState): Route =>
+  async (context, { id = "" }) => {
+    await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+    return jsonNow(await sessionOf(context, id).ask("set_state", { state }));
+  };
+
+/** Takes no runs any more until it is resumed; a run under way refuses. */
+export const postArchive = changing("archived");
+/** The same for a conversation that is given up; a run under way is cancelled. */
+export const postAbandon = changing("abandoned");
+export const postClose = changing("closed");
+
+/** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
+export const postResume: Route = async (context, { id = "" }) => {
+  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+  return jsonNow(await sessionOf(context, id).ask("resume", null));
+};

@@ -1,0 +1,26 @@
+/** A session, as requests ask for it. */
+import { sha256 } from "../../run/digest.ts";
+import { type SessionClient, sessionClient } from "../../run/session-client.ts";
+import type { NamedRequest } from "../../session/conversation/rpc.ts";
+import type { RequestContext } from "../context.ts";
+import { callName, idempotencyKey } from "../skills/idempotency.ts";
+
+/** An answer without secrets. */
+export function shown({ settings }: RequestContext, value: unknown): unknown {
+  return settings.redactor.json(value);
+}
+
+/** A session of the caller's tenant. @throws CallNotFound for what is no session's id */
+export function sessionOf(context: RequestContext, id: string): SessionClient {
+  context.log.session_id = id;
+  return sessionClient(context, id);
+}
+
+/** What a request that changes something is known by: its `Idempotency-Key`, or a name of its own. */
+export async function requestName(context: RequestContext, body: unknown): Promise<NamedRequest> {
+  const key = idempotencyKey(context.request);
+  if (key === null) return { name: crypto.randomUUID(), hash: "" };
+  const { pathname } = new URL(context.request.url);
+  const hash = await sha256(JSON.stringify([context.request.method, pathname, body]));
+  return { name: await callName(context, key, pathname), hash };
+}

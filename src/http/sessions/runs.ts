@@ -1,0 +1,119 @@
+/** Runs of a session: begun, waited for, streamed or left; looked at, cancelled (agent-runtime.md §0.2). */
+import type * as z from "zod/mini";
+import { BadRequest } from "../../errors/request.ts";
+import { agentSpec } from "../../run/agent/options.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import { callBody } from "../../run/operation.ts";
+import type { SessionClient } from "../../run/session-client.ts";
+import { thrownBy } from "../../session/conversation/done.ts";
+import type { NamedRequest, RunView, Wait } from "../../session/conversation/rpc.ts";
+import { readJson, readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { lastSeen } from "../executions.ts";
+import { accountOf } from "../llm/account.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { idempotencyKey } from "../skills/idempotency.ts";
+import { wantsEvents } from "../sse.ts";
+import { requestName, sessionOf, shown } from "./object.ts";
+import { numberIn } from "./sessions.ts";
+import { nothing, type Route } from "./shapes.ts";
+
+/** `POST /sessions/:id/runs`: begins a run, or comes back to the one that the same `Idempotency-Key` began. */
+export const postRun: Route = async (context, { id = "" }) => {
+  const { request } = context;
+  const wait = waitIn(request);
+  const streaming = wait !== "none" && wantsEvents(request) !== "no";
+  const body = await readJson(request, callBody, MAX_MODEL_BODY_BYTES);
+  const name = idempotencyKey(request) === null ? null : await requestName(context, body);
+  const session = sessionOf(context, id);
+  const known = name === null ? null : await session.ask("started", { request: name });
+  const until = streaming ? "none" : wait;
+  const run =
+    known === null
+      ? await begin(context, session, body, { request: name, wait: until })
+      : await session.ask("answer", { run_id: known, wait: until });
+  context.log.run_id = run.run_id;
+  const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
+  if (known !== null) headers["x-hull-replayed"] = "1";
+  if (wait === "none") return later(context, run, headers);
+  if (streaming) return eventStream(await session.events(run.run_id, lastSeen(request, id)), headers);
+  return answered(context, run, headers);
+};
+
+const newRunId = (): string => `run_${crypto.randomUUID().replaceAll("-", "")}`;
+
+async function begin(
+  context: RequestContext,
+  session: SessionClient,
+  { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
+  how: { request: NamedRequest | null; wait: Wait | null },
+): Promise<RunView> {
+  const account = accountOf(context, session.id);
+  const { signal } = context.request;
+  const of = { signal, session: session.id, skill: null, account };
+  const host = await llmHost(context, of, options.mock);
+  const at = { run: newRunId(), session: session.id };
+  const spec = await agentSpec(context, host, { prompt, system, options }, at);
+  return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
+}
+
+/** Until when the answer waits; `null`: as the run has it. @throws BadRequest */
+function waitIn(request: Request): Wait | null {
+  if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
+  const wait = new URL(request.url).searchParams.get("wait");
+  if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
+  throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });
+}
+
+function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
+  const { run_id, session_id, status } = run;
+  const preferred = /\brespond-async\b/i.test(context.request.headers.get("prefer") ?? "");
+  return Response.json(
+    { id: run_id, run_id, session_id, status },
+    {
+      status: 202,
+      headers: {
+        ...headers,
+        "cache-control": "no-store",
+        location: `/sessions/${session_id}/runs/${run_id}`,
+        ...(preferred ? { "preference-applied": "respond-async" } : {}),
+      },
+    },
+  );
+}
+
+/** The result of a run that has ended or rests; an error is the answer's own. */
+function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
+  if (run.error !== undefined) throw thrownBy(run.error);
+  const awaiting = run.awaiting === undefined ? {} : { awaiting: run.awaiting };
+  const result = shown(context, { ...run.result, ...awaiting });
+  return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
+}
+
+function eventStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
+  const type = "text/event-stream; charset=utf-8";
+  return new Response(body, { headers: { ...headers, "cache-control": "no-store", "content-type": type } });
+}
+
+/** `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else those to come; for ever. */
+export const getEvents: Route = async (context, { id = "" }) =>
+  eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
+
+/** `GET /sessions/:id/runs`: the newest first, without their results. */
+export const getRuns: Route = async (context, { id = "" }) => {
+  const query = new URL(context.request.url).searchParams;
+  const limit = pageLimit(query);
+  const before = numberIn(query, "cursor") ?? Number.MAX_SAFE_INTEGER;
+  const { data, next } = await sessionOf(context, id).ask("runs", { limit, before });
+  return jsonNow({ data, next_cursor: next === null ? null : String(next) });
+};
+
+export const getRun: Route = async (context, { id = "", run = "" }) =>
+  jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
+
+/** `POST /sessions/:id/runs/:run/cancel`: ends it; one that has ended stays as it is. */
+export const postCancel: Route = async (context, { id = "", run = "" }) => {
+  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+  return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));
+};

@@ -1,0 +1,115 @@
+/** `/sessions`: made, listed, looked at, removed (agent-runtime.md §12.1). */
+import * as z from "zod/mini";
+import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
+import { sha256 } from "../../run/digest.ts";
+import { SESSION_ID } from "../../run/session-client.ts";
+import { listSessions } from "../../session/session-index.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { sessionOf, shown } from "./object.ts";
+import { type Route, sessionId } from "./shapes.ts";
+
+/** Characters of a session's metadata as JSON. */
+const MAX_METADATA = 16 * 1024;
+
+const openBody = z.lazy(() =>
+  z.strictObject({
+    id: z.exactOptional(sessionId()),
+    metadata: z.exactOptional(z.record(z.string(), z.json())),
+  }),
+);
+
+/** `POST /sessions`: 201 with a new session, 200 with the one that has this id. */
+export async function postSession(context: RequestContext): Promise<Response> {
+  const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
+  const metadata: JsonObject = body.metadata ?? {};
+  if (JSON.stringify(metadata).length > MAX_METADATA) {
+    const message = `is longer than ${MAX_METADATA} characters`;
+    throw new InputInvalid({ reason: `metadata ${message}.`, errors: [{ path: "metadata", message }] });
+  }
+  const key = idempotencyKey(context.request);
+  const id = body.id ?? (await newSessionId(context, "/sessions"));
+  const request_hash = key === null || body.id !== undefined ? null : await sha256(JSON.stringify(body));
+  const { created, session } = await sessionOf(context, id).ask("open", { metadata, request_hash });
+  return createdSession(session, created);
+}
+
+/** The id of a session that nobody has named; the same for the same `Idempotency-Key`. */
+export async function newSessionId(context: RequestContext, called: string): Promise<string> {
+  const key = idempotencyKey(context.request);
+  const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
+  return `ses_${name.slice(0, 32)}`;
+}
+
+export function createdSession(session: { id: string }, created: boolean): Response {
+  const headers = { location: `/sessions/${session.id}`, "cache-control": "no-store" };
+  return Response.json(session, { status: created ? 201 : 200, headers });
+}
+
+/** `GET /sessions`: the tenant's, the newest first. */
+export async function getSessions(context: RequestContext): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const { env, tenant } = context;
+  const limit = pageLimit(query);
+  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor") }));
+}
+
+export const getSession: Route = async (context, { id = "" }) =>
+  jsonNow(await sessionOf(context, id).ask("view", null));
+
+/** `DELETE /sessions/:id`: stops its run and removes everything of it. */
+export const deleteSession: Route = async (context, { id = "" }) => {
+  await sessionOf(context, id).ask("remove", null);
+  return new Response(null, { status: 204 });
+};
+
+export const getExists: Route = async (context, { id = "" }) => {
+  const exists = SESSION_ID.test(id) && (await sessionOf(context, id).ask("exists", null));
+  return jsonNow({ exists });
+};
+
+export const getLength: Route = async (context, { id = "" }) => {
+  const { length } = await sessionOf(context, id).ask("view", null);
+  return jsonNow({ length });
+};
+
+export const getAncestry: Route = async (context, { id = "" }) => {
+  const view = await sessionOf(context, id).ask("view", null);
+  const { parent_id, child_ids, branched_at_event_index } = view;
+  return jsonNow({ parent_id, child_ids, branched_at_event_index });
+};
+
+/** `GET /sessions/:id/messages`: what the next model call would be sent, oldest first. */
+export const getMessages: Route = async (context, { id = "" }) => {
+  const query = new URL(context.request.url).searchParams;
+  const limit = pageLimit(query);
+  const offset = numberIn(query, "cursor") ?? 0;
+  const { data, next } = await sessionOf(context, id).ask("messages", { offset, limit });
+  return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
+};
+
+/** `GET /sessions/:id/transcript`: everything that was ever said, as text for readers, or whole with `?view=raw`. */
+export const getTranscript: Route = async (context, { id = "" }) => {
+  const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
+  if (view !== "visible" && view !== "full" && view !== "raw") {
+    throw new BadRequest({ detail: `view is visible, full or raw, not "${view}".` });
+  }
+  const transcript = await sessionOf(context, id).ask("transcript", null);
+  if (view === "raw") return jsonNow(shown(context, transcript));
+  const text = view === "visible" ? renderVisible(transcript.events) : renderFull(transcript.events);
+  const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+  return new Response(context.settings.redactor.text(text), { headers });
+};
+
+/** @throws BadRequest for what is no number */
+export function numberIn(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new BadRequest({ detail: `The parameter ${name} must be a next_cursor of this listing.` });
+}

@@ -1,0 +1,56 @@
+/** `POST /transcripts/:operation` (agent-runtime.md §12.4): transcripts read, changed and made shorter; nothing is stored. */
+import * as z from "zod/mini";
+import { OperationNotFound } from "../errors/request.ts";
+import { newId } from "../llm/transcript.ts";
+import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import { llmHost } from "../run/llm-host.ts";
+import { llmError } from "../run/llm-problem.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { nearest } from "../skill/match.ts";
+import { readJson } from "./body.ts";
+import type { RequestContext } from "./context.ts";
+import { accountOf } from "./llm/account.ts";
+import { jsonNow } from "./page.ts";
+
+/** JSON bodies of this route (contract.md "Models and agent runs"). */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+const anyObject = z.lazy(() =>
+  z.custom<JsonObject>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object",
+  ),
+);
+
+/** The operation's answer, bare. @throws OperationNotFound, what `operate` throws */
+export async function postTranscripts(
+  context: RequestContext,
+  { operation: name = "" }: Record<string, string>,
+): Promise<Response> {
+  const operation = TRANSCRIPT_OPERATIONS.get(name);
+  if (operation === undefined) {
+    const known = Array.from(TRANSCRIPT_OPERATIONS.keys());
+    throw new OperationNotFound({ name, near: nearest(name.replace(/^transcript_/, ""), known, 3), known });
+  }
+  const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
+  try {
+    const answer = await operate(operation, body, {
+      ids: newId,
+      host: () => hostOf(context),
+      onUsage: (usage) => {
+        context.log.usage = usage;
+      },
+    });
+    return jsonNow(context.settings.redactor.json(answer));
+  } catch (error) {
+    throw llmError(error, context);
+  }
+}
+
+const hostOf = (context: RequestContext) =>
+  llmHost(context, {
+    signal: context.request.signal,
+    session: null,
+    skill: null,
+    account: accountOf(context, null),
+  });

@@ -1,0 +1,88 @@
+/** The options of compaction as they come (agent-runtime.md §8.2), and what they mean. */
+import * as z from "zod/mini";
+import type { CompactionOptions } from "../engine/agent/spec.ts";
+
+const maybe = z.exactOptional;
+const count = () => z.int().check(z.nonnegative());
+const engineStrategy = () => z.enum(["observation_mask", "llm", "truncate", "custom"]);
+const hardLimitStrategy = () => z.enum(["llm", "truncate", "observation_mask"]);
+
+/** The shape of each option. */
+export function compactionShapes() {
+  const limits = {
+    keep_first: maybe(count()),
+    hard_limit_tokens: maybe(count()),
+    hard_limit_strategy: maybe(hardLimitStrategy()),
+    tool_output_max_chars: maybe(z.int().check(z.positive())),
+  };
+  const names = [
+    ...["none", "truncate", "observation_mask", "custom"],
+    ...["summarize_middle", "summarize", "llm", "summarize_all", "hybrid"],
+  ] as const;
+  return {
+    ...limits,
+    auto_compact: maybe(z.boolean()),
+    compact_threshold: maybe(count()),
+    compact_keep_last: maybe(count()),
+    compact_strategy: maybe(engineStrategy()),
+    compact_callback: maybe(z.string()),
+    mask_callback: maybe(z.string()),
+    compress_callback: maybe(z.string()),
+    compaction: maybe(
+      z.strictObject({
+        ...limits,
+        strategy: maybe(z.enum(names)),
+        threshold: maybe(count()),
+        keep_last: maybe(count()),
+      }),
+    ),
+  };
+}
+
+const given = z.lazy(() => z.object(compactionShapes()));
+export type CompactionGiven = z.infer<typeof given>;
+
+/** With defaults filled in. What `compaction` says comes before the single options; a strategy there switches it on. */
+export function compactionOptions(options: CompactionGiven): CompactionOptions {
+  const group = options.compaction ?? {};
+  const named = meaningOf(group.strategy);
+  const { strategy = options.compact_strategy ?? "observation_mask", ...further } = named;
+  return {
+    auto: options.auto_compact ?? null,
+    threshold_tokens: group.threshold ?? options.compact_threshold ?? null,
+    keep_first: group.keep_first ?? options.keep_first ?? 0,
+    keep_last: group.keep_last ?? options.compact_keep_last ?? 12,
+    strategy,
+    hard_limit_tokens: group.hard_limit_tokens ?? options.hard_limit_tokens ?? null,
+    hard_limit_strategy: group.hard_limit_strategy ?? options.hard_limit_strategy ?? "llm",
+    tool_output_max_chars: group.tool_output_max_chars ?? options.tool_output_max_chars ?? 16_000,
+    compact_callback: options.compact_callback ?? null,
+    mask_callback: options.mask_callback ?? null,
+    compress_callback: options.compress_callback ?? null,
+    ...further,
+  };
+}
+
+type Group = NonNullable<CompactionGiven["compaction"]>;
+
+/** What a strategy of `compaction` stands for. */
+function meaningOf(strategy: Group["strategy"]): Partial<CompactionOptions> {
+  switch (strategy) {
+    case undefined:
+      return {};
+    case "none":
+      return { auto: false };
+    case "truncate":
+    case "observation_mask":
+    case "custom":
+    case "llm":
+      return { auto: true, strategy };
+    case "summarize_middle":
+    case "summarize":
+      return { auto: true, strategy: "llm", strategy_name: strategy };
+    case "summarize_all":
+      return { auto: true, strategy: "llm", strategy_name: strategy, keep_first: 0, keep_last: 0 };
+    case "hybrid":
+      return { auto: true, strategy: "llm", strategy_name: strategy, hard_limit_strategy: "truncate" };
+  }
+}

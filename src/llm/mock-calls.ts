@@ -1,0 +1,8 @@
+/** What mocks were asked, as callers see it: `mock_calls` of a result, `GET /llm/mocks/calls` (agent-runtime.md §16.1). */
+import type { MockCall } from "../model/mock/mock.ts";
+import { messageJson } from "./messages.ts";
+
+export const mockCallJson = ({ messages, ...call }: MockCall) => ({
+  messages: messages.flatMap(messageJson),
+  ...call,
+});

@@ -1,0 +1,199 @@
+/** Conversations made shorter outside of runs (agent-runtime.md §8.2, §12.4). */
+import {
+  compactionDue,
+  headedSummary,
+  instructionsFor,
+  joinedSummary,
+  modelSummary,
+  ownSummary,
+  SUMMARY,
+  shortenOutput,
+  tokensIn,
+} from "../../engine/agent/compaction.ts";
+import { archivedSpan, type Span, spanBeforeLast } from "../../engine/agent/compaction-cut.ts";
+import type { CompactionOptions } from "../../engine/agent/spec.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import type { Json } from "../../skill/manifest.ts";
+import { type PublicMessage, resultText } from "../messages.ts";
+import type { IdSource, Transcript } from "../transcript.ts";
+import { noted, withAsset } from "./lifecycle.ts";
+import { archivedIn, rewritten, rewrittenTranscript, type Told, tell } from "./public-history.ts";
+
+/** Asks a model for a summary. */
+export type Summarise = (instructions: string) => Promise<string>;
+
+const SOURCE = "compaction_source_transcript";
+
+const size = (told: readonly Told[]): number => told.reduce((sum, { characters }) => sum + characters, 0);
+const itemsOf = (told: readonly Told[]) => told.map(({ item }) => item);
+
+export interface SummarizeOptions {
+  keep_last: number;
+  /** Instead of Hull's own request; the conversation follows it. */
+  prompt?: string | undefined;
+}
+
+/** The last messages, with a model's summary of the whole conversation before them. @throws InvalidRequest */
+export async function summarized(
+  transcript: Transcript,
+  { keep_last, prompt }: SummarizeOptions,
+  summarise: Summarise,
+  ids: IdSource,
+): Promise<Transcript> {
+  const { messages } = transcript;
+  const told = tell(messages);
+  const lines = told.flatMap((message) => message.lines);
+  if (lines.length === 0) {
+    throw new InvalidRequest({
+      option: "transcript",
+      detail: "The transcript has no messages to summarise.",
+    });
+  }
+  const known = transcript.summary;
+  const inside = lines.some(({ role }) => role === SUMMARY);
+  const earlier = known === undefined || inside ? [] : [{ role: SUMMARY, text: known }];
+  const summary = await summarise(instructionsFor([...earlier, ...lines], lines.length, prompt));
+  const span = spanBeforeLast(itemsOf(told), keep_last);
+  const count = archivedIn(messages, messages, span).length;
+  const shortened =
+    count === 0 ? transcript : rewrittenTranscript(transcript, span, modelSummary(summary, count), ids);
+  return { ...shortened, summary, archived_messages: count };
+}
+
+export interface CompactOptions {
+  keep_first: number;
+  keep_last: number;
+  strategy: CompactionOptions["strategy"];
+  /** Fewer than `keep_last` messages stay where those would hold more tokens. */
+  target_tokens?: number | undefined;
+  /** Instead of one that the strategy makes. */
+  summary?: string | undefined;
+}
+
+/** The transcript after a compaction, with what it was before as an asset. @throws InvalidRequest */
+export async function compactedTranscript(
+  transcript: Transcript,
+  options: CompactOptions,
+  summarise: Summarise,
+  ids: IdSource,
+): Promise<Transcript> {
+  const { strategy, keep_first, keep_last, summary } = options;
+  refuseCustom(strategy, "strategy");
+  const { messages } = transcript;
+  const told = tell(messages);
+  const span = wantedSpan(told, options);
+  if (span === null && summary === undefined) return transcript;
+  const archived = archivedIn(messages, told, span ?? { start: 0, end: 0 });
+  const text = summary ?? (await summaryOf(archived, strategy, summarise));
+  const shown = headedSummary(text, archived.length);
+  const changed = span === null ? transcript : rewrittenTranscript(transcript, span, shown, ids);
+  const before = size(told);
+  const after = span === null ? before : before - size(archived) + shown.length;
+  const metadata = {
+    mode: "manual",
+    strategy,
+    engine_strategy: strategy,
+    archived_messages: archived.length,
+    estimated_tokens_before: tokensIn(before),
+    estimated_tokens_after: tokensIn(after),
+    keep_first,
+    keep_last,
+  };
+  const done = { ...changed, summary: joinedSummary(transcript.summary, text) };
+  return noted(withSource(done, transcript, ids), "compaction", metadata, ids);
+}
+
+/** An original holds no originals of its own: those are assets of the transcript already. */
+function withSource(changed: Transcript, source: Transcript, ids: IdSource): Transcript {
+  const assets = source.assets.filter((asset) => !isSource(asset));
+  const data: Json = JSON.parse(JSON.stringify({ ...source, assets }));
+  const asset = {
+    kind: SOURCE,
+    title: "The transcript before its compaction",
+    mime_type: "application/json",
+    visibility: "private" as const,
+    data,
+  };
+  return withAsset(changed, asset, ids);
+}
+
+const isSource = (asset: Json): boolean =>
+  typeof asset === "object" && asset !== null && "kind" in asset && asset.kind === SOURCE;
+
+function wantedSpan(told: readonly Told[], options: CompactOptions): Span | null {
+  const { keep_first, target_tokens } = options;
+  const items = itemsOf(told);
+  const spanFor = (keep_last: number): Span | null => archivedSpan(items, { keep_first, keep_last });
+  const most = Math.min(options.keep_last, told.length);
+  if (target_tokens === undefined) return spanFor(most);
+  const staying = (span: Span | null): number =>
+    tokensIn(size(told) - (span === null ? 0 : size(told.slice(span.start, span.end))));
+  /** The most messages that fit; none fit where this many do not. */
+  let [fits, least] = [0, most];
+  while (fits < least) {
+    const keep = Math.ceil((fits + least) / 2);
+    if (staying(spanFor(keep)) <= target_tokens) fits = keep;
+    else least = keep - 1;
+  }
+  return spanFor(fits);
+}
+
+async function summaryOf(
+  archived: readonly Told[],
+  strategy: CompactionOptions["strategy"],
+  summarise: Summarise,
+): Promise<string> {
+  const lines = archived.flatMap((message) => message.lines);
+  const own = ownSummary(strategy, lines, archived.length);
+  if (own !== null) return own;
+  return modelSummary(await summarise(instructionsFor(lines, archived.length)), archived.length);
+}
+
+/** Hooks belong to skills, and none is running here. */
+function refuseCustom(strategy: CompactionOptions["strategy"], option: string): void {
+  if (strategy !== "custom") return;
+  const detail = `${option} "custom" works in runs only, where there are hooks; give a summary, or use observation_mask, llm or truncate.`;
+  throw new InvalidRequest({ option, detail });
+}
+
+/**
+ * The messages as a run would go on with them: where a compaction is due, long results of tools are shortened, and what
+ * is still too much is archived.
+ * @param window tokens of the model's context; `null`: unknown
+ */
+export async function autoCompacted(
+  messages: readonly PublicMessage[],
+  options: CompactionOptions,
+  window: number | null,
+  summarise: Summarise,
+): Promise<readonly PublicMessage[]> {
+  refuseCustom(options.strategy, "compact_strategy");
+  const dueFor = (told: readonly Told[]) => compactionDue(tokensIn(size(told)), options, window, "preflight");
+  if (dueFor(tell(messages)) === null) return messages;
+  const shortened = messages.map((message) => withShortResults(message, options.tool_output_max_chars));
+  const told = tell(shortened);
+  const due = dueFor(told);
+  const span = due === null ? null : archivedSpan(itemsOf(told), options);
+  if (due === null || span === null) return shortened;
+  const archived = archivedIn(shortened, told, span);
+  // The safety net holds without a model.
+  const summary = await summaryOf(archived, due.strategy, summarise).catch((error: unknown) => {
+    if (due.mode !== "hard_limit") throw error;
+    return summaryOf(archived, "truncate", summarise);
+  });
+  return rewritten(shortened, span, headedSummary(summary, archived.length));
+}
+
+function withShortResults(message: PublicMessage, limit: number): PublicMessage {
+  if (message.role === "tool") {
+    const text = resultText(message.content ?? null);
+    return text.length <= limit ? message : { ...message, content: shortenOutput(text, limit) };
+  }
+  if (message.role !== "user" || !Array.isArray(message.content)) return message;
+  const content = message.content.map((part) => {
+    if (part.type !== "tool_result") return part;
+    const text = resultText(part.content ?? null);
+    return text.length <= limit ? part : { ...part, content: shortenOutput(text, limit) };
+  });
+  return { ...message, content };
+}

@@ -1,0 +1,77 @@
+/** The operations that shorten a conversation, with a model's help where that is asked for (agent-runtime.md §12.4). */
+import * as z from "zod/mini";
+import { ProviderBadResponse } from "../../errors/provider.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { callLlm } from "../call.ts";
+import { compactionOptions, compactionShapes } from "../compaction-options.ts";
+import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
+import type { OperationDeps } from "./deps.ts";
+import { conversation, taken } from "./given.ts";
+import { callingOperation, type Operation } from "./operation.ts";
+
+const maybe = z.exactOptional;
+const count = () => z.int().check(z.nonnegative());
+
+/** One model call, whose text is the summary. */
+function summariser(options: JsonObject, deps: OperationDeps): Summarise {
+  return async (prompt) => {
+    const host = await deps.host();
+    const { result } = await callLlm({ prompt, system: null, options }, host);
+    deps.onUsage?.(result.usage);
+    const summary = result.visible_text.trim();
+    if (summary !== "") return summary;
+    throw new ProviderBadResponse({ provider: result.provider, reason: "it holds no summary" });
+  };
+}
+
+/** The window of the model that the options name; `null`: they name none, or nobody knows it. */
+async function windowOf(call: JsonObject, deps: OperationDeps): Promise<number | null> {
+  const wish = Object.fromEntries(
+    ["provider", "model", "model_tier"].flatMap((name) => {
+      const value = call[name];
+      return typeof value === "string" ? [[name, value]] : [];
+    }),
+  );
+  if (Object.keys(wish).length === 0) return null;
+  return (await deps.host()).choose(wish).context_window;
+}
+
+export const COMPACTING: Record<string, Operation> = {
+  summarize: callingOperation(
+    () => ({ ...conversation(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
+    ({ keep_last = 6, prompt, ...body }, call, deps) =>
+      summarized(taken(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
+  ),
+  compact: callingOperation(
+    () => ({
+      ...conversation(),
+      keep_first: maybe(count()),
+      keep_last: maybe(count()),
+      strategy: maybe(z.enum(["observation_mask", "llm", "truncate", "custom"])),
+      target_tokens: maybe(count()),
+      summary: maybe(z.string()),
+    }),
+    (
+      { keep_first = 0, keep_last = 12, strategy = "observation_mask", target_tokens, summary, ...body },
+      call,
+      deps,
+    ) => {
+      const options = { keep_first, keep_last, strategy, target_tokens, summary };
+      const { ids } = deps;
+      return compactedTranscript(taken(body, ids), options, summariser(call, deps), ids);
+    },
+  ),
+  auto_compact: callingOperation(
+    () => {
+      const { compact_callback, mask_callback, compress_callback, ...own } = compactionShapes();
+      return { ...conversation(), ...own };
+    },
+    async (body, call, deps) => {
+      const { messages } = taken(body, deps.ids);
+      const options = compactionOptions(body);
+      const switched = { ...options, auto: options.auto ?? true };
+      const window = await windowOf(call, deps);
+      return autoCompacted(messages, switched, window, summariser(call, deps));
+    },
+  ),
+};

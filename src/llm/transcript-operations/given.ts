@@ -1,0 +1,32 @@
+/** The conversation that an operation is given, in either form (agent-runtime.md §12.4). */
+import * as z from "zod/mini";
+import { messageShape, type PublicMessage } from "../messages.ts";
+import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";
+import { wrong } from "./read-body.ts";
+import { fromMessages } from "./view.ts";
+
+export interface Given {
+  transcript?: Transcript;
+  messages?: PublicMessage[];
+}
+
+/** The fields of both forms. */
+export const conversation = () => ({
+  transcript: z.exactOptional(transcriptShape),
+  messages: z.exactOptional(z.array(messageShape)),
+});
+
+/** The conversation as a transcript; `null`: none was given. @throws InputInvalid for two */
+export function maybeGiven({ transcript, messages }: Given, ids: IdSource): Transcript | null {
+  if (transcript !== undefined && messages !== undefined) {
+    throw wrong("messages", "give transcript or messages, not both");
+  }
+  return transcript ?? (messages === undefined ? null : fromMessages(messages, ids));
+}
+
+/** The same where there must be one. @throws InputInvalid */
+export function taken(given: Given, ids: IdSource): Transcript {
+  const transcript = maybeGiven(given, ids);
+  if (transcript !== null) return transcript;
+  throw wrong("transcript", "transcript: a transcript is needed, or messages");
+}

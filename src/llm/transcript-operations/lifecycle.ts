@@ -1,0 +1,92 @@
+/** Transcripts that begin, branch off and end (agent-runtime.md §12.4). Pure. */
+import * as z from "zod/mini";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { emptyTranscript, extraEvent, type IdSource, type Transcript } from "../transcript.ts";
+
+const maybe = z.exactOptional;
+
+/** The transcript with an event about itself. */
+export function noted(
+  transcript: Transcript,
+  kind: string,
+  metadata: Record<string, unknown>,
+  ids: IdSource,
+): Transcript {
+  const event = extraEvent(kind, { role: "system", visibility: "internal", text: "", metadata }, ids);
+  return { ...transcript, events: [...transcript.events, event] };
+}
+
+/** A new transcript without messages. */
+export function begun(metadata: JsonObject | undefined, ids: IdSource): Transcript {
+  return { ...emptyTranscript(ids()), ...(metadata === undefined ? {} : { metadata }) };
+}
+
+/** A new transcript that says of itself that it was set back. */
+export function reset(metadata: JsonObject | undefined, ids: IdSource): Transcript {
+  return noted({ ...begun(metadata, ids), state: "active" }, "transcript_reset", {}, ids);
+}
+
+/** A copy under an id of its own that names where it comes from. Without its messages it has none of their events. */
+export function forked(
+  source: Transcript,
+  retain: { messages: boolean; summary: boolean },
+  ids: IdSource,
+): Transcript {
+  const { summary, archived_messages, ...rest } = source;
+  const gone = archived_messages === undefined ? {} : { archived_messages };
+  const copy: Transcript = {
+    ...rest,
+    id: ids(),
+    ...(retain.messages ? gone : { messages: [], events: [] }),
+    ...(retain.summary && summary !== undefined ? { summary } : {}),
+    metadata: { ...source.metadata, parent_id: source.id },
+    state: "forked",
+  };
+  return noted(copy, "transcript_fork", { parent_id: source.id }, ids);
+}
+
+const STATES = { archive: "archived", abandon: "abandoned", resume: "active" } as const;
+
+/** The transcript in another state. */
+export function moved(transcript: Transcript, to: keyof typeof STATES, ids: IdSource): Transcript {
+  return noted({ ...transcript, state: STATES[to] }, `transcript_${to}`, {}, ids);
+}
+
+const json = () => z.custom<Json>((value) => value !== undefined);
+
+/** An asset as it may be given; what it leaves out is filled in. */
+export const assetShape = z.lazy(() =>
+  z.strictObject({
+    _type: maybe(z.literal("transcript_asset")),
+    id: maybe(z.string()),
+    kind: maybe(z.string()),
+    mime_type: maybe(z.string()),
+    title: maybe(z.string()),
+    path: maybe(z.string()),
+    storage: maybe(z.string()),
+    visibility: maybe(z.enum(["public", "private", "internal"])),
+    data: maybe(json()),
+    metadata: maybe(z.record(z.string(), json())),
+  }),
+);
+
+/** The transcript with a further asset. */
+export function withAsset(
+  transcript: Transcript,
+  asset: z.infer<typeof assetShape>,
+  ids: IdSource,
+): Transcript {
+  const storage = asset.path !== undefined && asset.data === undefined ? "path" : "inline";
+  const filled: Json = JSON.parse(
+    JSON.stringify({
+      id: ids(),
+      kind: "blob",
+      storage,
+      visibility: "internal",
+      metadata: {},
+      ...asset,
+      _type: "transcript_asset",
+    }),
+  );
+  return { ...transcript, assets: [...transcript.assets, filled] };
+}

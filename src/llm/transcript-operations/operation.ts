@@ -1,0 +1,48 @@
+/** One operation on transcripts: the fields of its body, and what it makes of them. */
+import * as z from "zod/mini";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { OperationDeps } from "./deps.ts";
+import { checkCallOptions, present, readFields } from "./read-body.ts";
+
+export interface Operation {
+  /** Answers the result bare. @throws InputInvalid */
+  perform(given: JsonObject, deps: OperationDeps): unknown;
+}
+
+type Fields = Record<string, z.core.$ZodType>;
+type Read<F extends Fields> = z.infer<z.ZodMiniObject<F, z.core.$strip>>;
+
+export function operation<F extends Fields>(
+  fields: () => F,
+  run: (body: Read<F>, deps: OperationDeps) => unknown,
+): Operation {
+  return {
+    perform(given, deps) {
+      const shape = fields();
+      return run(readFields(present(given), z.object(shape), Object.keys(shape)), deps);
+    },
+  };
+}
+
+/** Options of a call that bring a conversation: the operation writes that itself. */
+const CONVERSATIONS = ["session_id", "prefill"];
+
+/** One that may ask a model: what is none of its fields is an option of that call (§1.1). */
+export function callingOperation<F extends Fields>(
+  fields: () => F,
+  run: (body: Read<F>, call: JsonObject, deps: OperationDeps) => Promise<unknown>,
+): Operation {
+  return {
+    async perform(given, deps) {
+      const shape = fields();
+      const names = Object.keys(shape);
+      const entries = Object.entries(present(given));
+      const isOwn = (name: string): boolean => names.includes(name) || CONVERSATIONS.includes(name);
+      const own = Object.fromEntries(entries.filter(([name]) => isOwn(name)));
+      const call = Object.fromEntries(entries.filter(([name]) => !isOwn(name)));
+      const body = readFields(own, z.object(shape), names);
+      if (Object.keys(call).length > 0) checkCallOptions(call, names, await deps.host());
+      return run(body, call, deps);
+    },
+  };
+}

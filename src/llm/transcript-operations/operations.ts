@@ -1,0 +1,128 @@
+/** The operations of `POST /transcripts/:operation` (agent-runtime.md §12.4): by name, with what each takes. */
+import * as z from "zod/mini";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { messageShape, type PublicMessage } from "../messages.ts";
+import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
+import { COMPACTING } from "./compacting.ts";
+import type { OperationDeps } from "./deps.ts";
+import { conversation, type Given, maybeGiven, taken } from "./given.ts";
+import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
+import { type Operation, operation } from "./operation.ts";
+import { faultsOf, refused, wrong } from "./read-body.ts";
+import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
+
+/** An operation that looks at a conversation, if there is one. */
+const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
+  operation(conversation, (body, deps) => see(maybeGiven(body, deps.ids), deps));
+
+/** An operation that adds one message to a transcript or a list, and answers what it was given. */
+const append = (role: PublicMessage["role"], fields: readonly string[]): Operation =>
+  operation(
+    () => ({ ...conversation(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
+    (body: Given & JsonFields, { ids }) => {
+      const whole = taken(body, ids);
+      const { transcript, messages, ...message } = body;
+      const added = readMessage({ role, ...message });
+      return messages === undefined ? withPublic(whole, [added], ids) : [...messages, added];
+    },
+  );
+
+type JsonFields = { [name: string]: unknown };
+
+function readMessage(message: JsonFields): PublicMessage {
+  const parsed = messageShape.safeParse(message);
+  if (parsed.success) return parsed.data;
+  throw refused(faultsOf(parsed.error, JSON.parse(JSON.stringify(message))));
+}
+
+const move = (to: Parameters<typeof moved>[1]): Operation =>
+  operation(conversation, (body, { ids }) => moved(taken(body, ids), to, ids));
+
+/** The transcript that a JSON text holds. @throws InputInvalid */
+function imported(text: string): Transcript {
+  let value: Json;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw wrong("transcript", "transcript is not JSON; it is the text that the operation export answered");
+  }
+  const parsed = transcriptShape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw refused(faultsOf(parsed.error, value, ["transcript"]));
+}
+
+const OPERATIONS: Record<string, Operation> = {
+  transcript: operation(metadata, (body, { ids }) => begun(body.metadata, ids)),
+  from_messages: operation(
+    () => ({ messages: z.array(messageShape), ...metadata() }),
+    ({ messages, metadata: own }, { ids }) => ({
+      ...fromMessages(messages, ids),
+      ...(own === undefined ? {} : { metadata: own }),
+    }),
+  ),
+  messages: look((transcript) => transcript?.messages ?? []),
+  events: look((transcript, { ids }) => (transcript === null ? [] : eventsOf(transcript, ids))),
+  assets: look((transcript) => transcript?.assets ?? []),
+  summary: look((transcript) => transcript?.summary ?? null),
+  id: operation(conversation, ({ transcript }) => transcript?.id ?? null),
+  events_by_kind: operation(
+    () => ({ ...conversation(), kind: z.string() }),
+    ({ kind, ...body }, deps) => {
+      const transcript = maybeGiven(body, deps.ids);
+      const events = transcript === null ? [] : eventsOf(transcript, deps.ids);
+      return events.filter((event) => event.kind === kind);
+    },
+  ),
+  add_asset: operation(
+    () => ({ ...conversation(), asset: assetShape }),
+    ({ asset, ...body }, { ids }) => withAsset(taken(body, ids), asset, ids),
+  ),
+  add_user: append("user", ["content"]),
+  add_assistant: append("assistant", ["content", "tool_calls", "blocks"]),
+  add_system: append("system", ["content"]),
+  add_tool_result: append("tool", ["tool_call_id", "content", "name", "is_error"]),
+  render_visible: look((transcript, { ids }) =>
+    transcript === null ? "" : renderVisible(eventsOf(transcript, ids)),
+  ),
+  render_full: look((transcript, { ids }) =>
+    transcript === null ? "" : renderFull(eventsOf(transcript, ids)),
+  ),
+  export: operation(conversation, (body, { ids }) => JSON.stringify(taken(body, ids))),
+  import: operation(
+    () => ({ transcript: z.string() }),
+    ({ transcript }) => imported(transcript),
+  ),
+  fork: operation(
+    () => ({
+      ...conversation(),
+      retain_messages: maybe(z.boolean()),
+      retain_summary: maybe(z.boolean()),
+    }),
+    ({ retain_messages = true, retain_summary = true, ...body }, { ids }) =>
+      forked(taken(body, ids), { messages: retain_messages, summary: retain_summary }, ids),
+  ),
+  reset: operation(metadata, (body, { ids }) => reset(body.metadata, ids)),
+  archive: move("archive"),
+  abandon: move("abandon"),
+  resume: move("resume"),
+  stats: look((transcript, { ids }) =>
+    statsOf(transcript?.messages ?? [], transcript === null ? [] : eventsOf(transcript, ids)),
+  ),
+  ...COMPACTING,
+};
+
+/** By name: names come from clients. */
+export const TRANSCRIPT_OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS));
+
+/** Carries an operation out. @throws InputInvalid, InvalidRequest, what a model's call throws */
+export async function operate(
+  { perform }: Operation,
+  body: JsonObject,
+  deps: OperationDeps,
+): Promise<unknown> {
+  return perform(body, deps);
+}

@@ -1,0 +1,81 @@
+/** What an operation is given, checked against its shape: 422 with the path of each fault (agent-runtime.md §0.3). */
+import type * as z from "zod/mini";
+import type { Fault } from "../../engine/fault.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { nearest } from "../../skill/match.ts";
+import type { LlmHost } from "../host.ts";
+import { readOptions } from "../options.ts";
+
+/** The members that are there: `null` counts as absent. */
+export function present(given: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+}
+
+/** @throws InputInvalid */
+export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names: readonly string[]): T {
+  const unknown = Object.keys(given).filter((name) => !names.includes(name));
+  const parsed = shape.safeParse(given);
+  if (parsed.success && unknown.length === 0) return parsed.data;
+  const wrong = parsed.success ? [] : faultsOf(parsed.error, given);
+  throw refused([...unknown.map((name) => noOption(name, names)), ...wrong]);
+}
+
+/** What a shape refuses in a value. Keys that nothing knows have paths of their own. @param at where the value stands */
+export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
+  return error.issues.flatMap((issue) => {
+    const path = [...at, ...issue.path.map(String)];
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => {
+        const place = [...path, key].join(".");
+        return { path: place, message: `${place}: there is no such field` };
+      });
+    }
+    const place = path.join(".");
+    return { path: place, message: `${place}: ${issue.message}; got ${shown(valueAt(value, issue.path))}` };
+  });
+}
+
+function valueAt(value: Json, path: readonly PropertyKey[]): Json | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  if (Array.isArray(value)) return valueAt(value[Number(key)] ?? null, rest);
+  if (typeof value !== "object" || value === null) return undefined;
+  return valueAt(value[String(key)] ?? null, rest);
+}
+
+function shown(value: Json | undefined): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+function noOption(name: string, names: readonly string[]): Fault {
+  const [near] = nearest(name, names);
+  const hint = near === undefined ? "" : `; did you mean "${near}"?`;
+  return { path: name, message: `there is no option "${name}"${hint}` };
+}
+
+/**
+ * Checks what of a body is meant for the call of a model.
+ * @param own names of the operation's own options, for hints
+ * @throws InputInvalid
+ */
+export function checkCallOptions(call: JsonObject, own: readonly string[], host: LlmHost): void {
+  const read = readOptions(call, (name) => host.isProvider(name));
+  if (!("faults" in read)) return;
+  throw refused(
+    read.faults.map(({ path, message }) => {
+      const name = path.replace(/^options\./, "");
+      const [near] = nearest(name, own);
+      if (near !== undefined && message.startsWith("there is no option")) return noOption(name, own);
+      return { path: name, message: message.replaceAll("options.", "") };
+    }),
+  );
+}
+
+/** All faults as one error. */
+export const refused = (errors: readonly Fault[]) =>
+  new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
+
+/** One fault of a body. */
+export const wrong = (path: string, message: string) => refused([{ path, message }]);

@@ -1,0 +1,108 @@
+/** What transcripts say: their events, as text, and counted (agent-runtime.md §12.4). Pure. */
+import type { PublicMessage } from "../messages.ts";
+import {
+  emptyTranscript,
+  type IdSource,
+  isMessageEvent,
+  messageEvent,
+  type Transcript,
+  type TranscriptEvent,
+  withPublic,
+} from "../transcript.ts";
+
+/** A transcript of these messages, with their events. */
+export function fromMessages(messages: readonly PublicMessage[], ids: IdSource): Transcript {
+  return withPublic(emptyTranscript(ids()), messages, ids);
+}
+
+/** All events: those of messages are made where a transcript came without them. */
+export function eventsOf(transcript: Transcript, ids: IdSource): TranscriptEvent[] {
+  const { messages, events } = transcript;
+  if (events.some(isMessageEvent)) return events;
+  return [...messages.map((message) => messageEvent(message, ids)), ...events];
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Lines `role: text` of what everybody may see. */
+export function renderVisible(events: readonly TranscriptEvent[]): string {
+  return events
+    .filter((event) => event.visibility === "public" && text(event.text) !== "")
+    .map((event) => `${text(event.role)}: ${text(event.text)}`)
+    .join("\n");
+}
+
+/** Lines `[visibility] role: text` of all events; one without a text shows its calls, or its kind. */
+export function renderFull(events: readonly TranscriptEvent[]): string {
+  return events
+    .map((event) => {
+      const said = [text(event.text), ...callsIn(event.blocks)].filter((part) => part !== "").join("\n");
+      const shown = said === "" ? `(${event.kind})` : said;
+      return `[${text(event.visibility)}] ${text(event.role)}: ${shown}`;
+    })
+    .join("\n");
+}
+
+interface Called {
+  name: string;
+  arguments?: unknown;
+}
+
+function callsIn(blocks: unknown): string[] {
+  const list: unknown[] = Array.isArray(blocks) ? blocks : [];
+  return list
+    .filter(isCall)
+    .map(({ name, arguments: args }) => `(calls ${name} with ${JSON.stringify(args ?? {})})`);
+}
+
+const isCall = (block: unknown): block is Called =>
+  typeof block === "object" &&
+  block !== null &&
+  "type" in block &&
+  block.type === "tool_call" &&
+  "name" in block &&
+  typeof block.name === "string";
+
+export interface Stats {
+  message_count: number;
+  user_facing_message_count: number;
+  tool_result_message_count: number;
+  tool_call_count: number;
+  assistant_message_count: number;
+  user_message_count: number;
+  visible_event_count: number;
+}
+
+/** User-facing are the messages of user and assistant that hold no tool results; visible the public events. */
+export function statsOf(messages: readonly PublicMessage[], events: readonly TranscriptEvent[]): Stats {
+  const results = messages.filter(holdsResults).length;
+  const by = (role: PublicMessage["role"]): number =>
+    messages.filter((message) => message.role === role && !holdsResults(message)).length;
+  const [user, assistant] = [by("user"), by("assistant")];
+  return {
+    message_count: messages.length,
+    user_facing_message_count: user + assistant,
+    tool_result_message_count: results,
+    tool_call_count: messages.reduce((sum, message) => sum + callCount(message), 0),
+    assistant_message_count: assistant,
+    user_message_count: user,
+    visible_event_count: events.filter(({ visibility }) => visibility === "public").length,
+  };
+}
+
+/** Whether a message brings results of tools: its own role, or parts of a user's message. */
+export function holdsResults({ role, content }: PublicMessage): boolean {
+  if (role === "tool") return true;
+  return role === "user" && Array.isArray(content) && content.some(isResultPart);
+}
+
+const isResultPart = (part: unknown): boolean =>
+  typeof part === "object" && part !== null && "type" in part && part.type === "tool_result";
+
+function callCount(message: PublicMessage): number {
+  if (message.role !== "assistant") return 0;
+  const { blocks, tool_calls } = message;
+  return blocks === undefined
+    ? (tool_calls ?? []).length
+    : blocks.filter(({ type }) => type === "tool_call").length;
+}

@@ -1,0 +1,200 @@
+/**
+ * Recorded calls to providers (agent-runtime.md §16.3), JSON on each line: a header, then one call per line with the
+ * pieces of its answer as they came. Keys are redacted before anything is written. Pure: the Worker and the command line
+ * share it.
+ */
+import * as z from "zod/mini";
+import type { Redactor } from "../redact.ts";
+import { utf8, webCryptoHash } from "../skill/bundle.ts";
+import { canonicalJson } from "../skill/canonical.ts";
+import type { Json } from "../skill/manifest.ts";
+import { isJsonObject } from "./wire.ts";
+
+export const CASSETTE_VERSION = 1;
+
+const headerShape = z.lazy(() =>
+  z.strictObject({
+    hull_cassette: z.literal(CASSETTE_VERSION),
+    created_at: z.string(),
+    /** Variables that were set for providers, without their values: a replay sets them to something. */
+    variables: z.array(z.string()),
+    /** Settings that decide which model is asked. */
+    settings: z.record(z.string(), z.string()),
+  }),
+);
+export type CassetteHeader = z.infer<typeof headerShape>;
+
+const chunkShape = z.lazy(() => {
+  const at_ms = z.int().check(z.nonnegative());
+  return z.union([
+    z.strictObject({ at_ms, text: z.string() }),
+    /** Bytes that are no UTF-8 by themselves. */
+    z.strictObject({ at_ms, base64: z.string() }),
+  ]);
+});
+/** One piece of an answer, and when it came: ms since the request. */
+export type CassetteChunk = z.infer<typeof chunkShape>;
+
+const callShape = z.lazy(() =>
+  z.strictObject({
+    kind: z.literal("model"),
+    /** In the order in which the requests came, from 1. */
+    n: z.int().check(z.positive()),
+    provider: z.string(),
+    request: z.strictObject({
+      method: z.string(),
+      /** Below the provider's base, e.g. `/chat/completions`. */
+      path: z.string(),
+      body: z.custom<Json>(),
+    }),
+    /** See `callKey`. */
+    key: z.string(),
+    /** `null`: none came. */
+    response: z.nullable(
+      z.strictObject({
+        status: z.int(),
+        headers: z.record(z.string(), z.string()),
+        chunks: z.array(chunkShape),
+        /** It broke off. */
+        cut: z.exactOptional(z.literal(true)),
+      }),
+    ),
+  }),
+);
+export type CassetteCall = z.infer<typeof callShape>;
+export type CassetteRequest = CassetteCall["request"];
+
+export interface Cassette {
+  header: CassetteHeader;
+  /** In the order in which the requests came. */
+  calls: CassetteCall[];
+}
+
+/** What makes two requests the same: everything that is said to the model, whatever the protocol calls it. */
+export interface Conversation {
+  model: Json;
+  system: Json;
+  messages: Json[];
+}
+
+export function conversationOf(body: Json): Conversation {
+  if (!isJsonObject(body)) return { model: null, system: null, messages: body === null ? [] : [body] };
+  const { model = null, system, instructions, messages, input, prompt, suffix } = body;
+  const said = messages ?? input ?? prompt ?? null;
+  return {
+    model,
+    system: system ?? instructions ?? null,
+    messages: [...(Array.isArray(said) ? said : said === null ? [] : [said]), ...(suffix ? [suffix] : [])],
+  };
+}
+
+/** The hash of model, messages and system text, in hex. */
+export function callKey(body: Json): string | Promise<string> {
+  const { model, messages, system } = conversationOf(body);
+  return webCryptoHash(utf8(canonicalJson([model, messages, system])));
+}
+
+/** Headers of an answer that say something about it, and nothing about the account that it was made for. */
+const SAFE_HEADERS =
+  /^(?:content-type|content-encoding|retry-after(?:-ms)?|x-should-retry|(?:x-)?request-id|openai-(?:model|version|processing-ms)|(?:x|anthropic)-ratelimit-.*)$/;
+
+export function safeHeaders(headers: Iterable<readonly [string, string]>): Record<string, string> {
+  const kept = Array.from(headers, ([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(kept.filter(([name]) => SAFE_HEADERS.test(name)));
+}
+
+/** A piece of an answer as it came. */
+export interface Piece {
+  at_ms: number;
+  bytes: Uint8Array;
+}
+
+/** The pieces without secrets. Where there are none the pieces stay as they were cut. */
+export function chunksOf(pieces: readonly Piece[], redactor: Redactor): CassetteChunk[] {
+  const whole = joined(pieces.map(({ bytes }) => bytes));
+  if (redactor.bytes(whole) === whole) return pieces.map(chunkOf);
+  const stream = redactor.stream();
+  const kept = pieces.map(({ at_ms, bytes }) => ({ at_ms, bytes: stream.push(bytes) }));
+  const last = { at_ms: pieces.at(-1)?.at_ms ?? 0, bytes: stream.end() };
+  return [...kept, last].filter(({ bytes }) => bytes.length > 0).map(chunkOf);
+}
+
+function chunkOf({ at_ms, bytes }: Piece): CassetteChunk {
+  try {
+    return { at_ms, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { at_ms, base64: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")) };
+  }
+}
+
+export function bytesOf(chunk: CassetteChunk): Uint8Array {
+  return "text" in chunk
+    ? new TextEncoder().encode(chunk.text)
+    : Uint8Array.from(atob(chunk.base64), (character) => character.charCodeAt(0));
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The body of a request: JSON, or its text where it is none; `null` without one. */
+export function bodyOf(text: string): Json {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A request as it is kept. @param path below the provider's base */
+export function requestOf(method: string, path: string, body: Json, redactor: Redactor): CassetteRequest {
+  return jsonOf({ method, path, body }, redactor);
+}
+
+function jsonOf<T>(value: T, redactor: Redactor): T {
+  return JSON.parse(JSON.stringify(redactor.json(value)));
+}
+
+export const cassetteLine = (line: CassetteHeader | CassetteCall): string => `${JSON.stringify(line)}\n`;
+
+/** @returns what is wrong, by line, where the text is no cassette of this version */
+export function readCassette(text: string): Cassette | { faults: string[] } {
+  const lines = text
+    .split("\n")
+    .flatMap((line, index) => (line.trim() === "" ? [] : [{ line, n: index + 1 }]));
+  const [first, ...rest] = lines;
+  const header = parsed(first?.line ?? "", headerShape);
+  if ("fault" in header) {
+    return {
+      faults: [`line 1: not the header of a cassette of version ${CASSETTE_VERSION}: ${header.fault}`],
+    };
+  }
+  const calls: CassetteCall[] = [];
+  const faults: string[] = [];
+  for (const { line, n } of rest) {
+    const call = parsed(line, callShape);
+    if ("fault" in call) faults.push(`line ${n}: ${call.fault}`);
+    else calls.push(call.value);
+  }
+  return faults.length > 0 ? { faults } : { header: header.value, calls: calls.sort((a, b) => a.n - b.n) };
+}
+
+function parsed<T>(line: string, shape: z.ZodMiniType<T>): { value: T } | { fault: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return { fault: "not JSON" };
+  }
+  const result = shape.safeParse(value);
+  if (result.success) return { value: result.data };
+  const faults = result.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
+  return { fault: faults.join("; ") };
+}

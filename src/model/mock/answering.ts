@@ -1,0 +1,45 @@
+/** Mocks in the way of calls: each attempt asks where they are queued (agent-runtime.md §16.1). */
+import type { ModelRequest } from "../../engine/messages.ts";
+import { MockUnmatched } from "../../errors/provider.ts";
+import { utf8, webCryptoHash } from "../../skill/bundle.ts";
+import { canonicalJson } from "../../skill/canonical.ts";
+import type { Outcome } from "../exchange.ts";
+import type { Intercept } from "../intercept.ts";
+import type { ResolvedTarget } from "../providers.ts";
+import { answerOf } from "./answer.ts";
+import { type Asker, defaultTurn } from "./default.ts";
+import type { MockCall } from "./mock.ts";
+import type { MockSource } from "./source.ts";
+
+/** @param asker how calls are answered by default */
+export function answering(source: MockSource, asker: Asker): Intercept {
+  return {
+    async call(request, target, { sink }) {
+      const prompt = request.cache === true ? await promptOf(request) : null;
+      const taken = await source.take(callOf(request), prompt);
+      if (taken.mock !== null) return answerOf(taken.mock, request, target, sink);
+      if (typeof taken.otherwise === "object") return unmatched(request, target, taken.otherwise.error);
+      if (taken.otherwise === "provider" && target.protocol !== "mock") return null;
+      return { ok: true, turn: defaultTurn(request, named(target), { asker, seen: taken.seen }, sink) };
+    },
+  };
+}
+
+const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
+
+function callOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
+  const offered = tools.length > 0 ? tools : (tools_in_text ?? []);
+  return { messages, system, tools: offered, ...(thinking === undefined ? {} : { thinking }) };
+}
+
+const promptOf = async ({ system, messages }: ModelRequest): Promise<string> =>
+  webCryptoHash(utf8(canonicalJson([system, messages])));
+
+/** Characters of the prompt that an error shows. */
+const MAX_SHOWN = 200;
+
+function unmatched({ messages }: ModelRequest, target: ResolvedTarget, source: string): Outcome {
+  const asked = JSON.stringify(messages.at(-1) ?? null);
+  const shown = asked.length > MAX_SHOWN ? `${asked.slice(0, MAX_SHOWN)}…` : asked;
+  return { ok: false, retry: false, error: new MockUnmatched({ ...named(target), source, asked: shown }) };
+}

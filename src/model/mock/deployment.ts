@@ -1,0 +1,41 @@
+/** Mocks of a whole deployment (agent-runtime.md §16.3): `HULL_LLM_MOCKS`, a mock as JSON on each line, or `kv:<key>`. */
+import type { Bindings, Settings } from "../../env.ts";
+import { Internal } from "../../errors.ts";
+import { utf8, webCryptoHash } from "../../skill/bundle.ts";
+import type { Mock } from "./mock.ts";
+import { readMockLines } from "./read.ts";
+
+export const MOCKS_VARIABLE = "HULL_LLM_MOCKS";
+/** Any text: another one begins the mocks anew. `hull dev` sets it. */
+export const MOCKS_RUN_VARIABLE = "HULL_LLM_MOCKS_RUN";
+
+export interface DeploymentMocks {
+  /** Names these mocks: what was used up of others does not count. */
+  id: string;
+  mocks: readonly Mock[];
+}
+
+const loaded = new WeakMap<Settings, Promise<DeploymentMocks>>();
+
+export const hasDeploymentMocks = ({ read }: Settings): boolean => read(MOCKS_VARIABLE) !== undefined;
+
+/** Read once per isolate; `null`: the deployment has none. @throws Internal for mocks that cannot be read */
+export async function deploymentMocks(settings: Settings, env: Bindings): Promise<DeploymentMocks | null> {
+  const value = settings.read(MOCKS_VARIABLE);
+  if (value === undefined) return null;
+  const loading = loaded.get(settings) ?? load(value, settings, env);
+  loaded.set(settings, loading);
+  loading.catch(() => loaded.delete(settings));
+  return loading;
+}
+
+async function load(value: string, settings: Settings, env: Bindings): Promise<DeploymentMocks> {
+  const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
+  const key = /^kv:(.+)$/.exec(value)?.[1];
+  const text = key === undefined ? value : await env.SKILLS.get(key);
+  if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+  const read = readMockLines(text);
+  if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
+  const id = await webCryptoHash(utf8(`${settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
+  return { id, mocks: read.mocks };
+}

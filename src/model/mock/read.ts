@@ -1,0 +1,112 @@
+/** Reads mocks from where they are written: a request's JSON, or a file with one on each line. */
+import * as z from "zod/mini";
+import { type Fault, wrongValue } from "../../engine/fault.ts";
+import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { isJsonObject } from "../wire.ts";
+import type { Mock } from "./mock.ts";
+
+/** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
+export type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
+
+const MAX_MOCKS = 10_000;
+/** Characters of a pattern: matching takes time in proportion to it. */
+const MAX_PATTERN = 10_000;
+
+const mockShape = z.lazy(() => {
+  const maybe = z.exactOptional;
+  const text = () => maybe(z.string("text"));
+  const count = () => maybe(z.int("a whole number").check(z.nonnegative("at least 0")));
+  const object = () => z.custom<JsonObject>(isJsonObject, "an object");
+  return z.strictObject({
+    text: text(),
+    tool_calls: maybe(
+      z.array(
+        z.strictObject({
+          name: z.string("the name of a tool").check(z.minLength(1, "the name of a tool")),
+          arguments: maybe(object()),
+        }),
+        "a list of {name, arguments}",
+      ),
+    ),
+    match: maybe(z.string("text").check(z.maxLength(MAX_PATTERN, `up to ${MAX_PATTERN} characters`))),
+    consume_match: maybe(z.boolean("true or false")),
+    input_tokens: count(),
+    output_tokens: count(),
+    cache_read_tokens: count(),
+    cache_write_tokens: count(),
+    thinking: text(),
+    thinking_summary: text(),
+    stop_reason: text(),
+    model: text(),
+    error: maybe(
+      z.strictObject(
+        {
+          category: z.enum(ERROR_CATEGORIES),
+          message: text(),
+          retry_after_ms: count(),
+        },
+        "{category, message, retry_after_ms}",
+      ),
+    ),
+  });
+});
+
+/**
+ * A list of mocks, or a single one; `null` counts as absent in each.
+ * @param path what the list is called, e.g. `options.mock`
+ */
+export function readMocks(given: unknown, path: string): ReadMocks {
+  const list: unknown[] = Array.isArray(given) ? given : [given];
+  if (list.length > MAX_MOCKS) {
+    return { faults: [{ path, message: `${path} has ${list.length} mocks; at most ${MAX_MOCKS}` }] };
+  }
+  const mocks: Mock[] = [];
+  const faults: Fault[] = [];
+  for (const [index, item] of list.entries()) {
+    const at = Array.isArray(given) ? `${path}.${index}` : path;
+    const bare = withoutNull(item);
+    const parsed = mockShape.safeParse(bare);
+    if (parsed.success) mocks.push(parsed.data);
+    else faults.push(...parsed.error.issues.map((issue) => faultOf(issue, at, bare)));
+  }
+  return faults.length > 0 ? { faults } : { mocks };
+}
+
+/** One mock on each line that is not blank. Faults are named `line <n>`. */
+export function readMockLines(text: string): ReadMocks {
+  const read = text.split("\n").flatMap((line, index): ReadMocks[] => {
+    if (line.trim() === "") return [];
+    const path = `line ${index + 1}`;
+    try {
+      return [readMocks(JSON.parse(line), path)];
+    } catch {
+      return [{ faults: [{ path, message: `${path} is not JSON` }] }];
+    }
+  });
+  const faults = read.flatMap((one) => ("faults" in one ? one.faults : []));
+  return faults.length > 0 ? { faults } : { mocks: read.flatMap((one) => ("mocks" in one ? one.mocks : [])) };
+}
+
+function withoutNull(value: unknown, depth = 0): unknown {
+  if (!isJsonObject(value) || depth > 1) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, name === "error" ? withoutNull(member, depth + 1) : member]),
+  );
+}
+
+function faultOf(issue: z.core.$ZodIssue, at: string, mock: unknown): Fault {
+  const path = [at, ...issue.path].join(".");
+  if (issue.code === "unrecognized_keys") {
+    const [first = ""] = issue.keys;
+    return { path: `${path}.${first}`, message: `${path} has no field "${first}"` };
+  }
+  if (!isJsonObject(mock)) return wrongValue(path, path, "an object", mock);
+  const value = issue.path.reduce<unknown>(
+    (inner, name) => (Array.isArray(inner) || isJsonObject(inner) ? Reflect.get(inner, name) : undefined),
+    mock,
+  );
+  const accepted = issue.code === "invalid_value" ? `one of ${issue.values.join(", ")}` : issue.message;
+  return wrongValue(path, path, accepted, value);
+}

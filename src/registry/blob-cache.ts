@@ -1,0 +1,32 @@
+/** Small files of static skills, kept in the isolate: by their digest they never change. */
+
+/** Of all files together; an isolate has 128 MB. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** A larger file is read from the store each time, as a stream. */
+export const MAX_FILE_BYTES = 1024 * 1024;
+
+export class BlobCache {
+  /** In the order of their last use. */
+  readonly #files = new Map<string, Uint8Array>();
+  #bytes = 0;
+
+  get(digest: string): Uint8Array | undefined {
+    const file = this.#files.get(digest);
+    if (file === undefined) return undefined;
+    this.#files.delete(digest);
+    this.#files.set(digest, file);
+    return file;
+  }
+
+  /** Keeps a file of at most `MAX_FILE_BYTES`; those that were not used for the longest time go. */
+  set(digest: string, file: Uint8Array): void {
+    if (this.#files.has(digest)) return;
+    this.#files.set(digest, file);
+    this.#bytes += file.length;
+    for (const [oldest, { length }] of this.#files) {
+      if (this.#bytes <= MAX_BYTES) return;
+      this.#files.delete(oldest);
+      this.#bytes -= length;
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Agent runs that belong to no session: driven in memory, gone with their answer (agent-runtime.md §12.1). */
+import { applyAgentRecord } from "../../engine/agent/apply.ts";
+import { driveAgent } from "../../engine/agent/drive.ts";
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
+import { HullError, Internal } from "../../errors.ts";
+import { withRecords } from "../../llm/history.ts";
+import type { CallWatcher, LlmHost } from "../../llm/host.ts";
+import { emptyTranscript } from "../../llm/transcript.ts";
+import { systemClock } from "../../model/clock.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { agentEffects } from "./effects.ts";
+import { eventsOf } from "./events.ts";
+import { runResult } from "./result.ts";
+import { runVault } from "./vault.ts";
+
+export interface AnonymousOptions {
+  host: LlmHost;
+  signal: AbortSignal;
+  watcher: CallWatcher;
+  /** Called before anything takes effect: from then on failures are events. */
+  started: () => void;
+  emit: (event: RunEvent) => void;
+}
+
+/**
+ * Drives a run to its end and answers its result.
+ * @throws HullError that the run ended with
+ */
+export async function runAnonymous(
+  context: RunContext,
+  spec: AgentSpec,
+  { host, signal, watcher, started, emit }: AnonymousOptions,
+): Promise<JsonObject> {
+  const vault = runVault(spec);
+  const startedAt = Date.now();
+  const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
+  const records: AgentRecord[] = [first];
+  started();
+  for (const event of eventsOf(first, EMPTY_SESSION)) emit(event);
+  let seen = applyAgentRecord(EMPTY_SESSION, first);
+  const tell = (batch: readonly AgentRecord[]): void => {
+    for (const record of batch) {
+      for (const event of eventsOf(record, seen)) emit(event);
+      seen = applyAgentRecord(seen, record);
+    }
+  };
+  const rest = await driveAgent(seen, {
+    effects: agentEffects({ context, host, spec, vault, known: null, workspace: null, watcher }),
+    vault,
+    append(batch) {
+      records.push(...batch);
+      tell(batch);
+    },
+    now: systemClock.now,
+    signal,
+  });
+  return settledResult(rest.state, records, host, startedAt);
+}
+
+function settledResult(
+  state: AgentState,
+  records: readonly AgentRecord[],
+  host: LlmHost,
+  startedAt: number,
+): JsonObject {
+  const { run } = state;
+  if (run === null) throw new Internal({ cause: "a run ended without a state" });
+  if (run.error !== null) throw new HullError(run.error);
+  const transcript = withRecords(emptyTranscript(host.ids()), records, host.ids);
+  return {
+    ...runResult(state, run, { transcript, durationMs: Date.now() - startedAt }),
+    ...json(host.further()),
+  };
+}
+
+const json = (value: Record<string, unknown>): JsonObject => JSON.parse(JSON.stringify(value));

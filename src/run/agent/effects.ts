@@ -1,0 +1,231 @@
+/** How the effects of an agent run are carried out: models through the host, commands in the runner. */
+
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import type { ToolOutcome } from "../../engine/tool-result.ts";
+import { HullError } from "../../errors.ts";
+import type { CallWatcher, LlmHost } from "../../llm/host.ts";
+import { readOptions } from "../../llm/options.ts";
+import { fallbacks, refused, settingsFor } from "../../llm/prepare.ts";
+import { turnText } from "../../llm/result.ts";
+import { readStructured } from "../../llm/structured.ts";
+import { systemClock } from "../../model/clock.ts";
+import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
+import { runCommandTool } from "../../tool/command.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import type { RunContext } from "../context.ts";
+import { countToolCall } from "../metrics.ts";
+import { runnerEndpoint, runOptions } from "../runner.ts";
+import { grantsOf } from "../variables.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { toolWorkspace } from "../workspace/transfer.ts";
+import { callRunHook } from "./hooks.ts";
+import { servedSkill } from "./skills.ts";
+import type { RunVault } from "./vault.ts";
+
+export interface EffectsOptions {
+  context: RunContext;
+  host: LlmHost;
+  spec: AgentSpec;
+  vault: RunVault | null;
+  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  known: KnownExecutions | null;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
+  /** Is told of text and reasoning as they come. */
+  watcher: CallWatcher;
+}
+
+const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
+
+export function agentEffects(options: EffectsOptions): AgentEffects {
+  const { vault } = options;
+  return {
+    callModel: (step) => callModel(options, step),
+    runTool: (planned, context) => runTool(options, planned, context),
+    callHook: (reference, payload, { signal }) =>
+      callRunHook(options.context, options.spec, { reference, payload, signal }),
+    pause: (ms, signal) => systemClock.sleep(ms, signal),
+    summarize: (instructions, _messages) => summarize(options, instructions),
+    searchTools: async ({ call, state }) =>
+      vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
+  };
+}
+
+async function callModel(
+  { host, spec, watcher }: EffectsOptions,
+  { request }: AgentStep & { type: "call_model" },
+): ReturnType<AgentEffects["callModel"]> {
+  const { targets, settings, options, own } = modelOf(spec, host);
+  const { vision = false, audio = false, pdf = false } = options;
+  const turn = await host.exchange({
+    targets,
+    request: (target) => ({ ...settings(target), ...request }),
+    own,
+    native_search: request.tool_search !== undefined,
+    declared: { vision, audio, pdf },
+    retries: options.llm_retries ?? 3,
+    backoff_ms: options.llm_backoff_ms ?? 2000,
+    timeout_ms: (options.timeout ?? 120) * 1000,
+    idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
+    stream: options.stream ?? true,
+    budget: options.budget ?? null,
+    max_tokens_given: options.max_tokens ?? null,
+    onText: watcher.onText,
+    onReasoning: watcher.onReasoning,
+  });
+  return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
+}
+
+/** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
+function modelOf(spec: AgentSpec, host: LlmHost) {
+  const read = readOptions(spec.call, (name) => host.isProvider(name));
+  if ("faults" in read) throw refused(read.faults);
+  const { options, own } = read;
+  const chosen = host.choose(options);
+  const choice = { ...chosen, target: { provider: spec.model.provider, model: spec.model.model } };
+  const structured = readStructured(options);
+  return {
+    options,
+    own,
+    targets: [choice.target, ...fallbacks(options, choice, host)],
+    settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
+  };
+}
+
+async function summarize({ host, spec }: EffectsOptions, instructions: string): Promise<string> {
+  const { targets, settings, options } = modelOf(spec, host);
+  const turn = await host.exchange({
+    targets,
+    request: (target) => ({
+      ...settings(target),
+      json: false,
+      system: "",
+      messages: [{ role: "user", content: [{ type: "text", text: instructions }] }],
+      tools: [],
+      tool_choice: "auto",
+    }),
+    own: {},
+    native_search: false,
+    declared: { vision: false, audio: false, pdf: false },
+    retries: options.llm_retries ?? 3,
+    backoff_ms: options.llm_backoff_ms ?? 2000,
+    timeout_ms: (options.timeout ?? 120) * 1000,
+    idle_timeout_ms: null,
+    stream: false,
+    budget: null,
+    max_tokens_given: null,
+  });
+  return turnText(turn.blocks);
+}
+
+async function runTool(
+  options: EffectsOptions,
+  planned: PlannedCall,
+  at: AgentEffectContext,
+): Promise<AgentToolResult> {
+  const { tool } = planned;
+  const started = Date.now();
+  try {
+    const result = await carryOut(options, planned, at);
+    countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
+    return result;
+  } catch (error) {
+    if (at.signal.aborted || !(error instanceof HullError)) throw error;
+    const duration_ms = Date.now() - started;
+    return {
+      ...plainResult("error", `${tool.definition.name} failed: ${error.message}`, "network"),
+      duration_ms,
+    };
+  } finally {
+    options.context.time("tools", Date.now() - started);
+  }
+}
+
+async function carryOut(
+  { context, known, workspace: access, spec }: EffectsOptions,
+  { call, tool, again }: PlannedCall,
+  { run, effect, signal }: AgentEffectContext,
+): Promise<AgentToolResult> {
+  if (tool.executor === "hook" && typeof tool.handler === "string") {
+    return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
+  }
+  const handler = commandOf(tool.handler);
+  if (tool.executor !== "command" || handler === null) {
+    return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
+  }
+  // A run that dies with its process has no second life, so that a call that was begun is always found by its id.
+  if (again && known === null) {
+    return plainResult(
+      "error",
+      "The call was interrupted. It may or may not have taken effect.",
+      "cancelled",
+    );
+  }
+  const record = await servedSkill(context, handler.slug);
+  const { settings } = context;
+  const executionId = `${run}-${effect}`;
+  const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
+  const outcome = await runCommandTool(call, {
+    runner: await runnerEndpoint(context, workspace?.id ?? executionId),
+    options: runOptions(context, signal, known),
+    record,
+    tools: record.manifest.llm?.tools ?? [],
+    executionId,
+    runId: run,
+    timeoutMs: record.manifest.timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
+    graceMs: settings.grace_ms,
+    maxOutputBytes: settings.max_output_bytes,
+    files: [],
+    ...(workspace === null ? {} : { workspace }),
+    read: settings.read,
+    granted: grantsOf(settings, record),
+    providerKeys: settings.providerKeys,
+  });
+  return resultOf(outcome);
+}
+
+/** A hook computes without effects, so that one which was begun by an earlier life is simply called again. */
+async function hookResult(
+  context: RunContext,
+  spec: AgentSpec,
+  call: { reference: string; payload: Json; signal: AbortSignal },
+): Promise<AgentToolResult> {
+  const started = Date.now();
+  try {
+    const value = await callRunHook(context, spec, call);
+    const content = typeof value === "string" ? value : JSON.stringify(value);
+    return { ...plainResult("ok", content, null), value, duration_ms: Date.now() - started };
+  } catch (error) {
+    if (call.signal.aborted || !(error instanceof HullError)) throw error;
+    const category = error.code === "hook_timeout" ? "timeout" : "tool_error";
+    return { ...plainResult("error", error.message, category), duration_ms: Date.now() - started };
+  }
+}
+
+function commandOf(handler: Json): { slug: string; tool: string } | null {
+  if (typeof handler !== "object" || handler === null || Array.isArray(handler)) return null;
+  const { slug, tool }: JsonObject = handler;
+  return typeof slug === "string" && typeof tool === "string" ? { slug, tool } : null;
+}
+
+const CATEGORIES = new Map<string, string>([
+  ["timed_out", "timeout"],
+  ["bad_arguments", "schema_validation"],
+  ["missing_argument", "schema_validation"],
+  ["unknown_argument", "schema_validation"],
+  ["outcome_unknown", "cancelled"],
+]);
+
+function resultOf({ ok, code, exit_code, content, duration_ms }: ToolOutcome): AgentToolResult {
+  return {
+    status: ok ? "ok" : "error",
+    content,
+    value: null,
+    error_category: ok ? null : (CATEGORIES.get(code ?? "") ?? "tool_error"),
+    exit_code,
+    duration_ms,
+  };
+}

@@ -1,0 +1,65 @@
+/** The hooks that a run names (agent-runtime.md §0.4): found before it starts, so that none is missed on the way. */
+import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import type { Json, SkillRecord } from "../../skill/manifest.ts";
+import { resolveHook } from "../../tool/isolate/resolve-hook.ts";
+import type { RunContext } from "../context.ts";
+import { callHook } from "../hook.ts";
+
+type Named = Pick<
+  AgentSpec,
+  "tools" | "skills" | "context_callback" | "post_turn_callback" | "policies" | "compaction"
+>;
+
+/**
+ * What each reference means among the hooks of these skills, by reference.
+ * @throws InvalidRequest that names the option
+ */
+export function runHooks(spec: Named, records: readonly SkillRecord[]): Record<string, HookTarget> {
+  const skills = records.map(({ manifest, hooks, uploaded_by }) => ({
+    slug: manifest.slug,
+    ...(hooks === undefined ? {} : { hooks }),
+    ...(uploaded_by === undefined ? {} : { uploaded_by }),
+  }));
+  const found: Record<string, HookTarget> = {};
+  for (const [option, reference] of references(spec))
+    found[reference] = resolveHook(reference, skills, option);
+  return found;
+}
+
+function references({
+  tools,
+  skills,
+  policies,
+  compaction,
+  ...spec
+}: Named): [option: string, hook: string][] {
+  const given: [string, Json][] = [
+    ["context_callback", spec.context_callback],
+    ["post_turn_callback", spec.post_turn_callback],
+    ["permissions.on_escalation", policies.permissions?.on_escalation ?? null],
+    ["compact_callback", compaction.compact_callback],
+  ];
+  for (const { definition, executor, handler } of tools) {
+    if (executor === "hook") given.push([`tools.${definition.name}.handler`, handler]);
+  }
+  for (const { name, on_activate, on_deactivate } of skills) {
+    given.push([`skills.${name}.on_activate`, on_activate], [`skills.${name}.on_deactivate`, on_deactivate]);
+  }
+  return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
+}
+
+/** @throws InvalidRequest for a reference that the run did not name, those of `callHook` */
+export function callRunHook(
+  context: RunContext,
+  { hooks = {} }: Pick<AgentSpec, "hooks">,
+  call: { reference: string; payload: Json; signal: AbortSignal },
+): Promise<Json> {
+  const { reference, payload, signal } = call;
+  const target = hooks[reference];
+  if (target === undefined) {
+    throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
+  }
+  const { module, exportName, fresh } = target;
+  return callHook({ env: context.env, tenant: context.tenant, module, exportName, payload, fresh, signal });
+}

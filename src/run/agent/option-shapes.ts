@@ -1,0 +1,110 @@
+/** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
+import * as z from "zod/mini";
+import { compactionShapes } from "../../llm/compaction-options.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+const maybe = z.exactOptional;
+
+function shapes() {
+  const text = z.string();
+  const texts = z.array(text);
+  const count = z.int().check(z.nonnegative());
+  const flag = z.boolean();
+  const json = z.custom<Json>((value) => value !== undefined);
+  const object = z.custom<JsonObject>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object",
+  );
+  return {
+    profile: maybe(text),
+    skill: maybe(text),
+    skills: maybe(json),
+    skill_match: maybe(
+      z.strictObject({
+        strategy: maybe(text),
+        top_n: maybe(z.int().check(z.positive())),
+        sticky: maybe(flag),
+      }),
+    ),
+    working_files: maybe(z.union([texts, text])),
+    persistent: maybe(flag),
+    done_sentinel: maybe(text.check(z.minLength(1))),
+    max_iterations: maybe(count),
+    max_nudges: maybe(count),
+    nudge: maybe(text),
+    tool_retries: maybe(count),
+    tool_backoff_ms: maybe(count),
+    turn_policy: maybe(
+      z.strictObject({
+        require_action_or_yield: maybe(flag),
+        allow_done_sentinel: maybe(flag),
+        max_prose_chars: maybe(z.int().check(z.positive())),
+      }),
+    ),
+    stop_after_successful_tools: maybe(texts),
+    require_successful_tools: maybe(texts),
+    loop_detect_warn: maybe(count),
+    loop_detect_block: maybe(count),
+    loop_detect_skip: maybe(count),
+    exit_when_verified: maybe(flag),
+    token_budget: maybe(count),
+    native_tool_fallback: maybe(z.enum(["allow", "allow_once", "reject"])),
+    break_unless_phase: maybe(text),
+    task_ledger: maybe(json),
+    deliverables: maybe(texts),
+    root_task: maybe(text),
+    context_callback: maybe(text),
+    context_filter: maybe(text),
+    post_turn_callback: maybe(text),
+    policy: maybe(object),
+    approval_policy: maybe(object),
+    permissions: maybe(object),
+    approval_timeout_s: maybe(z.number().check(z.positive())),
+    ...compactionShapes(),
+    daemon: maybe(flag),
+    persist_path: maybe(text),
+    resume_path: maybe(text),
+    wake_interval_ms: maybe(count),
+    cron: maybe(text),
+    time_zone: maybe(text),
+    watch_paths: maybe(z.union([texts, text])),
+    watch_events: maybe(z.array(z.enum(["change", "create", "delete"]))),
+    consolidate_on_idle: maybe(flag),
+    idle_watchdog_attempts: maybe(count),
+  };
+}
+
+const runOptions = z.lazy(() => z.object(shapes()));
+export type RunOptions = z.infer<typeof runOptions>;
+
+let names: readonly string[] | null = null;
+
+/** The names of the options of runs alone. */
+export function runOptionNames(): readonly string[] {
+  names ??= Object.keys(shapes());
+  return names;
+}
+
+/** Divides given options into those of the run and those of its model calls. `null` counts as absent. */
+export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
+  const known = runOptionNames();
+  const entries = Object.entries(given).filter(([, value]) => value !== null);
+  return {
+    run: Object.fromEntries(entries.filter(([name]) => known.includes(name))),
+    call: Object.fromEntries(entries.filter(([name]) => !known.includes(name))),
+  };
+}
+
+/** The run's options, or what is wrong with them. */
+export function readRunOptions(
+  given: JsonObject,
+): { options: RunOptions } | { faults: { path: string; message: string }[] } {
+  const parsed = runOptions.safeParse(given);
+  if (parsed.success) return { options: parsed.data };
+  const faults = parsed.error.issues.map(({ path, message }) => {
+    const at = ["options", ...path].join(".");
+    const value = JSON.stringify(given[String(path[0])]) ?? "nothing";
+    return { path: at, message: `${at}: ${message}; got ${value.slice(0, 80)}` };
+  });
+  return { faults };
+}

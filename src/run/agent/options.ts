@@ -1,0 +1,225 @@
+/** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
+import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spec.ts";
+import { readSearchOption } from "../../engine/tool-vault/option.ts";
+import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { compactionOptions } from "../../llm/compaction-options.ts";
+import type { LlmHost } from "../../llm/host.ts";
+import { readMessages } from "../../llm/messages.ts";
+import { type CallOptions, readOptions } from "../../llm/options.ts";
+import { checkConflicts, refused } from "../../llm/prepare.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { runHooks } from "./hooks.ts";
+import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { profileOf } from "./profile.ts";
+import { readSkills, servedSkill, toolsOf } from "./skills.ts";
+
+export interface RunInput {
+  prompt: string | null;
+  system: string | null;
+  options: JsonObject;
+}
+
+/**
+ * The specification of a run.
+ * @param session `null`: an anonymous run
+ * @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound, those of the choice of a model
+ */
+export async function agentSpec(
+  context: RunContext,
+  host: LlmHost,
+  input: RunInput,
+  at: { run: string; session: string | null },
+): Promise<AgentSpec> {
+  const { run: ownOptions, call } = divide(input.options);
+  const read = readRunOptions(ownOptions);
+  if ("faults" in read) throw refused(read.faults);
+  const { options } = read;
+  const served = options.skill === undefined ? null : await servedSkill(context, options.skill);
+  const asked = served === null ? call : withSkill(call, served);
+  const model = readOptions(asked, (name) => host.isProvider(name));
+  if ("faults" in model) throw refused(model.faults);
+  checkConflicts(model.options);
+  const choice = host.choose(model.options);
+  const registry = await readSkills(context, options.skills);
+  const tools = allTools(model.options, served, registry.tools);
+  checkTools(tools, at.session, options.daemon === true);
+  const profile = profileOf(options.profile);
+  const search = readSearchOption(model.options.tool_search);
+  if (search !== null && "faults" in search) throw refused(search.faults);
+  const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
+  const spec: AgentSpec = {
+    run_id: at.run,
+    session_id: at.session,
+    system: [input.system ?? "", served?.body ?? ""].filter((text) => text.trim() !== "").join("\n\n"),
+    prompt: promptOf(input, model.options),
+    tools,
+    tool_format: model.options.tool_format ?? choice.tool_format,
+    tool_search: model.options.tool_search ?? null,
+    tool_examples: model.options.tool_examples ?? null,
+    tool_choice: model.options.tool_choice ?? null,
+    skills: registry.skills,
+    skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
+    working_files: listOf(options.working_files),
+    persistent: options.persistent ?? false,
+    done_sentinel: options.done_sentinel ?? "##DONE##",
+    max_iterations: options.max_iterations ?? profile.max_iterations,
+    max_nudges: options.max_nudges ?? profile.max_nudges,
+    nudge: options.nudge ?? null,
+    tool_retries: options.tool_retries ?? profile.tool_retries,
+    tool_backoff_ms: options.tool_backoff_ms ?? 1000,
+    turn_policy: turnPolicy(options),
+    stop_after_successful_tools: options.stop_after_successful_tools ?? [],
+    require_successful_tools: options.require_successful_tools ?? [],
+    loop_detect: {
+      warn: options.loop_detect_warn ?? 2,
+      block: options.loop_detect_block ?? 3,
+      skip: options.loop_detect_skip ?? 4,
+    },
+    exit_when_verified: options.exit_when_verified ?? false,
+    token_budget: options.token_budget ?? null,
+    total_budget_usd: model.options.budget?.total_budget_usd ?? null,
+    native_tool_fallback: options.native_tool_fallback ?? "allow",
+    break_unless_phase: options.break_unless_phase ?? null,
+    task_ledger: options.task_ledger ?? options.deliverables ?? null,
+    context_callback: options.context_callback ?? options.context_filter ?? null,
+    post_turn_callback: options.post_turn_callback ?? null,
+    policies: {
+      policy: options.policy ?? null,
+      approval_policy: options.approval_policy ?? null,
+      permissions: options.permissions ?? null,
+      approval_timeout_s: options.approval_timeout_s ?? 86_400,
+    },
+    compaction: compactionOptions(options),
+    daemon: options.daemon === true ? daemon(options) : null,
+    call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
+    model: {
+      provider: choice.target.provider,
+      model: choice.target.model ?? "",
+      context_window: choice.context_window,
+      native_tools: choice.capabilities.native_tools,
+      defer_loading: choice.capabilities.defer_loading,
+      tool_search: [...choice.capabilities.tool_search],
+    },
+  };
+  const records = served === null ? registry.records : [served, ...registry.records];
+  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+}
+
+/** A skill may be the run's own and one of its list. */
+function distinct(records: readonly SkillRecord[]): SkillRecord[] {
+  return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
+}
+
+/** `skill` runs a served llm skill: its model and limits, unless the options say otherwise (contract.md "Rulings"). */
+function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
+  const { llm, slug } = manifest;
+  if (llm === undefined) {
+    throw new InvalidRequest({
+      option: "skill",
+      detail: `The skill ${slug} is of mode ${manifest.mode}, not llm.`,
+    });
+  }
+  const { provider, model } = llm.target;
+  return {
+    provider,
+    ...(model === null ? {} : { model }),
+    max_tokens: llm.max_tokens,
+    timeout: manifest.timeout_ms / 1000,
+    ...call,
+  };
+}
+
+function allTools(
+  { tools: given }: CallOptions,
+  served: SkillRecord | null,
+  ofSkills: readonly AgentTool[],
+): AgentTool[] {
+  const read =
+    given === undefined ? { tools: [] } : readTools(given, { path: "options.tools", commands: false });
+  if ("faults" in read) throw refused(read.faults);
+  const tools = [...read.tools.map(agentTool), ...(served === null ? [] : toolsOf(served)), ...ofSkills];
+  const names = tools.map(({ definition }) => definition.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return tools;
+  throw new InvalidRequest({ option: "tools", detail: `Two tools of the run are called "${twice}".` });
+}
+
+function agentTool(tool: Tool): AgentTool {
+  const executor =
+    tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
+  const { kind, ...annotations } = tool.annotations ?? {};
+  const known = KINDS.find((name) => name === kind);
+  return {
+    definition: definitionOf(tool),
+    executor,
+    annotations: { ...annotations, ...(known === undefined ? {} : { kind: known }) },
+    handler: tool.handler ?? null,
+    skill: null,
+  };
+}
+
+const KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
+
+function executorOf({ name, executor }: Tool): AgentTool["executor"] {
+  if (executor === "webhook") return "webhook";
+  throw new InvalidRequest({
+    option: "tools",
+    detail: `The tool ${name} has the executor ${executor}, which this deployment does not have.`,
+  });
+}
+
+/** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
+function checkTools(tools: readonly AgentTool[], session: string | null, daemon: boolean): void {
+  const client = tools.find(({ executor }) => executor === "client");
+  if (client !== undefined && (session === null || daemon)) {
+    const where = daemon ? "a daemon" : "an anonymous run";
+    throw new InvalidRequest({
+      option: "tools",
+      detail: `The tool ${client.definition.name} has no handler, and ${where} has no client to answer it.`,
+    });
+  }
+  const web = tools.find(({ executor }) => executor === "webhook");
+  if (web !== undefined) {
+    throw new InvalidRequest({
+      option: "tools",
+      detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
+    });
+  }
+}
+
+function promptOf({ prompt }: RunInput, options: CallOptions) {
+  if (options.messages !== undefined) return readMessages(options.messages, "options.messages").messages;
+  if (prompt === null) return [];
+  return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
+}
+
+function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
+  if (given === undefined) return null;
+  return {
+    require_action_or_yield: given.require_action_or_yield ?? false,
+    allow_done_sentinel: given.allow_done_sentinel ?? true,
+    max_prose_chars: given.max_prose_chars ?? null,
+  };
+}
+
+function daemon(options: RunOptions): DaemonOptions {
+  return {
+    bounded: options.max_iterations !== undefined,
+    wake_interval_ms: options.wake_interval_ms ?? 0,
+    cron: options.cron ?? null,
+    time_zone: options.time_zone ?? "UTC",
+    watch_paths: listOf(options.watch_paths),
+    watch_events: options.watch_events ?? ["change", "create", "delete"],
+    consolidate_on_idle: options.consolidate_on_idle ?? false,
+    idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
+    persist_path: options.persist_path ?? null,
+    resume_path: options.resume_path ?? null,
+  };
+}
+
+function listOf(value: Json | string | readonly string[] | undefined): string[] {
+  if (typeof value === "string") return [value];
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,0 +1,95 @@
+/** How the runs of sessions are carried out: models through the host, tools in the runner, results as documents. */
+import type { AgentEffects } from "../../engine/agent/step.ts";
+import { Internal } from "../../errors.ts";
+import { withRecords } from "../../llm/history.ts";
+import type { CallWatcher } from "../../llm/host.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { cancelRequest } from "../../tool/runner-client.ts";
+import { DeltaText } from "../delta.ts";
+import { llmHost } from "../llm-host.ts";
+import { llmError } from "../llm-problem.ts";
+import { runnerEndpoint } from "../runner.ts";
+import { agentEffects } from "./effects.ts";
+import type { AgentParts, RunPlace } from "./parts.ts";
+import { runResult } from "./result.ts";
+import { runVault } from "./vault.ts";
+
+export const SESSION_PARTS: AgentParts = {
+  async begin(spec, place, signal) {
+    const { context, session_id, workspace, memo } = place;
+    const account = `session:${session_id}`;
+    const of = { signal, session: session_id, skill: null, account };
+    // Mocks that were used by earlier lives are not used again.
+    const host = await llmHost(context, of, memo ?? spec.call.mock);
+    const vault = runVault(spec);
+    const told = new ToldAnswer(place);
+    const effects = agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: place,
+      workspace,
+      watcher: told.watcher,
+    });
+    const callModel: AgentEffects["callModel"] = async (step, at) => {
+      try {
+        return await told.telling(step.iteration, () => effects.callModel(step, at));
+      } catch (error) {
+        throw llmError(error, context);
+      } finally {
+        const left = host.mocksLeft();
+        if (left !== null) place.remember(left);
+      }
+    };
+    const further = (): JsonObject => JSON.parse(JSON.stringify(host.further()));
+    return { effects: { ...effects, callModel }, vault, further };
+  },
+  resultOf(state, { created_at, settled_at }, records) {
+    const { run } = state;
+    if (run === null) throw new Internal({ cause: "a run ended without a state" });
+    const transcript = withRecords(emptyTranscript(newId()), records, newId);
+    return runResult(state, run, { transcript, durationMs: (settled_at ?? Date.now()) - created_at });
+  },
+  async stop({ context, run_id, workspace }, executions) {
+    if (executions.length === 0) return;
+    const { id } = await workspace.workspaceVersion();
+    const runner = await runnerEndpoint(context, id).catch(() => null);
+    if (runner !== null) await cancelRequest(runner, run_id, Date.now());
+  },
+};
+
+/** Tells of each answer while it comes, secrets cut out across pieces. */
+class ToldAnswer {
+  readonly #place: RunPlace;
+  #text: DeltaText;
+  #thought: DeltaText;
+
+  constructor(place: RunPlace) {
+    this.#place = place;
+    this.#text = this.#make("delta", 0);
+    this.#thought = this.#make("thought", 0);
+  }
+
+  readonly watcher: CallWatcher = {
+    onText: (text) => void this.#text.pushText(text),
+    onReasoning: (text) => void this.#thought.pushText(text),
+  };
+
+  async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#text = this.#make("delta", round);
+    this.#thought = this.#make("thought", round);
+    try {
+      return await call();
+    } finally {
+      await this.#text.end();
+      await this.#thought.end();
+    }
+  }
+
+  #make(event: "delta" | "thought", round: number): DeltaText {
+    const { context, emit } = this.#place;
+    return new DeltaText(event, context.settings.toldRedactor, async (told) => emit(told), { round });
+  }
+}

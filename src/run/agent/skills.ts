@@ -1,0 +1,142 @@
+/** The skills of a run: served ones by slug, and those that a request brings along (agent-runtime.md §11.1). */
+import * as z from "zod/mini";
+import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
+import { toolDefinition } from "../../engine/arguments.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { SkillNotFound } from "../../errors/request.ts";
+import { readSkill } from "../../registry/published.ts";
+import { tenantCatalog } from "../../registry/tenant-catalog.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { nearest } from "../../skill/match.ts";
+import type { RunContext } from "../context.ts";
+
+export interface RunSkills {
+  skills: AgentSkill[];
+  /** Command tools of served skills. */
+  tools: AgentTool[];
+  /** The served ones, whose hooks the run may name. */
+  records: SkillRecord[];
+}
+
+const inline = z.lazy(() => {
+  const text = z.string();
+  const maybe = z.exactOptional;
+  return z.strictObject({
+    name: text.check(z.minLength(1)),
+    description: maybe(text),
+    when_to_use: maybe(text),
+    prompt: maybe(text),
+    paths: maybe(z.array(text)),
+    allowed_tools: maybe(z.array(text)),
+    mcp: maybe(z.array(text)),
+    on_activate: maybe(text),
+    on_deactivate: maybe(text),
+    "disable-model-invocation": maybe(z.boolean()),
+    "user-invocable": maybe(z.boolean()),
+    model: maybe(text),
+    effort: maybe(text),
+  });
+});
+
+/**
+ * Reads the option `skills`: one skill, a list of slugs and skills, or an object whose `skills` is such a list.
+ * @throws SkillNotFound, InvalidRequest
+ */
+export async function readSkills(context: RunContext, given: Json | undefined): Promise<RunSkills> {
+  if (given === undefined || given === null) return { skills: [], tools: [], records: [] };
+  const list = Array.isArray(given)
+    ? given
+    : isObject(given) && Array.isArray(given.skills)
+      ? given.skills
+      : [given];
+  const skills: AgentSkill[] = [];
+  const tools: AgentTool[] = [];
+  const records: SkillRecord[] = [];
+  for (const [index, item] of list.entries()) {
+    if (typeof item === "string") {
+      const record = await servedSkill(context, item);
+      records.push(record);
+      skills.push(skillOf(record));
+      tools.push(...toolsOf(record));
+    } else skills.push(inlineSkill(item, `skills.${index}`));
+  }
+  const twice = skills.find((skill, index) => skills.findIndex(({ name }) => name === skill.name) !== index);
+  if (twice !== undefined) {
+    throw new InvalidRequest({ option: "skills", detail: `skills names "${twice.name}" twice.` });
+  }
+  return { skills, tools, records };
+}
+
+/** A served skill of the tenant's. @throws SkillNotFound */
+export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
+  const catalog = await tenantCatalog(context.env, context.tenant, context.background);
+  const card = catalog.bySlug.get(slug);
+  if (card === undefined) {
+    throw new SkillNotFound({
+      slug,
+      near: nearest(
+        slug,
+        catalog.cards.map((known) => known.slug),
+        3,
+      ),
+    });
+  }
+  return readSkill(context.env, card.version);
+}
+
+/** The argv tools of a served skill; the runner finds the skill by its digest. */
+export function toolsOf(record: SkillRecord): AgentTool[] {
+  const { llm, slug } = record.manifest;
+  return (llm?.tools ?? []).map((tool) => ({
+    definition: toolDefinition(tool),
+    executor: "command",
+    annotations: {},
+    handler: { slug, tool: tool.name },
+    skill: slug,
+  }));
+}
+
+function skillOf({ manifest, body }: SkillRecord): AgentSkill {
+  return {
+    name: manifest.slug,
+    description: manifest.description,
+    when_to_use: "",
+    prompt: body,
+    paths: [],
+    allowed_tools: manifest.allowed_tools ?? [],
+    disable_model_invocation: false,
+    on_activate: null,
+    on_deactivate: null,
+  };
+}
+
+function inlineSkill(given: Json, option: string): AgentSkill {
+  const parsed = inline.safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const path = [option, ...(issue?.path ?? [])].join(".");
+    throw new InvalidRequest({ option: path, detail: `${path}: ${issue?.message ?? "is not a skill"}.` });
+  }
+  const skill = parsed.data;
+  const odd = (skill.allowed_tools ?? []).find(
+    (entry) => entry.includes(":") && !entry.startsWith("namespace:"),
+  );
+  if (odd !== undefined) {
+    const detail = `${option}.allowed_tools: "${odd}" is neither a tool's name, nor "namespace:<label>", nor "*".`;
+    throw new InvalidRequest({ option: `${option}.allowed_tools`, detail });
+  }
+  return {
+    name: skill.name,
+    description: skill.description ?? "",
+    when_to_use: skill.when_to_use ?? "",
+    prompt: skill.prompt ?? "",
+    paths: skill.paths ?? [],
+    allowed_tools: skill.allowed_tools ?? [],
+    disable_model_invocation: skill["disable-model-invocation"] ?? false,
+    on_activate: skill.on_activate ?? null,
+    on_deactivate: skill.on_deactivate ?? null,
+  };
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,44 @@
+/** Calls hooks of skills: the module comes from the registry, the isolate belongs to one tenant. */
+import { type Bindings, settings } from "../env.ts";
+import { readBytes } from "../registry/published.ts";
+import type { Json } from "../skill/manifest.ts";
+import { callInIsolate, HOOK_TIMEOUT_MS } from "../tool/isolate/hook.ts";
+
+export interface HookCall {
+  env: Bindings;
+  tenant: string;
+  /** SHA-256 of the module. */
+  module: string;
+  exportName: string;
+  /** `null`: the hook is called without arguments. */
+  payload: Json;
+  signal?: AbortSignal;
+  /** Default: 10,000. */
+  timeoutMs?: number;
+  /** An isolate for this call alone, as uploaded code gets it. */
+  fresh?: boolean;
+  /** Lines that the hook wrote to the console, redacted. Absent: they are dropped. */
+  onLog?: (line: string) => void;
+}
+
+/**
+ * The hook's answer; a hook that answers nothing answers `null`.
+ * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
+ */
+export function callHook(call: HookCall): Promise<Json> {
+  const { env, tenant, module, exportName, payload, signal, onLog } = call;
+  const { redactor, local } = settings(env);
+  return callInIsolate({
+    loader: env.LOADER,
+    // A digest has a fixed length, so no other tenant's name makes the same id.
+    id: call.fresh === true ? null : `hooks:${tenant}:${module}`,
+    source: async () => new Response(await readBytes(env, "module", module)).text(),
+    exportName,
+    payload,
+    timeoutMs: call.timeoutMs ?? HOOK_TIMEOUT_MS,
+    signal,
+    redactor,
+    guarded: local,
+    ...(onLog === undefined ? {} : { onLog }),
+  });
+}

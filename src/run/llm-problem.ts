@@ -1,0 +1,70 @@
+/** Failures of model calls as their callers see them (agent-runtime.md §0.3): by category, with what the provider said. */
+import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
+import { HullError, toHullError } from "../errors.ts";
+import type { Json } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
+
+const MAX_WORDS = 2000;
+
+/** Reasons that are the more exact name: the provider's refusal of a request says little by itself. */
+const NAMED = new Map<string, string>([
+  ["context_overflow", "Context overflow"],
+  ["content_policy", "Content policy"],
+  ["invalid_request", "Invalid request"],
+  ["model_unavailable", "Model unavailable"],
+]);
+
+/**
+ * A provider's failure with the status of its category, its class, and the provider's own words; anything else as it is.
+ * Keys are redacted.
+ */
+export function llmError(thrown: unknown, context: RunContext): HullError {
+  const error = toHullError(thrown);
+  const { code, members } = error.data;
+  if (typeof members.provider !== "string" || !code.startsWith("provider_")) return error;
+  const failure = failureClassOf(error.data);
+  const words = error.operator.provider_message;
+  const said = typeof words === "string" ? ` It says: ${words.slice(0, MAX_WORDS)}` : "";
+  const own = code === "provider_rejected_request" ? NAMED.get(failure.reason) : undefined;
+  const detail = `${error.data.detail} (${failure.reason})${said}`;
+  return new HullError(
+    {
+      ...error.data,
+      ...(own === undefined ? {} : { code: failure.reason, title: own }),
+      status: statusOf(code, failure),
+      detail: String(context.redacted(detail)),
+      members: { ...members, ...failure },
+    },
+    error.operator,
+  );
+}
+
+function statusOf(code: string, { reason, category }: FailureClass): number {
+  if (code === "provider_not_configured" || code === "provider_misconfigured") return 503;
+  if (reason === "context_overflow" || reason === "content_policy" || reason === "invalid_request")
+    return 400;
+  switch (category) {
+    case "rate_limit":
+      return 429;
+    case "overloaded":
+      return 503;
+    case "timeout":
+      return 504;
+    default:
+      return 502;
+  }
+}
+
+/** The ErrorDict of §2.1 with its category; `null`: the request itself was wrong, which is told as a problem. */
+export function errorDict(thrown: unknown, context: RunContext): { error: Json; category: string } | null {
+  const error = llmError(thrown, context);
+  const { detail, members, status } = error.data;
+  if (status === 422 && error.code === "input_invalid") return null;
+  if (error.code === "internal") return null;
+  const failure = failureClassOf(error.data);
+  const category = typeof members.category === "string" ? members.category : failure.category;
+  const dict: Json = JSON.parse(
+    JSON.stringify({ ...failure, ...members, category, code: error.code, message: detail }),
+  );
+  return { error: dict, category };
+}

@@ -1,0 +1,13 @@
+/** Texts of any length between objects: a message may not pass 32 MiB, a stream may. */
+import type { LongText } from "../session/conversation/rpc.ts";
+
+/** UTF-16 units that travel as they are. */
+const PLAIN = 4 * 1024 * 1024;
+
+export function sendText(text: string): LongText {
+  return text.length <= PLAIN ? text : new Blob([text]).stream();
+}
+
+export async function readText(text: LongText): Promise<string> {
+  return typeof text === "string" ? text : new Response(text).text();
+}

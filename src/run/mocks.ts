@@ -1,0 +1,106 @@
+/** What answers model calls in their providers' place, for whoever makes them (agent-runtime.md §16). */
+import type { MockRpc, Settings } from "../env.ts";
+import { BadRequest } from "../errors/request.ts";
+import type { Intercept } from "../model/intercept.ts";
+import { answering } from "../model/mock/answering.ts";
+import type { Asker } from "../model/mock/default.ts";
+import { deploymentMocks, hasDeploymentMocks } from "../model/mock/deployment.ts";
+import type { Mock, MockCall } from "../model/mock/mock.ts";
+import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
+import type { RunContext } from "./context.ts";
+
+export interface Mocking {
+  /** Every call is answered here, whatever its provider: address it with `mockTarget`. */
+  active: boolean;
+  /** For the options of `callModel`. */
+  intercept: Intercept;
+  /** The calls that were made through it, in order. */
+  calls: readonly MockCall[];
+  /** The mocks that came with the call and are not used up; `null`: none came. */
+  left: () => readonly Mock[] | null;
+}
+
+export interface MockWish {
+  /** Mocks that came with the call (`options.mock`); `null`: none did. */
+  given: readonly Mock[] | null;
+  asker: Asker;
+}
+
+/** Whether the deployment serves the routes that script mocks. */
+export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock_routes === true;
+
+/** Whether mocks may answer calls that bring none themselves. */
+export const mayMock = (settings: Settings): boolean =>
+  hasMockRoutes(settings) || hasDeploymentMocks(settings);
+
+/**
+ * The deployment's mocks where it has any, else those that came with the call, else those that are queued in the tenant's
+ * scope, where that was given any. Without mocks only the provider `mock` is answered here.
+ * @throws BadRequest for a scope that is none, Internal for a deployment's mocks that cannot be read
+ */
+export async function mocksFor(context: RunContext, { given, asker }: MockWish): Promise<Mocking> {
+  const { settings, env } = context;
+  const calls: MockCall[] = [];
+  const mocking = (active: boolean, source: MockSource): Mocking => {
+    const take: MockSource["take"] = (call, prompt) => {
+      calls.push(call);
+      return source.take(call, prompt);
+    };
+    const intercept = answering({ take }, asker);
+    return {
+      active,
+      intercept: active || hasMockRoutes(settings) ? intercept : ofMockOnly(intercept),
+      calls,
+      left: () => (source instanceof RunMocks ? source.queue : null),
+    };
+  };
+  if ((await deploymentMocks(settings, env)) !== null) return mocking(true, scopeSource(context));
+  if (given !== null) return mocking(true, new RunMocks(given));
+  if (!hasMockRoutes(settings)) return mocking(false, remembering(context));
+  return mocking(await mockScope(context).begun(), scopeSource(context));
+}
+
+/** The object that holds the mocks of the context's scope. @throws BadRequest */
+export function mockScope({ env, tenant, mockScope: scope }: RunContext): DurableObjectStub<MockRpc> {
+  if (!/^[\x21-\x7e]{0,128}$/.test(scope)) {
+    throw new BadRequest({ detail: "x-hull-mock-scope holds up to 128 printable ASCII characters." });
+  }
+  return env.MOCKS.get(env.MOCKS.idFromName(`${tenant}/${scope}`));
+}
+
+/** A call that broke off is not made again: it may have used up a mock. */
+function scopeSource(context: RunContext): MockSource {
+  const scope = mockScope(context);
+  return {
+    async take(call, prompt) {
+      const taken: Taken = JSON.parse(await scope.take(JSON.stringify(call), prompt));
+      return taken;
+    },
+  };
+}
+
+/** Leaves all other providers alone. */
+function ofMockOnly({ call }: Intercept): Intercept {
+  return {
+    call: (request, target, attempt) => (target.protocol === "mock" ? call(request, target, attempt) : null),
+  };
+}
+
+/** Prompts that the provider `mock` was sent with `cache`, by tenant: as long as the isolate lives. */
+const prompts = new WeakMap<Settings, Set<string>>();
+const MAX_PROMPTS = 1000;
+
+function remembering({ settings, tenant }: RunContext): MockSource {
+  const known = prompts.get(settings) ?? new Set();
+  prompts.set(settings, known);
+  return {
+    take(_, prompt) {
+      const name = `${tenant}/${prompt}`;
+      const seen = prompt !== null && known.has(name);
+      const [oldest] = known.size >= MAX_PROMPTS ? known : [];
+      if (oldest !== undefined) known.delete(oldest);
+      if (prompt !== null) known.add(name);
+      return { mock: null, otherwise: "provider", seen };
+    },
+  };
+}

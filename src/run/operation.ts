@@ -1,0 +1,136 @@
+/**
+ * What can be run beside skills: model calls and agent runs without a session. One function for each way to ask: whole, as
+ * events, idempotent or asynchronous.
+ */
+import * as z from "zod/mini";
+import { Internal } from "../errors.ts";
+import { callLlm } from "../llm/call.ts";
+import { completionCall } from "../llm/completion.ts";
+import type { LlmHost } from "../llm/host.ts";
+import type { CallInput } from "../llm/prepare.ts";
+import { callStructured } from "../llm/structured-call.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { runAnonymous } from "./agent/anonymous.ts";
+import { agentSpec } from "./agent/options.ts";
+import type { OperationHandle, RunOutput } from "./handle.ts";
+import { llmHost } from "./llm-host.ts";
+import { errorDict, llmError } from "./llm-problem.ts";
+import { callInSession, sessionNamed } from "./session-call.ts";
+import { Teller } from "./teller.ts";
+import { decodeUtf8 } from "./utf8.ts";
+
+const maybe = z.exactOptional;
+const object = () =>
+  z.custom<JsonObject>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object",
+  );
+const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
+
+/** The body of a call or a run. */
+export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
+export const structuredBody = z.lazy(() =>
+  z.strictObject({ prompt: z.string(), schema: object(), ...common() }),
+);
+export const completionBody = z.lazy(() =>
+  z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),
+);
+
+/** A request of one operation, its body checked. `account` names the soft ledger that it counts in. */
+export type OperationRequest = { account: string } & (
+  | { operation: "llm/call" | "runs"; body: z.infer<typeof callBody> }
+  | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
+  | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
+);
+
+const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion"];
+
+/** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
+export const isOperation = (name: string): boolean => NAMES.includes(name);
+
+/** The request as an execution's input. */
+export function operationInput(request: OperationRequest): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(request));
+}
+
+/** @throws HullError, failures of providers by their category (agent-runtime.md §0.3) */
+export async function runOperation(handle: OperationHandle): Promise<RunOutput> {
+  const { context, signal, input } = handle;
+  if (input.text === null) throw new Internal({ cause: "an operation without its request" });
+  // Written by `operationInput`.
+  const request: OperationRequest = JSON.parse(decodeUtf8(input.text, "The request"));
+  const teller = new Teller(context, (event) => handle.emit(event));
+  try {
+    const { account } = request;
+    const { mock } = request.body.options ?? {};
+    const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
+    const host = await llmHost(
+      context,
+      { signal, session, skill: null, account, single: request.operation !== "runs" },
+      mock,
+    );
+    const result = await perform(handle, request, host, teller);
+    await teller.end();
+    context.log.usage = result.usage;
+    const shown = context.settings.redactor.json(result);
+    return {
+      body: JSON.stringify(shown),
+      headers: { "content-type": "application/json", "cache-control": "no-store" },
+      done: isRecord(shown) ? shown : {},
+    };
+  } catch (error) {
+    await teller.end();
+    throw llmError(error, context);
+  }
+}
+
+async function perform(
+  handle: OperationHandle,
+  request: OperationRequest,
+  host: LlmHost,
+  teller: Teller,
+): Promise<Record<string, unknown>> {
+  const { context, signal } = handle;
+  const watcher = handle.streaming ? teller.watcher : {};
+  const onAdmitted = (): void => handle.started();
+  switch (request.operation) {
+    case "llm/call": {
+      const input = plain(request.body);
+      const call = (asked: CallInput) => callLlm(asked, host, { ...watcher, onAdmitted });
+      const session = sessionNamed(input.options);
+      if (session === null) return (await call(input)).result;
+      return (await callInSession(context, { input, session, name: handle.id }, call)).result;
+    }
+    case "llm/completion": {
+      const { prefix, suffix = null, system = null, options = {} } = request.body;
+      const asked = completionCall({ prefix, suffix, system, options });
+      return (await callLlm(asked, host, { ...watcher, onAdmitted })).result;
+    }
+    case "llm/structured": {
+      const { prompt, schema, system = null, options = {} } = request.body;
+      handle.started();
+      return callStructured({ prompt, schema, system, options }, host, (error) => errorDict(error, context));
+    }
+    case "runs": {
+      const run = `run_${handle.id.replace(/^ex_/, "")}`;
+      context.log.run_id = run;
+      const spec = await agentSpec(context, host, plain(request.body), { run, session: null });
+      return runAnonymous(context, spec, {
+        host,
+        signal,
+        watcher,
+        started: () => handle.started(),
+        emit: (event) => void teller.tell(event),
+      });
+    }
+  }
+}
+
+const plain = ({ prompt = null, system = null, options = {} }: z.infer<typeof callBody>) => ({
+  prompt,
+  system,
+  options,
+});
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

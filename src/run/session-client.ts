@@ -1,0 +1,92 @@
+/** How a session's object is asked, also while its process dies and comes back. */
+import type { Bindings } from "../env.ts";
+import { CallNotFound } from "../errors/llm.ts";
+import { type ErrorData, HullError } from "../errors.ts";
+import type {
+  SessionAnswer,
+  SessionCaller,
+  SessionOperation,
+  SessionOperations,
+} from "../session/conversation/rpc.ts";
+import type { RunContext } from "./context.ts";
+import { readText, sendText } from "./long-text.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
+
+/** What a session's id may be. */
+export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
+const RETRIES = 4;
+const WAIT_MS = 100;
+
+/** The object of a session. Another tenant's session of the same id is another object. */
+export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {
+  return SESSIONS.get(SESSIONS.idFromName(`${tenant}/${id}`));
+}
+
+export interface SessionClient {
+  readonly id: string;
+  /** @throws HullError what the object answers, `not_found` for a session that is none of the tenant's */
+  ask<K extends SessionOperation>(
+    type: K,
+    input: SessionOperations[K]["in"],
+  ): Promise<SessionOperations[K]["out"]>;
+  /** Server-sent events after a number, `null`: those to come. @param run whose events alone, up to its end */
+  events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
+}
+
+/**
+ * A session of the context's tenant. A question that fails on the way is asked again: reading harms nothing, and what
+ * changes something carries a name by which it is known.
+ * @throws CallNotFound for what is no session's id
+ */
+export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
+  if (!SESSION_ID.test(id)) throw new CallNotFound({ what: "session", id });
+  const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
+  return {
+    id,
+    async ask(type, input) {
+      const question = JSON.stringify({ caller, type, input });
+      const text = await again(async () => {
+        // A stub is of no use after it failed.
+        const object = sessionObject(env, tenant, id);
+        return readText(await object.ask(sendText(question)));
+      });
+      const answer: SessionAnswer = JSON.parse(text);
+      if (!answer.ok) throw new HullError(answer.error, answer.operator);
+      return JSON.parse(JSON.stringify(answer.value ?? null));
+    },
+    events: (run_id, after) =>
+      again(async () => {
+        const events = await sessionObject(env, tenant, id).events({ caller, run_id, after });
+        if (events.ok) return events.body;
+        const error: ErrorData = JSON.parse(events.error);
+        throw new HullError(error);
+      }),
+  };
+}
+
+/** The files of a session, asked for from outside of its object. */
+export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
+  return {
+    listFiles: (...asked) => ask("listFiles", asked),
+    findFile: (...asked) => ask("findFile", asked),
+    beginFile: (...asked) => ask("beginFile", asked),
+    noteUpload: (...asked) => ask("noteUpload", asked),
+    changeFiles: (...asked) => ask("changeFiles", asked),
+    workspaceVersion: (...asked) => ask("workspaceVersion", asked),
+    workspaceManifest: (...asked) => ask("workspaceManifest", asked),
+    contentKeys: (...asked) => ask("contentKeys", asked),
+  };
+}
+
+async function again<T>(question: () => Promise<T>): Promise<T> {
+  for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
+    try {
+      return await question();
+    } catch (error) {
+      if (error instanceof HullError || retries >= RETRIES) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Spans of runs: for Workers observability (https://developers.cloudflare.com/workers/observability/traces/), where they
+ * nest by the async context that they are opened in; and with `HULL_TRACE` in the log line of the request or the
+ * execution. A platform trace ends with the call that it belongs to, so that a run which outlives its call, as those of
+ * executions do, has its spans in the log alone. Where neither is wanted they cost one question.
+ */
+import { tracing } from "cloudflare:workers";
+import { toHullError } from "../errors.ts";
+import type { RunContext, SpanNote } from "./context.ts";
+
+export type Attributes = Omit<SpanNote, "name" | "at_ms" | "duration_ms">;
+
+/** A span that is open. Attributes are made only where somebody wants them. */
+export interface OpenSpan {
+  set(attributes: () => Attributes): void;
+}
+
+const UNWANTED: OpenSpan = { set() {} };
+
+/** Most spans of one log line, whose size is limited. */
+const MAX_NOTES = 200;
+
+const isTraced = (): boolean => tracing.getActiveSpan()?.isTraced === true;
+
+/** Does some work in a span of its own. A failure is noted by its code alone. */
+export function inSpan<T>(
+  context: RunContext,
+  name: string,
+  attributes: () => Attributes,
+  work: (span: OpenSpan) => Promise<T>,
+): Promise<T> {
+  const traced = isTraced();
+  if (!traced && context.spans === undefined) return work(UNWANTED);
+  const carryOut = async (span: Span | null): Promise<T> => {
+    const note = begin(context, name);
+    const set = (more: Attributes): void => {
+      span?.setAttributes(more);
+      Object.assign(note.attributes, more);
+    };
+    set(attributes());
+    try {
+      return await work({ set: (more) => set(more()) });
+    } catch (error) {
+      set({ "error.type": toHullError(error).code });
+      span?.setStatus({ code: "error" });
+      throw error;
+    } finally {
+      note.end();
+    }
+  };
+  return traced ? tracing.enterSpan(name, carryOut) : carryOut(null);
+}
+
+/** Opens a span that ends in another place; answers what ends it, the first time that it is called. */
+export function openSpan(context: RunContext, name: string): (attributes?: Attributes) => void {
+  const span = isTraced() ? tracing.startSpan(name) : null;
+  if (span === null && context.spans === undefined) return () => {};
+  const note = begin(context, name);
+  let open = true;
+  return (attributes = {}) => {
+    if (!open) return;
+    open = false;
+    span?.setAttributes(attributes).end();
+    Object.assign(note.attributes, attributes);
+    note.end();
+  };
+}
+
+function begin(context: RunContext, name: string): { attributes: Attributes; end(): void } {
+  const begun = Date.now();
+  const attributes: Attributes = {};
+  return {
+    attributes,
+    end() {
+      const { spans, startedAt } = context;
+      if (spans === undefined || spans.length >= MAX_NOTES) return;
+      spans.push({ name, at_ms: begun - startedAt, duration_ms: Date.now() - begun, ...attributes });
+    },
+  };
+}

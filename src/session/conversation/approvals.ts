@@ -1,0 +1,119 @@
+/** What people and clients decide about the calls of a run that waits (agent-runtime.md §9.2; contract.md "Rulings"). */
+import { clientCalls } from "../../engine/agent/calls.ts";
+import type { OpenCall, RunState } from "../../engine/agent/state.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { ApprovalClosed, ToolCallClosed } from "../../errors/session.ts";
+import { resultText } from "../../llm/messages.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { ApprovalView, Decision, RunView } from "./rpc.ts";
+import type { Runs } from "./runs.ts";
+import type { SessionLog } from "./session-log.ts";
+
+type Approval = NonNullable<OpenCall["approval"]>;
+
+/** The run under way, where it has come to its tools. */
+function openRun(log: SessionLog): RunState | null {
+  const { run } = log.state();
+  return run === null || run.stage === "ended" ? null : run;
+}
+
+function openApprovals(log: SessionLog): Approval[] {
+  const calls = openRun(log)?.calls ?? [];
+  return calls.flatMap(({ approval, stage }) =>
+    approval !== null && approval.decision === null && stage !== "settled" && approval.expires_at > log.now()
+      ? [approval]
+      : [],
+  );
+}
+
+export function listApprovals(log: SessionLog): ApprovalView[] {
+  const run_id = openRun(log)?.spec.run_id ?? "";
+  return openApprovals(log).map(({ id, tool_call_id, tool, arguments: args, ...approval }) => ({
+    ...{ id, run_id, tool_call_id, tool, arguments: args },
+    arguments_digest: approval.arguments_digest,
+    risk: approval.risk,
+    requested_at: new Date(approval.requested_at).toISOString(),
+    expires_at: new Date(approval.expires_at).toISOString(),
+  }));
+}
+
+/** Answers an approval, once. @throws CallNotFound ApprovalClosed */
+export function decide(
+  log: SessionLog,
+  runs: Runs,
+  { approval: id, decision, scope, reason, arguments_digest }: Decision,
+): { id: string; decision: string; run_id: string } {
+  const approval = openApprovals(log).find((open) => open.id === id);
+  const run = openRun(log)?.spec.run_id;
+  if (approval === undefined || run === undefined) throw closed(log, id);
+  if (arguments_digest !== null && arguments_digest !== approval.arguments_digest) {
+    throw new ApprovalClosed({
+      approval: id,
+      reason: "arguments_digest is not that of the call's arguments",
+    });
+  }
+  runs.receive([{ type: "approval_decided", run, approval: id, decision, scope, reason }], true);
+  return { id, decision, run_id: run };
+}
+
+/** Why there is nothing to decide any more, or never was. */
+function closed(log: SessionLog, id: string): Error {
+  // An approval's id names its run; only that run's records need be read.
+  const named = /^apr_(.+)_tool-\d+-\d+$/.exec(id)?.[1] ?? "";
+  const row = log.store.run(named);
+  if (row !== null) {
+    for (const record of log.store.records(row.first_record - 1)) {
+      if (record.type === "approval_requested" && record.request.id === id) {
+        return new ApprovalClosed({
+          approval: id,
+          reason: "it was decided before, has expired, or its run has ended",
+        });
+      }
+    }
+  }
+  return new CallNotFound({ what: "approval", id });
+}
+
+/** The calls that the client is to answer. */
+export function awaitedCalls(log: SessionLog): NonNullable<RunView["awaiting"]> {
+  if (openRun(log) === null) return [];
+  return clientCalls(log.state(), log.now()).map(({ call }) => ({
+    tool_call_id: call.id,
+    name: call.name,
+    arguments: call.arguments ?? {},
+  }));
+}
+
+/** Takes the client's answer to a call of its own tool. @throws CallNotFound ToolCallClosed */
+export function answerCall(
+  log: SessionLog,
+  runs: Runs,
+  { tool_call_id, content, is_error }: { tool_call_id: string; content: Json; is_error: boolean },
+): { tool_call_id: string; run_id: string } {
+  const run = openRun(log);
+  const awaited = awaitedCalls(log).some((call) => call.tool_call_id === tool_call_id);
+  if (run === null || !awaited) {
+    const known = run?.calls.some(({ call }) => call.id === tool_call_id) || wasCalled(log, tool_call_id);
+    throw known
+      ? new ToolCallClosed({ call: tool_call_id })
+      : new CallNotFound({ what: "tool call", id: tool_call_id });
+  }
+  const { run_id } = run.spec;
+  const text = resultText(content);
+  runs.receive(
+    [{ type: "client_tool_answered", run: run_id, call_id: tool_call_id, content: text, is_error }],
+    true,
+  );
+  return { tool_call_id, run_id };
+}
+
+/** Whether the conversation, as far as the next call would be sent it, has this call. */
+function wasCalled(log: SessionLog, id: string): boolean {
+  return log
+    .state()
+    .visible.some(
+      (message) =>
+        message.role === "assistant" &&
+        message.content.some((block) => block.type === "tool_call" && block.id === id),
+    );
+}

@@ -1,0 +1,340 @@
+/**
+ * One session (agent-runtime.md §12.1, design.md §2.2–2.4): what is kept of it, the runs in it, what is due. The Durable
+ * Object around it passes questions (`operations.ts`) and alarms in.
+ */
+import type { SessionState, Wake } from "../../engine/agent/records.ts";
+import { type Bindings, settings } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { IdempotencyKeyReused } from "../../errors/request.ts";
+import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
+import type { AgentParts } from "../../run/agent/parts.ts";
+import { forgetSession, noteSession } from "../session-index.ts";
+import type { WatchedChange } from "../workspace/workspace.ts";
+import { clearFiles } from "./files.ts";
+import { adopt } from "./fork.ts";
+import type {
+  ForkCall,
+  LongText,
+  NamedRequest,
+  SessionCaller,
+  SessionEventsCall,
+  SessionView,
+} from "./rpc.ts";
+import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
+import { FILES_DUE, SessionFiles } from "./session-files.ts";
+import { SessionLog } from "./session-log.ts";
+import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
+import { sessionView } from "./views.ts";
+
+/** What could not be done is tried again after this many ms. */
+const RETRY_MS = 60_000;
+/** How long an answer waits for the index, in ms. */
+const INDEX_MS = 1000;
+
+/** What builds on sessions, e.g. daemons. */
+export interface ConversationHooks {
+  /** The run under way waits for something that can only come from outside. */
+  rested?(step: WaitStep): void;
+  /** A run has ended, however it did. */
+  ended?(run: string): void;
+  /** Files have changed; told in the transaction that changes them. */
+  filesChanged?(changes: readonly WatchedChange[]): void;
+  /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
+  due?(kind: string, now: number): void;
+}
+
+export interface ConversationOptions {
+  storage: DurableObjectStorage;
+  env: Bindings;
+  background: (work: Promise<unknown>) => void;
+  parts: AgentParts;
+  hooks?: (conversation: Conversation) => ConversationHooks;
+  /** Unix ms. */
+  now?: () => number;
+}
+
+export class Conversation {
+  readonly env: Bindings;
+  readonly background: (work: Promise<unknown>) => void;
+  readonly parts: AgentParts;
+  readonly log: SessionLog;
+  readonly files: SessionFiles;
+  readonly runs: Runs;
+  readonly #store: ConversationStore;
+  readonly #hooks: ConversationHooks;
+  /** Something changes the conversation that takes its time. */
+  #changing = false;
+  #armed = false;
+  /** Remembered, so that it is known also when nothing can be read. */
+  #identity: SessionIdentity | null = null;
+  #indexing: Promise<void> = Promise.resolve();
+
+  constructor({ storage, env, background, parts, hooks, now = Date.now }: ConversationOptions) {
+    this.env = env;
+    this.background = background;
+    this.parts = parts;
+    const { redactor: answers, toldRedactor: told } = settings(env);
+    this.#store = new ConversationStore(storage);
+    this.log = new SessionLog(this.#store, now, { answers, told });
+    this.files = new SessionFiles({
+      ...{ storage, env, now, store: this.#store },
+      changed: (changes) => this.#tell("filesChanged", () => this.#hooks.filesChanged?.(changes)),
+    });
+    this.runs = new Runs({
+      ...{ log: this.log, env, parts, background, workspace: this.files },
+      session: () => this.#identity ?? this.#row(),
+      rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
+      ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
+    });
+    this.#hooks = hooks?.(this) ?? {};
+  }
+
+  /** The session of a caller, its run looked after. @throws CallNotFound */
+  async ready({ tenant, id }: SessionCaller): Promise<SessionRow> {
+    const row = this.#store.session();
+    if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
+      throw new CallNotFound({ what: "session", id });
+    }
+    this.#identity = row;
+    if (!this.#armed) await this.#store.rearm();
+    this.#armed = true;
+    this.runs.ensure();
+    return row;
+  }
+
+  /** @throws CallNotFound */
+  view(): SessionView {
+    return sessionView(this.log, this.#row());
+  }
+
+  exists({ tenant, id }: SessionCaller): boolean {
+    const row = this.#store.session();
+    return row !== null && row.tenant === tenant && row.id === id && row.state !== "deleted";
+  }
+
+  /** Makes the session unless it is there. @throws IdempotencyKeyReused */
+  async open(
+    { tenant, id }: SessionCaller,
+    wanted: Pick<SessionRow, "metadata" | "request_hash">,
+  ): Promise<boolean> {
+    const before = this.#store.session();
+    if (before?.state === "deleted") await this.#clear(before);
+    const known = this.#store.session();
+    if (known !== null) {
+      const { request_hash } = wanted;
+      if (request_hash !== null && known.request_hash !== request_hash) {
+        throw new IdempotencyKeyReused({ key: id });
+      }
+      return false;
+    }
+    const now = this.log.now();
+    this.#store.prepare();
+    this.#store.transaction(() => {
+      const times = { created_at: now, updated_at: now };
+      const of = { parent_id: null, branched_at: null };
+      this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
+      this.#store.setDue({ index: now + RETRY_MS });
+    });
+    await this.#indexedSoon();
+    return true;
+  }
+
+  async adopt(call: ForkCall, messages: LongText): Promise<boolean> {
+    const made = await adopt(this.log, call, messages, () =>
+      this.#store.setDue({ index: this.log.now() + RETRY_MS }),
+    );
+    if (made) await this.#indexedSoon();
+    return made;
+  }
+
+  /** @throws SessionNotActive */
+  active(row: SessionRow): void {
+    if (row.state !== "active") throw new SessionNotActive({ session: row.id, state: row.state });
+  }
+
+  /** Nobody else is about to change the conversation. @throws RunInProgress */
+  quiet(row: SessionRow): void {
+    const run = this.runs.busy();
+    if (run !== null || this.#changing) {
+      throw new RunInProgress({ session: row.id, run: run?.id ?? null });
+    }
+  }
+
+  /** Keeps runs and everybody else away while the conversation is changed. */
+  async changing<T>(change: () => Promise<T>): Promise<T> {
+    this.#changing = true;
+    try {
+      return await change();
+    } finally {
+      this.#changing = false;
+    }
+  }
+
+  /** Does what a request asks once, and answers the same request again as it was answered. JSON-safe. */
+  once<T>({ name, hash }: NamedRequest, work: () => T): T {
+    const known = this.#store.request(name, this.log.now());
+    if (known !== null) {
+      if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
+      return JSON.parse(known.answer);
+    }
+    try {
+      return this.#store.transaction(() => {
+        const answer = work();
+        this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
+        return answer;
+      });
+    } catch (error) {
+      this.log.forget();
+      throw error;
+    }
+  }
+
+  /** Puts the session into a state. One that is not to go on loses its run. */
+  setState(row: SessionRow, state: SessionState): void {
+    if (row.state === state) return;
+    const live = this.#store.liveRun();
+    if (state === "archived" && live !== null) throw new RunInProgress({ session: row.id, run: live.id });
+    if (state !== "active") this.runs.cancelAny();
+    const now = this.log.now();
+    this.log.add([{ type: "session_state_changed", state }], {
+      write: () => {
+        this.#store.setState(state, now);
+        this.#store.setDue({ index: now + RETRY_MS });
+      },
+    });
+    this.background(this.#index());
+  }
+
+  /** Wakes a run that is idle; answers whether it was. For what builds on sessions, e.g. daemons. */
+  wake(wake: Wake): boolean {
+    return this.runs.wake(wake);
+  }
+
+  /** Sets the time (Unix ms) at which `hooks.due` is to be told of this kind, or removes it. */
+  dueAt(kind: string, at: number | null): void {
+    this.#store.setDue({ [kind]: at });
+  }
+
+  /** The events of the session for ever, or those of a run up to its end. @throws CallNotFound */
+  async events({ caller, run_id, after }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
+    const { id } = await this.ready(caller);
+    const { events } = this.log;
+    if (run_id === null) return events.follow(id, after ?? this.#store.lastEvent());
+    const { first_event, done_event } = this.runs.row(run_id);
+    const from = Math.max(after ?? 0, first_event - 1);
+    if (done_event !== null && from >= done_event) return new Blob([]).stream();
+    return events.follow(id, from, ({ event }) => event === "done");
+  }
+
+  /** Removes everything. What cannot be removed now is, later. */
+  async remove(row: SessionRow): Promise<void> {
+    this.runs.cancelAny();
+    const now = this.log.now();
+    this.#store.transaction(() => {
+      this.#store.setState("deleted", now);
+      this.#store.setDue({ delete: now + RETRY_MS });
+    });
+    await this.#clear(row).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "session_not_cleared", id: row.id, error: String(error) }));
+    });
+  }
+
+  /** The alarm: sees to what is due, and does none of the work itself. */
+  async alarm(): Promise<void> {
+    const row = this.#store.session();
+    if (row === null) return;
+    this.#identity = row;
+    const now = this.log.now();
+    for (const { kind, at } of this.#store.due()) {
+      if (at > now) continue;
+      // Its own successor first: whatever happens next, this comes again.
+      this.#store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
+      try {
+        this.#due(kind, row, now);
+      } catch (error) {
+        console.error(JSON.stringify({ event: "due_failed", kind, id: row.id, error: String(error) }));
+      }
+    }
+    this.#store.arm();
+  }
+
+  #due(kind: string, row: SessionRow, now: number): void {
+    switch (kind) {
+      case "watch":
+        this.runs.ensure();
+        if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
+        break;
+      case "approval":
+        this.runs.kick();
+        break;
+      case "index":
+        this.background(this.#index());
+        break;
+      case "delete":
+        this.background(this.#clear(row));
+        break;
+      case FILES_DUE:
+        this.background(this.files.collect());
+        break;
+      default:
+        this.#hooks.due?.(kind, now);
+    }
+  }
+
+  /** What builds on sessions cannot break them. */
+  #tell(hook: string, call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+    }
+  }
+
+  /** The index shows the session as it is now, one write after the other. */
+  #index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const row = this.#store.session();
+      if (row === null || row.state === "deleted") return;
+      const { tenant, id, state, parent_id, metadata } = row;
+      const created_at = new Date(row.created_at).toISOString();
+      await noteSession(this.env, tenant, { id, state, created_at, parent_id, metadata });
+      // Nothing is due any more, unless the session was changed or removed meanwhile.
+      if (this.#store.session()?.state === row.state) this.#store.setDue({ index: null });
+    };
+    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
+    });
+    return this.#indexing;
+  }
+
+  /** So that who made a session finds it in the list; an index that takes its time keeps nobody waiting. */
+  async #indexedSoon(): Promise<void> {
+    const indexed = this.#index();
+    this.background(indexed);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, INDEX_MS);
+    await Promise.race([indexed, promise]);
+    clearTimeout(timer);
+  }
+
+  async #clear(row: SessionRow): Promise<void> {
+    const { tenant, id } = row;
+    await this.#indexing;
+    await this.files.destroy(row);
+    await clearFiles(this.env, tenant, id);
+    await forgetSession(this.env, tenant, id);
+    // Another one may have cleared it meanwhile, and a new session may be here.
+    if (this.#store.session()?.state !== "deleted") return;
+    await this.#store.clear();
+    this.runs.abandon();
+    this.#identity = null;
+    this.log.forget();
+    this.log.events.close();
+  }
+
+  #row(): SessionRow {
+    const row = this.#store.session();
+    if (row === null) throw new CallNotFound({ what: "session", id: "" });
+    return row;
+  }
+}

@@ -1,0 +1,64 @@
+/** How a run's end is told: as its last event, from which its result and its error are read again. */
+import type { AgentState } from "../../engine/agent/state.ts";
+import { type ErrorData, HullError, toProblem } from "../../errors.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { ConversationStore, RunRow } from "./store.ts";
+
+/** `error`, where the run has failed, and `done` with the result. @param resultOf makes the result's document */
+export function doneEvents(state: AgentState, row: RunRow, resultOf: () => JsonObject): RunEvent[] {
+  const error = state.run?.error ?? null;
+  const result = made(resultOf, { run_id: row.id, status: state.run?.status ?? "error" });
+  const done: RunEvent = { event: "done", data: { ok: error === null, ...result } };
+  return error === null ? [done] : [errorEvent(row, error), done];
+}
+
+/** The same for a run of which nothing but its row is known. */
+export function lostEvents(
+  row: RunRow,
+  facts: { run_id: string; session_id: string },
+  error: ErrorData,
+): RunEvent[] {
+  return [errorEvent(row, error), { event: "done", data: { ok: false, status: "error", ...facts } }];
+}
+
+/** A run must be able to end whatever its result cannot be made of. */
+function made(resultOf: () => JsonObject, otherwise: JsonObject): JsonObject {
+  try {
+    return resultOf();
+  } catch (error) {
+    console.error(JSON.stringify({ event: "result_not_made", ...otherwise, error: String(error) }));
+    return otherwise;
+  }
+}
+
+function errorEvent(row: RunRow, error: ErrorData): RunEvent {
+  return { event: "error", data: toProblem(error, row.request_id) };
+}
+
+/** Result and error of a run that has ended. */
+export function readEnd(
+  store: ConversationStore,
+  { done_event }: RunRow,
+): { result?: JsonObject; error?: JsonObject } {
+  if (done_event === null) return {};
+  const done = store.event(done_event);
+  if (done === null) return {};
+  const { ok, ...result }: JsonObject = JSON.parse(JSON.stringify(done.data));
+  if (ok === true) return { result };
+  const told = store.event(done_event - 1);
+  const error: JsonObject = JSON.parse(JSON.stringify(told?.data ?? {}));
+  return { result, error };
+}
+
+/** The error of a problem document, to be thrown to whoever waits. */
+export function thrownBy(problem: JsonObject): HullError {
+  const { type: _, instance: __, request_id: ___, code, status, title, detail, ...members } = problem;
+  return new HullError({
+    code: String(code ?? "internal"),
+    status: typeof status === "number" ? status : 500,
+    title: String(title ?? ""),
+    detail: String(detail ?? ""),
+    members,
+  });
+}

@@ -1,0 +1,16 @@
+/** What R2 holds of a session. */
+import type { Bindings } from "../../env.ts";
+
+/** Every R2 object of a session is below this. */
+export function sessionPrefix(tenant: string, id: string): string {
+  return `sessions/${tenant}/${id}/`;
+}
+
+export async function clearFiles({ FILES }: Bindings, tenant: string, id: string): Promise<void> {
+  const prefix = sessionPrefix(tenant, id);
+  for (;;) {
+    const { objects, truncated } = await FILES.list({ prefix });
+    if (objects.length > 0) await FILES.delete(objects.map(({ key }) => key));
+    if (!truncated) return;
+  }
+}

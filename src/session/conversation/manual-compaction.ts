@@ -1,0 +1,65 @@
+/** A compaction that somebody asks for (agent-runtime.md §8.1). */
+import {
+  type CompactionPlan,
+  estimateTokens,
+  planCompaction,
+  summaryHead,
+  summaryInstructions,
+  truncated,
+} from "../../engine/agent/compaction.ts";
+import { compactionRecord } from "../../engine/agent/next.ts";
+import type { Compacted } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { AgentParts, RunPlace } from "../../run/agent/parts.ts";
+import type { CompactCall } from "./rpc.ts";
+import type { SessionLog } from "./session-log.ts";
+
+/** How a summary is had that is not given and that no plain strategy makes. */
+export interface Summariser {
+  parts: AgentParts;
+  place: RunPlace;
+}
+
+/** The compaction of the conversation as it stands; `null`: there is nothing to archive. */
+export async function compactNow(
+  log: SessionLog,
+  call: CompactCall,
+  summariser: Summariser,
+): Promise<Compacted | null> {
+  const state = log.state();
+  const { strategy, keep_first, keep_last } = call;
+  const before = estimateTokens(state.visible, "");
+  const options = { keep_first, keep_last };
+  const plan = planCompaction(state.visible, options, { mode: "manual", before, strategy });
+  if (plan === null) return null;
+  const made =
+    call.summary === null ? await summaryOf(plan, call, summariser) : { plan, summary: call.summary };
+  return record(log, state, made.plan, made.summary);
+}
+
+function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted | null {
+  const body = compactionRecord(state, null, plan, summary);
+  if (body.type !== "compacted") return null;
+  log.add([body]);
+  return body.compacted;
+}
+
+async function summaryOf(
+  plan: CompactionPlan,
+  { spec: text }: CompactCall,
+  { parts, place }: Summariser,
+): Promise<{ plan: CompactionPlan; summary: string }> {
+  if (plan.summary !== null) return { plan, summary: plan.summary };
+  const count = plan.archived.length;
+  try {
+    const spec: AgentSpec = JSON.parse(text ?? "");
+    const context = { run: place.run_id, effect: "summary", signal: new AbortController().signal };
+    const { effects } = await parts.begin(spec, place, context.signal);
+    const summary = await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+    return { plan, summary: `${summaryHead(count, "a model summarised them")}\n${summary}` };
+  } catch {
+    // As in a run: a summary that cannot be had is replaced by one that Hull makes itself.
+    return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(plan.archived) };
+  }
+}

@@ -1,0 +1,233 @@
+/** What can be asked of a session, by name (`rpc.ts`). */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { IdempotencyKeyReused } from "../../errors/request.ts";
+import { toHullError } from "../../errors.ts";
+import { withRecords } from "../../llm/history.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import { readText, sendText } from "../../run/long-text.ts";
+import { answerCall, decide, listApprovals } from "./approvals.ts";
+import type { Conversation } from "./conversation.ts";
+import { forkInto } from "./fork.ts";
+import { compactNow } from "./manual-compaction.ts";
+import { placeOf } from "./place.ts";
+import type {
+  LongText,
+  NamedRequest,
+  RunView,
+  SessionAnswer,
+  SessionCaller,
+  SessionOperation,
+  SessionOperations,
+  SessionQuestion,
+  SessionView,
+  Wait,
+} from "./rpc.ts";
+import { MESSAGE_WAKE } from "./runs.ts";
+import type { SessionRow } from "./store.ts";
+import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
+import { listPage, tailOf } from "./visible.ts";
+
+type Input<K extends SessionOperation> = SessionOperations[K]["in"];
+type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
+type Handlers = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
+
+/** Answers questions about one session; what goes wrong is an answer too. */
+export class SessionDesk {
+  readonly #handlers: Handlers;
+
+  constructor(conversation: Conversation) {
+    this.#handlers = handlersOf(conversation);
+  }
+
+  async ask(text: LongText): Promise<LongText> {
+    const question: SessionQuestion = JSON.parse(await readText(text));
+    return sendText(JSON.stringify(await this.#outcome(question)));
+  }
+
+  async #outcome(question: SessionQuestion): Promise<SessionAnswer> {
+    try {
+      return { ok: true, value: await this.#answer(question) };
+    } catch (thrown) {
+      const { data: error, operator } = toHullError(thrown);
+      return { ok: false, error, operator };
+    }
+  }
+
+  async #answer<K extends SessionOperation>({ type, input, caller }: SessionQuestion<K>): Promise<unknown> {
+    return this.#handlers[type](input, caller);
+  }
+}
+
+function handlersOf(conversation: Conversation): Handlers {
+  const { log, runs, files, env, background, parts } = conversation;
+  const { store } = log;
+  /** For questions about a session that has to be there. */
+  const within =
+    <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
+    async (input: I, caller: SessionCaller): Promise<O> =>
+      work(input, await conversation.ready(caller), caller);
+  /** For changes of a conversation that no run is in the middle of. */
+  const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
+    conversation.once(request, () => {
+      conversation.active(row);
+      conversation.quiet(row);
+      change();
+      return conversation.view();
+    });
+  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
+    await runs.wait(run_id, wait ?? usualWait(log.state()));
+    return runAnswer(log, parts, id, runs.row(run_id));
+  };
+  return {
+    async open(input, caller) {
+      const created = await conversation.open(caller, input);
+      return { created, session: conversation.view() };
+    },
+    exists: (_, caller) => conversation.exists(caller),
+    view: within(() => conversation.view()),
+    messages: within((page) => listPage(log.state().visible, page)),
+    transcript: within((_, { metadata }) => {
+      const start = { ...emptyTranscript(newId()), metadata, state: "active" };
+      return withRecords(start, store.records(), newId);
+    }),
+    history: within((_, row) => {
+      conversation.active(row);
+      conversation.quiet(row);
+      const { visible: messages, summary } = log.state();
+      return { messages, summary };
+    }),
+    set_state: within(({ state }, row) => {
+      conversation.setState(row, state);
+      return conversation.view();
+    }),
+    resume: within((_, row) => {
+      conversation.setState(row, "active");
+      const wake = {
+        reason: "resume" as const,
+        feedback: null,
+        messages: [],
+        watch_paths: [],
+        resumed: true,
+      };
+      const woken = conversation.wake(wake);
+      return { ...conversation.view(), woken };
+    }),
+    reset: within(({ request }, row) =>
+      changed(row, request, () =>
+        log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) }),
+      ),
+    ),
+    trim: within(({ keep_last, request }, row) =>
+      changed(row, request, () => {
+        const kept = tailOf(log.state().visible, keep_last);
+        log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
+      }),
+    ),
+    add: within(({ messages, source, request }, row) =>
+      changed(row, request, () => {
+        const records = messages.map((message) => ({ type: "message_added" as const, message, source }));
+        log.add(records, { write: () => store.touch(log.now()) });
+      }),
+    ),
+    compact: within(async (call, session, { request_id, mock_scope }) => {
+      conversation.active(session);
+      conversation.quiet(session);
+      const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
+      const place = placeOf({
+        env,
+        background,
+        store,
+        workspace: files,
+        session,
+        ...about,
+        emit: () => {},
+        memo: null,
+        remember: () => {},
+      });
+      const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
+      return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
+    }),
+    fork: within(async ({ dst, keep_first, request }, row, { request_id }) => {
+      const known = store.request(request.name, log.now());
+      if (known !== null && known.hash !== request.hash)
+        throw new IdempotencyKeyReused({ key: request.name });
+      if (known === null) {
+        conversation.quiet(row);
+        await forkInto(env, log, row, { dst, keep_first, request: request.name, request_id });
+      }
+      return conversation.once(request, () => {
+        store.addChild(dst);
+        return dst;
+      });
+    }),
+    remove: within(async (_, row) => {
+      await conversation.remove(row);
+      return null;
+    }),
+    listFiles: within((asked) => files.listFiles(...asked)),
+    findFile: within((asked) => files.findFile(...asked)),
+    beginFile: within((asked) => files.beginFile(...asked)),
+    noteUpload: within((asked) => files.noteUpload(...asked)),
+    // Not `within`: what was stored for a session that is gone has to go too.
+    changeFiles: (asked) => files.changeFiles(...asked),
+    workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
+    workspaceManifest: within((asked) => files.workspaceManifest(...asked)),
+    contentKeys: within((asked) => files.contentKeys(...asked)),
+    message: within(({ message, delivery, request }, row) =>
+      conversation.once(request, () => {
+        conversation.active(row);
+        const run_id = store.liveRun()?.id ?? null;
+        const body = { type: "message_received" as const, run: run_id, message, delivery };
+        const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
+        if (!woken) runs.receive([body], false);
+        return { session_id: row.id, run_id, delivery };
+      }),
+    ),
+    feedback: within(({ feedback, request }, row) =>
+      conversation.once(request, () => {
+        conversation.active(row);
+        runs.receive([{ type: "feedback_received", feedback }], false);
+        return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
+      }),
+    ),
+    started: within(({ request: { name, hash } }) => {
+      const known = store.request(name, log.now());
+      if (known === null) return null;
+      if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
+      const { run_id }: { run_id: string } = JSON.parse(known.answer);
+      return run_id;
+    }),
+    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
+      const begin = () => {
+        conversation.active(row);
+        conversation.quiet(row);
+        const spec: AgentSpec = JSON.parse(text);
+        runs.start(spec, { request_id, mock_scope });
+        return { run_id };
+      };
+      // One without a key that is asked again on the way is known by its own id.
+      const named = request !== null ? conversation.once(request, begin) : null;
+      if (named === null && store.run(run_id) === null) begin();
+      return answer(named?.run_id ?? run_id, wait, row);
+    }),
+    runs: within(({ limit, before }, { id }) => {
+      const rows = store.runs(limit + 1, before);
+      const page = rows.slice(0, limit);
+      const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
+      return { data: page.map((run) => runEntry(id, run)), next };
+    }),
+    run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
+    cancel: within(({ run_id }, { id }) => {
+      runs.cancel(run_id);
+      return runView(log, id, runs.row(run_id));
+    }),
+    approvals: within(() => listApprovals(log)),
+    decide: within(({ request, ...decision }) =>
+      conversation.once(request, () => decide(log, runs, decision)),
+    ),
+    tool_result: within(({ request, ...answer }) =>
+      conversation.once(request, () => answerCall(log, runs, answer)),
+    ),
+  };
+}

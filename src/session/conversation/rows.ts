@@ -1,0 +1,65 @@
+/** A session's numbered rows: values in their order, long ones as several rows (design.md §2.5). */
+import { cut, join } from "../parts.ts";
+
+/** One stored value: its number, and what it is if it can be read. */
+export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
+
+export class Rows<T> {
+  readonly #sql: SqlStorage;
+  readonly #table: "record" | "event";
+  /** `null`: not known, since nothing was read yet or a transaction failed. */
+  #last: number | null = null;
+
+  constructor(sql: SqlStorage, table: "record" | "event") {
+    this.#sql = sql;
+    this.#table = table;
+  }
+
+  /** Number of the last row; 0: none. */
+  last(): number {
+    this.#last ??= this.#sql
+      .exec<{ n: number }>(`SELECT coalesce(max(seq), 0) AS n FROM ${this.#table}`)
+      .one().n;
+    return this.#last;
+  }
+
+  /** What was known of a transaction that failed is not true. */
+  forget(): void {
+    this.#last = null;
+  }
+
+  insert(seq: number, value: T): void {
+    for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
+      this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
+    }
+    this.#last = seq;
+  }
+
+  /** The rows after number `after` in their order, read as they are asked for. Nothing may be written meanwhile. */
+  *after(after: number): Generator<Row<T>> {
+    const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
+      `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
+      after,
+    );
+    let seq = 0;
+    let parts: Uint8Array[] = [];
+    for (const row of rows) {
+      if (row.seq !== seq && parts.length > 0) {
+        yield read<T>(seq, parts);
+        parts = [];
+      }
+      seq = row.seq;
+      parts.push(new Uint8Array(row.data));
+    }
+    if (parts.length > 0) yield read<T>(seq, parts);
+  }
+}
+
+function read<T>(seq: number, parts: readonly Uint8Array[]): Row<T> {
+  const bytes = join(parts);
+  try {
+    return { seq, ok: true, value: JSON.parse(new TextDecoder().decode(bytes)), bytes: bytes.length };
+  } catch {
+    return { seq, ok: false };
+  }
+}

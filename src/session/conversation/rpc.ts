@@ -1,0 +1,201 @@
+/** What the Worker and a SessionObject tell each other. Types only. */
+import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
+import type { Message } from "../../engine/messages.ts";
+import type { ErrorData } from "../../errors.ts";
+import type { PublicMessage } from "../../llm/messages.ts";
+import type { Transcript } from "../../llm/transcript.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** Which session, and the request that asks. */
+export interface SessionCaller {
+  tenant: string;
+  id: string;
+  request_id: string;
+  /** See `RunContext`. */
+  mock_scope: string;
+}
+
+/**
+ * What makes two requests one: a name, and SHA-256 (hex) of what they hold. A request that comes again is answered as the
+ * first one was.
+ */
+export interface NamedRequest {
+  name: string;
+  hash: string;
+}
+
+/** A session as its routes show it. Times are RFC 3339. */
+export interface SessionView {
+  id: string;
+  state: SessionState;
+  created_at: string;
+  updated_at: string;
+  /** Messages that the next model call would be sent. */
+  length: number;
+  /** Of what compaction took out of them. */
+  summary: string | null;
+  parent_id: string | null;
+  child_ids: string[];
+  branched_at_event_index: number | null;
+  metadata: JsonObject;
+  /** The run under way. */
+  run: { run_id: string; status: string } | null;
+}
+
+export interface RunView {
+  run_id: string;
+  session_id: string;
+  status: string;
+  created_at: string;
+  settled_at: string | null;
+  /** The result's document. */
+  result?: JsonObject;
+  /** A problem document. */
+  error?: JsonObject;
+  /** The calls that the client is to answer. */
+  awaiting?: { tool_call_id: string; name: string; arguments: JsonObject }[];
+}
+
+export interface ApprovalView {
+  id: string;
+  run_id: string;
+  tool_call_id: string;
+  tool: string;
+  arguments: JsonObject;
+  arguments_digest: string;
+  risk: string;
+  requested_at: string;
+  expires_at: string;
+}
+
+export interface Decision {
+  approval: string;
+  decision: "approve" | "deny";
+  scope: "once" | "session";
+  reason: string | null;
+  /** `null`: not given. */
+  arguments_digest: string | null;
+}
+
+/** Until when an answer waits: never, for the run's end, or until nothing happens without somebody's doing. */
+export type Wait = "none" | "terminal" | "idle";
+
+export interface CompactCall {
+  strategy: "observation_mask" | "truncate" | "llm";
+  keep_first: number;
+  keep_last: number;
+  /** Stands in for a summary that would be made. */
+  summary: string | null;
+  /** `AgentSpec` as JSON: whose model writes the summary, for `llm`. */
+  spec: string | null;
+}
+
+type Named = { request: NamedRequest };
+
+/** The methods of a session's workspace, each asked with its arguments. */
+type WorkspaceOperations = {
+  [K in keyof WorkspaceAccess]: {
+    in: Parameters<WorkspaceAccess[K]>;
+    out: Awaited<ReturnType<WorkspaceAccess[K]>>;
+  };
+};
+
+/** By name: what is asked, and what is answered. JSON-safe. */
+export interface SessionOperations extends WorkspaceOperations {
+  /** Makes the session unless it is there. */
+  open: {
+    in: { metadata: JsonObject; request_hash: string | null };
+    out: { created: boolean; session: SessionView };
+  };
+  exists: { in: null; out: boolean };
+  view: { in: null; out: SessionView };
+  messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
+  /** Everything that was ever said, and what else happened. */
+  transcript: { in: null; out: Transcript };
+  /** The conversation so far, for a call outside of a run that is to be kept in it. */
+  history: { in: null; out: { messages: Message[]; summary: string | null } };
+  set_state: { in: { state: SessionState }; out: SessionView };
+  /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
+  resume: { in: null; out: SessionView & { woken: boolean } };
+  reset: { in: Named; out: SessionView };
+  trim: { in: { keep_last: number } & Named; out: SessionView };
+  /** `source`: injected as such, or what a call outside of a run added. */
+  add: { in: { messages: Message[]; source: "inject" | "client" } & Named; out: SessionView };
+  compact: { in: CompactCall; out: SessionView & { compacted: JsonObject | null } };
+  /** Answers the fork's id. @param keep_first as many messages as it begins with; `null`: all */
+  fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
+  remove: { in: null; out: null };
+  message: {
+    in: { message: Message; delivery: Delivery } & Named;
+    out: { session_id: string; run_id: string | null; delivery: Delivery };
+  };
+  feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
+  /** The run that the same request began before; `null`: none. */
+  started: { in: Named; out: string | null };
+  /**
+   * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
+   * @param spec `AgentSpec` as JSON
+   * @param request `null`: it has no key
+   */
+  start: {
+    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
+    out: RunView;
+  };
+  runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
+  run: { in: { run_id: string }; out: RunView };
+  /** Waits. @param wait `null`: as is usual for such a run */
+  answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
+  cancel: { in: { run_id: string }; out: RunView };
+  approvals: { in: null; out: ApprovalView[] };
+  decide: { in: Decision & Named; out: { id: string; decision: string; run_id: string } };
+  tool_result: {
+    in: { tool_call_id: string; content: Json; is_error: boolean } & Named;
+    out: { tool_call_id: string; run_id: string };
+  };
+}
+
+export type SessionOperation = keyof SessionOperations;
+
+export interface SessionQuestion<K extends SessionOperation = SessionOperation> {
+  caller: SessionCaller;
+  type: K;
+  input: SessionOperations[K]["in"];
+}
+
+export type SessionAnswer =
+  | { ok: true; value: unknown }
+  | { ok: false; error: ErrorData; operator: Record<string, unknown> };
+
+/** Which events: those of one run up to its end, or those of the session for ever. `after: null`: from now on. */
+export interface SessionEventsCall {
+  caller: SessionCaller;
+  run_id: string | null;
+  after: number | null;
+}
+
+/** What a fork begins with. */
+export interface ForkCall {
+  caller: SessionCaller;
+  parent_id: string;
+  branched_at: number;
+  /** Names the request that wants it. */
+  request: string;
+  metadata: JsonObject;
+  summary: string | null;
+  skills: string[];
+}
+
+/** Long texts travel as streams of UTF-8: a message between objects has a limit. */
+export type LongText = string | ReadableStream<Uint8Array>;
+
+export interface SessionRpc extends Rpc.DurableObjectBranded {
+  /** Asks a `SessionQuestion`, answers a `SessionAnswer`, as JSON. */
+  ask(question: LongText): Promise<LongText>;
+  /** Server-sent events, or why there are none. */
+  events(
+    call: SessionEventsCall,
+  ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }>;
+  /** Makes a session out of its parent's messages: a `ForkCall` and the messages as JSON. Answers whether it did, by now. */
+  adopt(call: string, messages: LongText): Promise<boolean>;
+}

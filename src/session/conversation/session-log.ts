@@ -1,0 +1,124 @@
+/**
+ * The one way in which anything happens in a session: records are stored together with the events that tell of them, then
+ * folded, then told (design.md §2.2, §2.3).
+ */
+import { applyAgentRecord } from "../../engine/agent/apply.ts";
+import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { Redactor } from "../../redact.ts";
+import { eventsOf } from "../../run/agent/events.ts";
+import type { RunEvent } from "../../run/events.ts";
+import { EventLog } from "../event-log.ts";
+import { Fold } from "./fold.ts";
+import type { ConversationStore } from "./store.ts";
+
+/** What is stored in the same transaction as records. */
+export interface Also {
+  /** Events beside those of the records. @param state after the records */
+  events?: (state: AgentState) => RunEvent[];
+  /** Further writes. @param last number of the last event */
+  write?: (state: AgentState, last: number) => void;
+}
+
+export interface Redactors {
+  /** Of answers. */
+  answers: Redactor;
+  /** Of events, errors and logs. */
+  told: Redactor;
+}
+
+export class SessionLog {
+  readonly store: ConversationStore;
+  readonly events: EventLog;
+  readonly now: () => number;
+  readonly #fold: Fold;
+  readonly #redactors: Redactors;
+
+  constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
+    this.store = store;
+    this.events = new EventLog(store);
+    this.now = now;
+    this.#fold = new Fold(store);
+    this.#redactors = redactors;
+  }
+
+  state(): AgentState {
+    return this.#fold.state();
+  }
+
+  /** Whether what is known of a run that began with this row of records can be relied on. */
+  intactSince(seq: number): boolean {
+    return this.#fold.intactSince(seq);
+  }
+
+  /** What is in memory may not be what is stored. */
+  forget(): void {
+    this.#fold.forget();
+  }
+
+  record(body: AgentRecordBody): AgentRecord {
+    return { v: 1, at: this.now(), ...body };
+  }
+
+  add(bodies: readonly AgentRecordBody[], also: Also = {}): void {
+    this.append(
+      bodies.map((body) => this.record(body)),
+      also,
+    );
+  }
+
+  append(records: readonly AgentRecord[], also: Also = {}): void {
+    const before = this.state();
+    const after = this.store.transaction(() => {
+      const waited = this.events.take();
+      const told: RunEvent[] = [];
+      let state = before;
+      for (const record of records) {
+        told.push(...eventsOf(record, state));
+        state = applyAgentRecord(state, record);
+      }
+      this.store.appendRecords(records);
+      told.push(...(also.events?.(state) ?? []));
+      const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);
+      also.write?.(state, last);
+      this.store.checkpointIfDue(state);
+      return state;
+    });
+    this.#fold.replace(after);
+    this.events.announce();
+  }
+
+  /** Stores records whose fold may be out of reach, e.g. because making it is what kills the process. */
+  appendUnseen(bodies: readonly AgentRecordBody[], events: RunEvent[], write: (last: number) => void): void {
+    if (this.#fold.loaded) {
+      this.add(bodies, { events: () => events, write: (_, last) => write(last) });
+      return;
+    }
+    this.store.transaction(() => {
+      this.store.appendRecords(bodies.map((body) => this.record(body)));
+      write(this.store.appendEvents(events.map((event) => this.redacted(event))));
+    });
+    this.events.announce();
+  }
+
+  /** Tells something that no record holds, e.g. a piece of a model's answer. */
+  emit(event: RunEvent): void {
+    this.events.emit(this.redacted(event));
+  }
+
+  /** A JSON-like value as answers show it. */
+  answered(value: unknown): unknown {
+    return this.#redactors.answers.json(value);
+  }
+
+  /** A JSON-like value as watchers and logs get to see it. */
+  told(value: unknown): unknown {
+    return this.#redactors.told.json(value);
+  }
+
+  /** The last event holds the answer. */
+  redacted({ event, data }: RunEvent): RunEvent {
+    const redact = (value: unknown) => (event === "done" ? this.answered(value) : this.told(value));
+    return { event, data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, redact(v)])) };
+  }
+}

@@ -1,0 +1,87 @@
+/** How a run ends: once, with its last records, its last events and its row in one transaction (design.md §2.3, §2.4). */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import { RunLost } from "../../errors/session.ts";
+import type { ErrorData } from "../../errors.ts";
+import type { AgentParts } from "../../run/agent/parts.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { doneEvents, lostEvents } from "./done.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { RunRow, SessionIdentity } from "./store.ts";
+
+export interface EndOptions {
+  log: SessionLog;
+  parts: AgentParts;
+  session: () => SessionIdentity;
+}
+
+/** Stores records of which one settles the run. @param further members of its result */
+export function settleRun(
+  options: EndOptions,
+  row: RunRow,
+  records: readonly AgentRecord[],
+  further: () => JsonObject,
+): void {
+  const { log, parts, session } = options;
+  // Clocks may go back.
+  const settled_at = Math.max(log.now(), row.created_at);
+  const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
+  log.append(records, {
+    events: (state) => {
+      const own = log.store.records(row.first_record - 1);
+      return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
+    },
+    write: (state, last) => noteEnd(log, row, state.run?.status ?? "error", { settled_at, done_event: last }),
+  });
+  logEnd(options, row, log.state());
+}
+
+/** Gives a run up without looking at what its records say: that may be what kills whoever looks. */
+export function loseRun(options: EndOptions, row: RunRow): ErrorData {
+  const { log, session } = options;
+  const { data } = new RunLost({ run: row.id });
+  const facts = { run_id: row.id, session_id: session().id };
+  log.appendUnseen(
+    [{ type: "run_settled", run: row.id, status: "error", error: data }],
+    lostEvents(row, facts, data),
+    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last }),
+  );
+  logEnd(options, row, null);
+  return data;
+}
+
+function noteEnd(
+  { store }: SessionLog,
+  { id }: RunRow,
+  status: RunRow["status"],
+  end: { settled_at: number; done_event: number },
+): void {
+  store.updateRun(id, { status, memo: null, ...end });
+  store.touch(end.settled_at);
+  store.setDue({ watch: null, approval: null });
+  store.clearHandedIn();
+}
+
+/** One line per run. @param state `null`: it was lost */
+function logEnd(options: EndOptions, row: RunRow, state: AgentState | null): void {
+  const run = state?.run ?? null;
+  const code = state === null ? "run_lost" : run?.error?.code;
+  logRun(options, row, "run", {
+    status: run?.status ?? "error",
+    duration_ms: Math.max(0, options.log.now() - row.created_at),
+    ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
+    ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
+    ...(code === undefined ? {} : { code }),
+  });
+}
+
+export function logRun(
+  { log, session }: EndOptions,
+  { id: run_id, request_id }: RunRow,
+  event: string,
+  facts: Record<string, unknown>,
+): void {
+  const { id: session_id, tenant } = session();
+  const line = { event, session_id, run_id, tenant, request_id, ...facts };
+  console.log(JSON.stringify(log.told(line)));
+}

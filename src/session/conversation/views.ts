@@ -1,0 +1,66 @@
+/** A session and its runs as their routes show them. */
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { AgentParts } from "../../run/agent/parts.ts";
+import { awaitedCalls } from "./approvals.ts";
+import { readEnd } from "./done.ts";
+import type { RunView, SessionView, Wait } from "./rpc.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { RunRow, SessionRow } from "./store.ts";
+import { countListed } from "./visible.ts";
+
+const time = (ms: number): string => new Date(ms).toISOString();
+
+export function sessionView(log: SessionLog, row: SessionRow): SessionView {
+  const { id, state, created_at, updated_at, parent_id, branched_at, metadata } = row;
+  const { visible, summary } = log.state();
+  const live = log.store.liveRun();
+  return {
+    id,
+    state: state === "deleted" ? "closed" : state,
+    created_at: time(created_at),
+    updated_at: time(updated_at),
+    length: countListed(visible),
+    summary,
+    parent_id,
+    child_ids: log.store.children(),
+    branched_at_event_index: branched_at,
+    metadata,
+    run: live === null ? null : { run_id: live.id, status: live.status },
+  };
+}
+
+/** Until when an answer waits that was not told: no run ends while only its client, or a wake, lets it go on. */
+export function usualWait({ run }: AgentState): Wait {
+  if (run === null) return "terminal";
+  const { daemon, tools } = run.spec;
+  return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
+}
+
+/** Without the result: one of many. */
+export function runEntry(session: string, row: RunRow): RunView {
+  const { id, status, created_at, settled_at } = row;
+  return {
+    run_id: id,
+    session_id: session,
+    status,
+    created_at: time(created_at),
+    settled_at: settled_at === null ? null : time(settled_at),
+  };
+}
+
+/** A run that has ended or rests, with its result as it is by now. */
+export function runAnswer(log: SessionLog, parts: AgentParts, session: string, row: RunRow): RunView {
+  const view = runView(log, session, row);
+  if (row.settled_at !== null || row.status === "running") return view;
+  const { id: run_id, created_at, first_record } = row;
+  const facts = { run_id, session_id: session, created_at, settled_at: null };
+  const result = parts.resultOf(log.state(), facts, log.store.records(first_record - 1));
+  const { status } = row;
+  return { ...view, result: JSON.parse(JSON.stringify(log.answered({ ...result, status }))) };
+}
+
+export function runView(log: SessionLog, session: string, row: RunRow): RunView {
+  const entry = runEntry(session, row);
+  if (row.status === "awaiting_tool") return { ...entry, awaiting: awaitedCalls(log) };
+  return { ...entry, ...readEnd(log.store, row) };
+}

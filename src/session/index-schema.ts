@@ -1,0 +1,13 @@
+/** The table of the tenants' sessions (docs/storage-schema.md). */
+export const SESSIONS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS sessions (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  state TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  parent_id TEXT,
+  metadata TEXT NOT NULL,
+  PRIMARY KEY (tenant, id)
+)`,
+  "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
+] as const;

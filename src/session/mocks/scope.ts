@@ -1,0 +1,181 @@
+/**
+ * The mocks of one scope (agent-runtime.md §16.1): what is queued, what was asked, which prompts were cached. Stored, so
+ * that positions outlive isolates; a scope that nobody used for a day is forgotten. A deployment's own mocks win over
+ * what is queued, and each scope has its own position in them.
+ */
+import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
+import type { Mock, MockCall } from "../../model/mock/mock.ts";
+import { nextMock } from "../../model/mock/queue.ts";
+import type { Taken } from "../../model/mock/source.ts";
+import { hasSchema, migrate } from "../migrate.ts";
+import { cut, join } from "../parts.ts";
+
+const MIGRATIONS = [
+  `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);
+   INSERT INTO scope (begun, used_at) VALUES (0, 0);
+   CREATE TABLE mock (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
+   CREATE TABLE call (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
+   CREATE TABLE prompt (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+   CREATE TABLE used_up (mocks TEXT, place INTEGER, PRIMARY KEY (mocks, place)) WITHOUT ROWID;`,
+] as const;
+const TABLES = ["mock", "call", "prompt", "used_up"] as const;
+
+/** A scope is forgotten when it was not used for so long, in ms. */
+const KEPT_MS = 24 * 3_600_000;
+/** Calls that are remembered. */
+const MAX_CALLS = 1000;
+/** A page of calls travels between objects, where 32 MiB are the limit. */
+const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
+
+export interface CallPage {
+  calls: string[];
+  /** Number of the last one. */
+  last: number;
+  /** Whether there are calls after it. */
+  more: boolean;
+}
+
+export class MockScope {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  #ready: boolean;
+  #queue: { seq: number; mock: Mock }[] | null = null;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#ready = hasSchema(this.#sql);
+    if (this.#ready) migrate(storage, MIGRATIONS);
+  }
+
+  /** Queues mocks behind those that are there. @returns how many are queued then */
+  async add(mocks: readonly Mock[]): Promise<number> {
+    await this.#use();
+    this.#storage.transactionSync(() => {
+      this.#sql.exec("UPDATE scope SET begun = 1");
+      for (const mock of mocks) this.#queued().push({ seq: this.#append("mock", mock), mock });
+    });
+    return this.#queued().length;
+  }
+
+  /** Whether mocks were queued here since the scope was cleared: then no call of it reaches a provider. */
+  begun(): boolean {
+    return this.#ready && this.#sql.exec<{ begun: number }>("SELECT begun FROM scope").one().begun === 1;
+  }
+
+  /** Notes a call, and takes what answers it. @param deployment its own mocks, where it has any */
+  async take(call: MockCall, prompt: string | null, deployment: DeploymentMocks | null): Promise<Taken> {
+    await this.#use();
+    return this.#storage.transactionSync(() => {
+      const seq = this.#append("call", call);
+      this.#sql.exec("DELETE FROM call WHERE seq <= ?", seq - MAX_CALLS);
+      const seen = prompt !== null && this.#isKnown(prompt);
+      if (deployment !== null) {
+        const mock = this.#takeOf(deployment, call);
+        return { mock, otherwise: { error: MOCKS_VARIABLE }, seen };
+      }
+      return { mock: this.#takeQueued(call), otherwise: this.begun() ? "default" : "provider", seen };
+    });
+  }
+
+  /** Calls after number `after`, the oldest first, each as JSON; at least one where there is any. */
+  calls(limit: number, after: number): CallPage {
+    const page: CallPage = { calls: [], last: after, more: false };
+    let size = 0;
+    for (const { seq, text } of this.#ready ? this.#read("call", after) : []) {
+      size += text.length;
+      page.more = page.calls.length === limit || (page.calls.length > 0 && size > MAX_PAGE_CHARACTERS);
+      if (page.more) break;
+      page.calls.push(text);
+      page.last = seq;
+    }
+    return page;
+  }
+
+  /** Empties queue, calls and cache, and begins the deployment's mocks anew. */
+  clear(): void {
+    if (!this.#ready) return;
+    this.#queue = null;
+    this.#storage.transactionSync(() => {
+      for (const table of TABLES) this.#sql.exec(`DELETE FROM ${table}`);
+      this.#sql.exec("UPDATE scope SET begun = 0");
+    });
+  }
+
+  /** The alarm. */
+  async sweep(now: number): Promise<void> {
+    if (!this.#ready) return;
+    const { used_at } = this.#sql.exec<{ used_at: number }>("SELECT used_at FROM scope").one();
+    if (used_at + KEPT_MS > now) return this.#storage.setAlarm(used_at + KEPT_MS);
+    this.#ready = false;
+    this.#queue = null;
+    await this.#storage.deleteAlarm();
+    await this.#storage.deleteAll();
+  }
+
+  async #use(): Promise<void> {
+    const now = Date.now();
+    if (!this.#ready) migrate(this.#storage, MIGRATIONS);
+    this.#ready = true;
+    this.#sql.exec("UPDATE scope SET used_at = ?", now);
+    if ((await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(now + KEPT_MS);
+  }
+
+  #queued(): { seq: number; mock: Mock }[] {
+    this.#queue ??= Array.from(this.#read("mock", 0), ({ seq, text }) => ({ seq, mock: JSON.parse(text) }));
+    return this.#queue;
+  }
+
+  #takeQueued({ messages }: MockCall): Mock | null {
+    const rows = this.#queued();
+    const mocks = rows.map(({ mock }) => mock);
+    const { answer, queue } = nextMock(mocks, messages);
+    if (queue.length === mocks.length) return answer;
+    const at = rows.findIndex(({ mock }) => mock === answer);
+    const [row] = rows.splice(at, 1);
+    this.#sql.exec("DELETE FROM mock WHERE seq = ?", row?.seq ?? 0);
+    return answer;
+  }
+
+  #takeOf({ id, mocks }: DeploymentMocks, { messages }: MockCall): Mock | null {
+    const rows = this.#sql.exec<{ place: number }>("SELECT place FROM used_up WHERE mocks = ?", id).toArray();
+    const used = new Set(rows.map(({ place }) => place));
+    const left = mocks.filter((_, place) => !used.has(place));
+    const { answer, queue } = nextMock(left, messages);
+    if (answer !== null && queue.length < left.length) {
+      this.#sql.exec("INSERT INTO used_up (mocks, place) VALUES (?, ?)", id, mocks.indexOf(answer));
+    }
+    return answer;
+  }
+
+  #isKnown(prompt: string): boolean {
+    const query = "SELECT count(*) AS n FROM prompt WHERE digest = ?";
+    const known = this.#sql.exec<{ n: number }>(query, prompt).one().n > 0;
+    if (!known) this.#sql.exec("INSERT INTO prompt (digest) VALUES (?)", prompt);
+    return known;
+  }
+
+  #append(table: "mock" | "call", value: Mock | MockCall): number {
+    const { last } = this.#sql
+      .exec<{ last: number }>(`SELECT coalesce(max(seq), 0) AS last FROM ${table}`)
+      .one();
+    const seq = last + 1;
+    for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
+      this.#sql.exec(`INSERT INTO ${table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
+    }
+    return seq;
+  }
+
+  *#read(table: "mock" | "call", after: number): Generator<{ seq: number; text: string }, void> {
+    const numbers = this.#sql
+      .exec<{ seq: number }>(`SELECT DISTINCT seq FROM ${table} WHERE seq > ? ORDER BY seq`, after)
+      .toArray();
+    for (const { seq } of numbers) {
+      const parts = this.#sql
+        .exec<{ data: ArrayBuffer }>(`SELECT data FROM ${table} WHERE seq = ? ORDER BY part`, seq)
+        .toArray();
+      const bytes = join(parts.map(({ data }) => new Uint8Array(data)));
+      yield { seq, text: new TextDecoder().decode(bytes) };
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Which sessions a tenant has, for its list: rows in D1 that the sessions themselves write (docs/storage-schema.md). A
+ * session's own object is the truth; a row that could not be written is written later, and nothing else waits for it.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../database.ts";
+import type { Bindings } from "../env.ts";
+import { BadRequest } from "../errors/request.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { SESSIONS_SCHEMA } from "./index-schema.ts";
+
+export interface SessionEntry {
+  id: string;
+  state: string;
+  /** RFC 3339. */
+  created_at: string;
+  parent_id: string | null;
+  metadata: JsonObject;
+}
+
+const entry = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    state: z.string(),
+    created_at: z.string(),
+    parent_id: z.nullable(z.string()),
+    metadata: z.pipe(
+      z.string(),
+      z.transform((text): JsonObject => JSON.parse(text)),
+    ),
+  }),
+);
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
+
+export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {
+  const db = await database(env);
+  const { id, state, created_at, parent_id, metadata } = session;
+  await db
+    .prepare(
+      `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+       ON CONFLICT (tenant, id) DO UPDATE SET state = ?3, created_at = ?4, parent_id = ?5, metadata = ?6`,
+    )
+    .bind(tenant, id, state, created_at, parent_id, JSON.stringify(metadata))
+    .run();
+}
+
+export async function forgetSession(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM sessions WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+}
+
+/** A tenant's sessions, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+export async function listSessions(
+  env: Bindings,
+  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
+): Promise<{ data: SessionEntry[]; next_cursor: string | null }> {
+  const db = await database(env);
+  const [before, id] = cursor === null ? ["~", "~"] : position(cursor);
+  const { results } = await db
+    .prepare(
+      `SELECT id, state, created_at, parent_id, metadata FROM sessions
+       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
+    )
+    .bind(tenant, before, id, limit + 1)
+    .all();
+  const found = z.array(entry).parse(results);
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  const more = found.length > limit && last !== undefined;
+  return { data, next_cursor: more ? `${last.created_at}~${last.id}` : null };
+}
+
+function position(cursor: string): [string, string] {
+  const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
+  if (before === undefined || id === undefined) {
+    throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+  }
+  return [before, id];
+}

@@ -1,0 +1,120 @@
+/**
+ * A skill's hook module (agent-runtime.md §0.4): `hooks.ts` or `hooks.js` beside SKILL.md. The build bundles it; where
+ * there is no bundler it is taken as it is, which works for JavaScript without imports. Pure.
+ */
+import type { SourceFile } from "./bundle.ts";
+import { tokens } from "./javascript.ts";
+import type { Diagnostic } from "./manifest.ts";
+
+export const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
+/** Largest module. An isolate parses it when it is first needed. */
+export const MAX_HOOK_BYTES = 4 * 1024 * 1024;
+
+/** One ES module and the names of what it exports, sorted. */
+export interface MadeHooks {
+  bytes: Uint8Array<ArrayBuffer>;
+  exports: string[];
+}
+
+/** Something wrong with a hook module; `at` is where, in the file that `file` names (default: the hook module). */
+export interface HookFault {
+  code: string;
+  message: string;
+  hint: string;
+  file?: string;
+  /** Both from 1. */
+  at?: { line: number; column: number };
+}
+
+/** Makes a module of the file, or says why not. */
+export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: HookFault[] }>;
+
+/**
+ * Makes the hook module of a skill's files; `hooks: null` where it has none, or a faulty one.
+ * @param file SKILL.md relative to the root, for diagnostics
+ */
+export async function findHooks(
+  files: readonly SourceFile[],
+  { folder, file }: { folder: string; file: string },
+  read: HookReader,
+): Promise<{ hooks: MadeHooks | null; diagnostics: Diagnostic[] }> {
+  const [source, second] = files.filter(({ path }) => HOOK_FILES.some((name) => name === path));
+  if (source === undefined) return { hooks: null, diagnostics: [] };
+  const made = second === undefined ? await read(source) : { faults: [TWO_FILES] };
+  const faults = "faults" in made ? made.faults : faultsOf(made);
+  if (!("faults" in made) && faults.length === 0) return { hooks: made, diagnostics: [] };
+  const base = file.slice(0, -"SKILL.md".length);
+  const diagnostics = faults.map(
+    ({ code, message, hint, file: other = source.path, at }): Diagnostic => ({
+      level: "error",
+      code,
+      skill: folder,
+      file: base + other,
+      ...at,
+      message,
+      hint,
+    }),
+  );
+  return { hooks: null, diagnostics };
+}
+
+const TWO_FILES: HookFault = {
+  code: "hooks_two_files",
+  message: "The folder has both hooks.ts and hooks.js.",
+  hint: "Keep the one that is meant; list the other in .hullignore or rename it.",
+};
+
+function faultsOf({ bytes, exports }: MadeHooks): HookFault[] {
+  const faults: HookFault[] = [];
+  if (bytes.length > MAX_HOOK_BYTES) {
+    faults.push({
+      code: "hooks_too_large",
+      message: `The hook module has ${bytes.length} bytes with all that it imports; at most ${MAX_HOOK_BYTES}.`,
+      hint: "Import less, or move the work into a tool.",
+    });
+  }
+  if (exports.length === 0) {
+    faults.push({
+      code: "hooks_no_exports",
+      message: "The hook module exports nothing, so no hook can be called.",
+      hint: "Export functions by name, for example: export function post_turn_callback(turn) { return null; }",
+    });
+  }
+  return faults;
+}
+
+/** What keeps an uploaded hook module from being taken as it is: it is not JavaScript, or needs other modules. */
+export function uploadFault({ path, bytes }: SourceFile): HookFault | null {
+  const hint =
+    "Upload one file: npx esbuild hooks.ts --bundle --format=esm --outfile=hooks.js (then leave hooks.ts out), or let the operator publish the folder.";
+  if (path === "hooks.ts") {
+    return { code: "hooks_need_build", message: "An upload's hooks.ts would have to be compiled.", hint };
+  }
+  const text = new TextDecoder().decode(bytes);
+  const list = [...tokens(text)];
+  const found = list.find(({ kind, text: word }, i) => {
+    if (kind !== "word" || list[i - 1]?.text === ".") return false;
+    const next = list[i + 1];
+    if (word === "from") return next?.kind === "string";
+    return word === "import" && next?.text !== ":" && next?.text !== ".";
+  });
+  if (found === undefined) return null;
+  const above = text.slice(0, found.start).split("\n");
+  const at = { line: above.length, column: (above.at(-1)?.length ?? 0) + 1 };
+  return {
+    code: "hooks_need_build",
+    message: "An upload's hooks.js may not import anything: uploads are not bundled.",
+    hint,
+    at,
+  };
+}
+
+/** A module that could not be loaded. The engine tells where, for faults of syntax, as `hooks.js:<line>:<column>`. */
+export function loadFault(text: string): HookFault {
+  const place = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
+  const message = `The hook module cannot be loaded: ${place === null ? text : text.slice(0, place.index)}`;
+  const hint = "It has to be an ES module that exports functions and needs no Node or CommonJS globals.";
+  if (place === null) return { code: "hooks_build", message, hint };
+  // The engine's columns count from 0.
+  return { code: "hooks_build", message, hint, at: { line: Number(place[1]), column: Number(place[2]) + 1 } };
+}

@@ -1,0 +1,114 @@
+/**
+ * Cuts JavaScript into tokens, as far as one must know where code ends and text begins (ECMA-262 §12). Pure. Whether a
+ * slash divides or begins an expression follows from what stands before it, which tells in all but contrived code.
+ */
+
+export interface Token {
+  /** `word`: names and keywords; `mark`: one sign, or `++`, `--`, `=>`. */
+  kind: "word" | "number" | "string" | "template" | "regex" | "mark";
+  text: string;
+  /** Offsets into the source, in UTF-16 units. */
+  start: number;
+  end: number;
+}
+
+const WORD =
+  /(?:[\p{ID_Start}$_#]|\\u)(?:[\p{ID_Continue}$\u200c\u200d]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})*/uy;
+const NUMBER = /(?:0[xXoObB][\da-fA-F_]+n?|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?n?)/y;
+const STRING = /"(?:[^"\\\r\n]|\\[\s\S])*"|'(?:[^'\\\r\n]|\\[\s\S])*'/y;
+const REGEX = /\/(?:[^/\\[\r\n]|\\.|\[(?:[^\]\\\r\n]|\\.)*\])+\/[a-z]*/y;
+/** Text of a template up to its end or the next `${`. */
+const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)/y;
+const SKIPPED = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y;
+
+/** Words after which a value is expected. */
+const EXPECTANT = new Set(
+  "return typeof case in of do else void delete throw new instanceof yield await".split(" "),
+);
+/** Words whose parentheses are followed by a statement. */
+const CONTROL = new Set(["if", "while", "for", "with"]);
+
+/** The tokens without blanks and comments. What cannot be read is passed over, one character at a time. */
+export function* tokens(source: string): Generator<Token> {
+  /** What is open, and whether its end is followed by a statement or a value, in which case a slash divides. */
+  const open: { mark: string; divides: boolean }[] = [];
+  let before: Token | undefined;
+  let divides = false;
+  let at = 0;
+  const match = (pattern: RegExp): string | null => {
+    pattern.lastIndex = at;
+    return pattern.exec(source)?.[0] ?? null;
+  };
+  const read = (): [Token["kind"], string] => {
+    const first = source[at] ?? "";
+    if (first === "`") return ["template", templatePart(1)];
+    if (first === "}" && open.at(-1)?.mark === "`") return ["template", templatePart(1)];
+    if (first === "/" && !divides) {
+      const regex = match(REGEX);
+      if (regex !== null) return ["regex", regex];
+    }
+    const text = match(STRING);
+    if (text !== null) return ["string", text];
+    const word = match(WORD);
+    if (word !== null) return ["word", word];
+    const number = match(NUMBER);
+    if (number !== null) return ["number", number];
+    const two = source.slice(at, at + 2);
+    return ["mark", two === "++" || two === "--" || two === "=>" ? two : first];
+  };
+  const templatePart = (skip: number): string => {
+    TEMPLATE.lastIndex = at + skip;
+    const rest = TEMPLATE.exec(source)?.[0];
+    return rest === undefined ? source.slice(at) : source.slice(at, at + skip) + rest;
+  };
+  for (;;) {
+    at += match(SKIPPED)?.length ?? 0;
+    if (at >= source.length) return;
+    const [kind, text] = read();
+    const token = { kind, text, start: at, end: at + text.length };
+    yield token;
+    divides = follow(token, before, open, divides);
+    before = token;
+    at = token.end;
+  }
+}
+
+/** Keeps `open` and answers whether a slash after this token divides. */
+function follow(
+  { kind, text }: Token,
+  before: Token | undefined,
+  open: { mark: string; divides: boolean }[],
+  divided: boolean,
+): boolean {
+  if (kind === "template") {
+    if (text.startsWith("}")) open.pop();
+    if (text.endsWith("${")) open.push({ mark: "`", divides: true });
+    return !text.endsWith("${");
+  }
+  if (kind === "word") return before?.text === "." || !EXPECTANT.has(text);
+  if (kind !== "mark") return true;
+  switch (text) {
+    case "(":
+      open.push({ mark: text, divides: !(before?.kind === "word" && CONTROL.has(before.text)) });
+      return false;
+    case "[":
+      open.push({ mark: text, divides: true });
+      return false;
+    case "{":
+      open.push({ mark: text, divides: opensObject(before, divided) });
+      return false;
+    case ")":
+    case "]":
+    case "}":
+      return open.pop()?.divides ?? true;
+    default:
+      return text === "++" || text === "--";
+  }
+}
+
+/** Whether a brace begins a value: where one is expected, and not a statement. */
+function opensObject(before: Token | undefined, divided: boolean): boolean {
+  if (before === undefined || divided) return false;
+  if (before.kind === "word") return before.text !== "do" && before.text !== "else";
+  return before.kind === "mark" && ![";", "{", "}", ")", "=>"].includes(before.text);
+}

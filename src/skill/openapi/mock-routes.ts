@@ -1,0 +1,108 @@
+/** The routes that queue answers in the providers' place, and what they take and give (agent-runtime.md §16.1). */
+import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
+import type { JsonObject } from "../manifest.ts";
+import { cursor, json, type Operation, schema } from "./operation.ts";
+import { answer, object, query, ref, TEXT } from "./parts.ts";
+
+const COUNT: JsonObject = { type: "integer", minimum: 0 };
+const FLAG: JsonObject = { type: "boolean" };
+
+const SCOPE: JsonObject = {
+  name: "x-hull-mock-scope",
+  in: "header",
+  description: 'Whose mocks these are, within the tenant; `""` without it.',
+  schema: { type: "string", pattern: "^[\\x21-\\x7e]{0,128}$" },
+};
+const ONLY = "404 unless hull.toml has `[llm] mock_routes = true`";
+
+export const MOCK_OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
+  "/llm/mocks": {
+    post: {
+      id: "queueMocks",
+      tag: "models",
+      summary: `Queues answers in the providers' place; ${ONLY}`,
+      scope: "invoke",
+      parameters: [SCOPE],
+      body: {
+        required: true,
+        content: json({
+          oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: 10_000 }],
+        }),
+      },
+      answers: {
+        201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))),
+      },
+      faults: [400, 404, 408, 413, 422],
+    },
+    delete: {
+      id: "clearMocks",
+      tag: "models",
+      summary: `Empties queue, calls and cache; ${ONLY}`,
+      scope: "invoke",
+      parameters: [SCOPE],
+      answers: { 204: answer("They are gone", null) },
+      faults: [400, 404],
+    },
+  },
+  "/llm/mocks/calls": {
+    get: {
+      id: "listMockCalls",
+      tag: "models",
+      summary: `What was asked, retries included, the oldest first; ${ONLY}`,
+      scope: "invoke",
+      parameters: [
+        SCOPE,
+        query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
+        cursor,
+      ],
+      answers: {
+        200: answer(
+          "Calls",
+          json(
+            object({
+              data: { type: "array", items: ref("schemas", "MockCall") },
+              next_cursor: { type: ["string", "null"] },
+            }),
+          ),
+        ),
+      },
+      faults: [400, 404],
+    },
+  },
+};
+
+/** All of `components/schemas` that these routes use. */
+export function mockSchemas(): JsonObject {
+  const fields: JsonObject = {
+    text: TEXT,
+    tool_calls: {
+      type: "array",
+      items: object({ name: TEXT, arguments: { type: "object" } }, ["arguments"]),
+    },
+    match: { ...TEXT, description: "`*` stands for anything. Without it the mock answers the next call." },
+    consume_match: { ...FLAG, description: "A mock with `match` is used up by its first call." },
+    input_tokens: COUNT,
+    output_tokens: { ...COUNT, default: 30 },
+    cache_read_tokens: COUNT,
+    cache_write_tokens: COUNT,
+    thinking: TEXT,
+    thinking_summary: TEXT,
+    stop_reason: TEXT,
+    model: { ...TEXT, default: "mock" },
+    error: object({ category: { enum: [...ERROR_CATEGORIES] }, message: TEXT, retry_after_ms: COUNT }, [
+      ...["message", "retry_after_ms"],
+    ]),
+  };
+  return {
+    Mock: { ...object(fields, Object.keys(fields)), additionalProperties: false },
+    MockCall: object(
+      {
+        messages: { type: "array", items: { type: "object" } },
+        system: TEXT,
+        tools: { type: "array", items: { type: "object" } },
+        thinking: { type: "object" },
+      },
+      ["thinking"],
+    ),
+  };
+}

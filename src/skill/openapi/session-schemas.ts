@@ -1,0 +1,99 @@
+/** The shapes that the routes of sessions take and give. */
+import type { JsonObject } from "../manifest.ts";
+import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+
+const OBJECT: JsonObject = { type: "object" };
+const TIME: JsonObject = { type: "string", format: "date-time" };
+const STATE: JsonObject = { enum: ["active", "archived", "abandoned", "closed"] };
+const RUN_STATUS: JsonObject = {
+  enum: [
+    ...["running", "idle", "awaiting_tool", "awaiting_approval"],
+    ...["done", "stuck", "budget_exhausted", "watchdog", "failed", "error", "cancelled"],
+  ],
+};
+const list = (items: JsonObject): JsonObject =>
+  object({ data: { type: "array", items }, next_cursor: MAYBE_TEXT });
+
+const ANCESTRY: JsonObject = {
+  parent_id: MAYBE_TEXT,
+  child_ids: { type: "array", items: TEXT },
+  branched_at_event_index: {
+    type: ["integer", "null"],
+    description: "Number of the parent's last event when this session branched off.",
+  },
+};
+const SESSION: JsonObject = {
+  id: TEXT,
+  state: STATE,
+  created_at: TIME,
+  updated_at: TIME,
+  length: COUNT,
+  summary: { ...MAYBE_TEXT, description: "Of what compaction took out of the conversation." },
+  ...ANCESTRY,
+  metadata: OBJECT,
+  run: { oneOf: [{ type: "null" }, object({ run_id: TEXT, status: RUN_STATUS })] },
+};
+const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
+
+/** All of `components/schemas` that these routes use. */
+export function sessionSchemas(): JsonObject {
+  return {
+    Session: object(SESSION),
+    Sessions: list(
+      object({ id: TEXT, state: STATE, created_at: TIME, parent_id: MAYBE_TEXT, metadata: OBJECT }),
+    ),
+    SessionAncestry: object(ANCESTRY),
+    SessionMessages: list(object({ role: { enum: ["user", "assistant", "tool"] }, content: {} })),
+    Delivered: object({ session_id: TEXT, run_id: MAYBE_TEXT, delivery: TEXT }, ["delivery"]),
+    CompactRequest: object(
+      {
+        strategy: { enum: ["observation_mask", "truncate", "llm"], default: "observation_mask" },
+        keep_first: { ...COUNT, default: 0 },
+        keep_last: { ...COUNT, default: 12 },
+        summary: { ...TEXT, description: "Stands in place of one that would be made." },
+        options: { ...OBJECT, description: "Of the model that writes the summary, for `llm`." },
+      },
+      ["strategy", "keep_first", "keep_last", "summary", "options"],
+    ),
+    CompactedSession: object({
+      ...SESSION,
+      compacted: { type: ["object", "null"], description: "`null`: there was nothing to compact." },
+    }),
+    Approvals: list(
+      object({
+        ...{ id: TEXT, run_id: TEXT, tool_call_id: TEXT, tool: TEXT, arguments: OBJECT },
+        arguments_digest: { ...TEXT, description: "What the decision is bound to." },
+        ...{ risk: TEXT, requested_at: TIME, expires_at: TIME },
+      }),
+    ),
+    ApprovalDecision: object(
+      {
+        decision: { enum: ["approve", "deny"] },
+        scope: { enum: ["once", "session"], default: "once" },
+        reason: MAYBE_TEXT,
+        arguments_digest: { ...TEXT, description: "Required to approve." },
+      },
+      ["scope", "reason", "arguments_digest"],
+    ),
+    RunRequest: object(
+      {
+        prompt: MAYBE_TEXT,
+        system: MAYBE_TEXT,
+        options: { ...OBJECT, description: "Options of the run and of its model calls, by name." },
+      },
+      ["prompt", "system", "options"],
+    ),
+    RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
+    Run: object(
+      {
+        ...{ run_id: TEXT, session_id: TEXT, status: RUN_STATUS, created_at: TIME },
+        settled_at: { type: ["string", "null"], format: "date-time" },
+        result: ref("schemas", "RunResult"),
+        error: ref("schemas", "Problem"),
+        awaiting: { type: "array", items: object(CALL), description: "Calls that the client is to answer." },
+      },
+      ["result", "error", "awaiting"],
+    ),
+    Runs: list(ref("schemas", "Run")),
+  };
+}

@@ -1,0 +1,48 @@
+/** One call of a tool's handler, whichever tier carries it out (skill-formats.md §4, §7.6 to §7.8). */
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+
+/** What a handler tells while it works, in order. */
+export type HandlerNote =
+  | { kind: "output"; stream: "emit" | "stderr"; text: string }
+  /** An artifact, or an update of one, as the handler gave it: unchecked. */
+  | { kind: "artifact"; value: JsonObject };
+
+export interface HandlerCall {
+  record: SkillRecord;
+  tool: SkillTool;
+  /** Checked against `tool.parameters`; keys that begin with `__` are gone. */
+  args: JsonObject;
+  /** The model's id of the call. */
+  callId: string;
+  /** Names this work for ever: a tier that remembers it carries it out once. */
+  executionId: string;
+  runId: string;
+  sessionId: string | null;
+  /** The profile of configuration that the caller chose; `null`: none. */
+  bot: string | null;
+  /** Slot to model alias, from the run's options. */
+  models: JsonObject;
+  /** Effective values of the tool's parameters, secrets included. */
+  config: JsonObject;
+  /** Values of those variables of `tool.env` that are there and granted. */
+  env: Record<string, string>;
+  timeoutMs: number;
+  signal: AbortSignal;
+  /** Is told at once; what it is told later than the call's end is lost. */
+  note: (note: HandlerNote) => void;
+}
+
+/** Why a call failed, in the words of agent-runtime.md §9 and §2. */
+export type HandlerFault = "tool_error" | "timeout" | "unavailable" | "cancelled" | "schema_validation";
+
+/** How a call ended. Faults of the handler are outcomes, never thrown. */
+export interface HandlerOutcome {
+  /** What the handler answered; of a failed call an object with `error`. */
+  value: Json;
+  /** `null`: it succeeded. */
+  fault: HandlerFault | null;
+  duration_ms: number;
+  exit_code: number | null;
+  /** Things worth telling an author, by code, e.g. `stdout_not_json`. */
+  diagnostics: { code: string; message: string }[];
+}

@@ -1,0 +1,64 @@
+/**
+ * Makes loops end. Local workerd runs all isolates on one thread and enforces no limit on their CPU: a loop without end
+ * would stop the whole Worker, timers included. So locally each turn of a loop asks the harness whether the time is up.
+ */
+import { type Token, tokens } from "../../skill/javascript.ts";
+
+/** The global function of the harness: answers `true`, throws once the time is up. */
+export const TICK = "__hull_tick";
+
+/** What is open in the source: the head of a `for`, with the semicolons read of it, or anything else. */
+interface Opening {
+  head: boolean;
+  semicolons: number;
+}
+
+/** The same module, with a question in the head of each `while` and `for`, and at the start of each block of a `for … of`. */
+export function guardLoops(source: string): string {
+  const list = [...tokens(source)];
+  const inserted: { at: number; text: string }[] = [];
+  const open: Opening[] = [];
+  for (const [i, token] of list.entries()) {
+    const next = list[i + 1];
+    if (opens(token)) {
+      const keyword = headOf(list, i);
+      open.push({ head: keyword === "for", semicolons: 0 });
+      if (keyword === "while") inserted.push({ at: token.end, text: `${TICK}(),` });
+    } else if (closes(token)) {
+      const closed = open.pop();
+      const block = closed?.head === true && closed.semicolons === 0 && next?.text === "{";
+      if (block) inserted.push({ at: next.end, text: `${TICK}();` });
+    } else if (token.text === ";") {
+      const top = open.at(-1);
+      if (top?.head !== true) continue;
+      top.semicolons += 1;
+      if (top.semicolons === 1)
+        inserted.push({ at: token.end, text: next?.text === ";" ? `${TICK}()` : `${TICK}(),` });
+    }
+    // A template holds code: its parts open and close like brackets.
+    if (token.kind === "template" && token.text.endsWith("${")) open.push({ head: false, semicolons: 0 });
+  }
+  let guarded = "";
+  let from = 0;
+  for (const { at, text } of inserted) {
+    guarded += source.slice(from, at) + text;
+    from = at;
+  }
+  return guarded + source.slice(from);
+}
+
+const opens = ({ kind, text }: Token): boolean =>
+  kind === "mark" && (text === "(" || text === "[" || text === "{");
+const closes = ({ kind, text }: Token): boolean =>
+  (kind === "mark" && (text === ")" || text === "]" || text === "}")) ||
+  (kind === "template" && text.startsWith("}"));
+
+/** The keyword whose head this parenthesis opens, where it does. */
+function headOf(list: readonly Token[], i: number): "for" | "while" | null {
+  if (list[i]?.text !== "(") return null;
+  const awaits = list[i - 1]?.text === "await" && list[i - 2]?.text === "for";
+  const at = awaits ? i - 2 : i - 1;
+  const word = list[at];
+  if (word?.kind !== "word" || [".", "#"].includes(list[at - 1]?.text ?? "")) return null;
+  return word.text === "for" || word.text === "while" ? word.text : null;
+}

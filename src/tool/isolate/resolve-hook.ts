@@ -1,0 +1,49 @@
+/** Which function a hook reference means (agent-runtime.md §0.4, contract.md "Models and agent runs"). */
+import { InvalidRequest } from "../../errors/llm.ts";
+import type { HookModule } from "../../skill/manifest.ts";
+
+/** A skill of a run, as far as hooks go. */
+export interface HookSkill {
+  slug: string;
+  hooks?: HookModule;
+  uploaded_by?: string;
+}
+
+export interface ResolvedHook {
+  slug: string;
+  /** SHA-256 of the module. */
+  module: string;
+  exportName: string;
+  /** The skill was uploaded: each call has an isolate of its own (skill-formats.md §6). */
+  fresh: boolean;
+}
+
+/**
+ * @param reference `slug#export`, or the name of an export that one skill alone has
+ * @param option path of the option that holds the reference, for the error
+ * @throws InvalidRequest
+ */
+export function resolveHook(reference: string, skills: readonly HookSkill[], option?: string): ResolvedHook {
+  const cut = reference.indexOf("#");
+  const slug = cut === -1 ? null : reference.slice(0, cut);
+  const exportName = reference.slice(cut + 1);
+  const found = skills.flatMap((skill): ResolvedHook[] => {
+    const { hooks } = skill;
+    if (hooks?.exports.includes(exportName) !== true || (slug !== null && slug !== skill.slug)) return [];
+    return [{ slug: skill.slug, module: hooks.module, exportName, fresh: skill.uploaded_by !== undefined }];
+  });
+  const [hook, second] = found;
+  if (hook !== undefined && second === undefined) return hook;
+  const detail =
+    hook === undefined
+      ? `There is no hook "${reference}". ${known(skills)}`
+      : `The hook "${reference}" is exported by ${found.map((one) => one.slug).join(", ")}; write ${hook.slug}#${exportName}.`;
+  throw new InvalidRequest({ detail, ...(option === undefined ? {} : { option }) });
+}
+
+function known(skills: readonly HookSkill[]): string {
+  const names = skills.flatMap(({ slug, hooks }) => (hooks?.exports ?? []).map((name) => `${slug}#${name}`));
+  return names.length === 0
+    ? "No skill of this run has a hook module (hooks.ts or hooks.js)."
+    : `The skills of this run export ${names.join(", ")}.`;
+}

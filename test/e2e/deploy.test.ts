@@ -1,0 +1,223 @@
+/**
+ * `hull deploy`: the dry run with the real wrangler; the whole sequence with a stand-in for it that has an empty
+ * account, whose state the real wrangler fills and a real Worker then serves.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { type LocalWorker, startWorker } from "../../scripts/dev/worker.ts";
+import { json, REPO, runHull } from "../support/hull-dev.ts";
+
+const KEY = "deploy-admin-key-of-the-test";
+const page = (word: string): string => `---\nname: Page\ndescription: d\nserve: page.txt\n---\n${word}\n`;
+
+/** A project folder of its own. */
+async function project(files: Record<string, string | Uint8Array>): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "hull-deploy-test-"));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) await put(dir, path, content);
+  return dir;
+}
+
+async function put(dir: string, path: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(join(dir, path)), { recursive: true });
+  await writeFile(join(dir, path), content);
+}
+
+const SKILLS = {
+  "skills/page/SKILL.md": page("one"),
+  "skills/page/page.txt": "one",
+};
+
+test("--dry-run builds with the real wrangler, and says what it would do", async () => {
+  const dir = await project({
+    ...SKILLS,
+    "hull.toml": 'name = "Kitchen"\nrate_limit = "7/10s"\nauth = "none"\n[runner]\nqueue = 3\ndrain_ms = 9\n',
+  });
+  const { code, output } = await runHull(["deploy", "--dry-run", "--worker", "kitchen"], { cwd: dir });
+  expect(output).toContain("--dry-run: exiting now.");
+  expect(output).toMatch(/KV kitchen-skills, D1 kitchen, R2 kitchen-files/);
+  expect(output).toMatch(/wrangler deploy --config \S+kitchen\/wrangler\.json\n/);
+  expect(code).toBe(0);
+  const config = JSON.parse(await readFile(join(dir, ".hull/deploy/kitchen/wrangler.json"), "utf8"));
+  expect(config).toMatchObject({ name: "kitchen", main: join(REPO, "src/worker.ts") });
+  expect(config.containers).toHaveLength(1);
+  expect(config.vars.HULL_RUNNER_FLAGS).toBe(
+    "--queue 3 --queue-timeout-ms 10000 --grace-ms 2000 --drain-ms 9",
+  );
+  expect(config.vars.HULL_CATALOG).toMatch(/^[0-9a-f]{64}$/);
+  expect(JSON.parse(config.vars.HULL_CONFIG)).toMatchObject({
+    name: "Kitchen",
+    auth: "none",
+    rate_limit: { requests: 7, window_s: 10 },
+  });
+});
+
+/** A Cloudflare account in a folder, and a server that runs the Worker which was deployed to it. */
+class Account {
+  readonly root: string;
+  readonly #cloud = createServer((request, response) => {
+    text(request)
+      .then((body) => this.#deploy(JSON.parse(body)))
+      .then((url) => response.end(url))
+      .catch((error: unknown) => response.writeHead(500).end(String(error)));
+  });
+  #worker: LocalWorker | null = null;
+  /** What each Worker said of itself before `hull deploy` went on; and the one before, in that moment. */
+  readonly states: { before: unknown; after: unknown }[] = [];
+
+  private constructor(root: string) {
+    this.root = root;
+  }
+
+  static async open(): Promise<Account> {
+    const account = new Account(await mkdtemp(join(tmpdir(), "hull-deploy-account-")));
+    await new Promise<void>((resolve) => account.#cloud.listen(0, "127.0.0.1", resolve));
+    onTestFinished(async () => {
+      account.#cloud.close();
+      await account.#worker?.stop();
+      await rm(account.root, { recursive: true, force: true });
+    });
+    return account;
+  }
+
+  get url(): string {
+    return this.#worker?.url ?? "";
+  }
+
+  /** The calls of wrangler since the last time, without the configuration file. */
+  async calls(): Promise<string[]> {
+    const file = join(this.root, "calls");
+    const lines = (await readFile(file, "utf8")).trim().split("\n");
+    await rm(file);
+    return lines.map((line) => line.replace(/ --config \S+/, "").replace(/ \/\S+/g, " FILE"));
+  }
+
+  deploy(cwd: string, args: string[] = [], env: Record<string, string> = {}) {
+    const address = this.#cloud.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const fake = {
+      HULL_WRANGLER: join(REPO, "test/support/fake-wrangler.ts"),
+      FAKE_DIR: this.root,
+      FAKE_CLOUD: `http://127.0.0.1:${port}`,
+    };
+    return runHull(["deploy", ...args], { cwd, env: { ...fake, ...env } });
+  }
+
+  /** Replaces the Worker by one with these variables, over the state that wrangler has filled. */
+  async #deploy(config: { vars: Record<string, string> }): Promise<string> {
+    const health = async (): Promise<unknown> =>
+      this.#worker === null ? null : (await fetch(`${this.#worker.url}/healthz`)).json();
+    const before = await health();
+    await this.#worker?.stop();
+    this.#worker = await startWorker({
+      ...{ repoDir: REPO, stateDir: join(this.root, "state"), host: "127.0.0.1", port: 0, direct: true },
+      variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
+      onLine: () => {},
+    });
+    this.states.push({ before, after: await health() });
+    return this.#worker.url;
+  }
+}
+
+const headers = { authorization: `Bearer ${KEY}` };
+
+test("S114: from an empty account to a skill that answers, and on: code and catalog switch together", async () => {
+  const account = await Account.open();
+  const large = new Uint8Array(24 * 1024 * 1024 + 1).fill(120);
+  const dir = await project({
+    ...SKILLS,
+    "skills/large/SKILL.md": page("l").replace("Page", "Large").replace("page.txt", "l.bin"),
+    "skills/large/l.bin": large,
+    "hull.toml": 'name = "Kitchen"\nrate_limit = "5/60s"\nallowed_hosts = ["127.0.0.1"]\n',
+  });
+  const get = (path: string, url = account.url) => fetch(url + path, { headers });
+  const said = async (path: string): Promise<string> => (await get(path)).text();
+
+  const made = await account.deploy(dir);
+  expect(made).toMatchObject({ code: 0, output: expect.stringContaining(`It answers at ${account.url}`) });
+  expect(made.output).toContain("wrangler secret put HULL_ADMIN_KEY --name hull");
+  expect(await account.calls()).toEqual([
+    "whoami --json",
+    "kv key list --binding SKILLS --remote",
+    "kv namespace list",
+    "kv namespace create hull-skills",
+    "kv namespace list",
+    "kv key list --namespace-id kv-id-1 --remote",
+    "d1 info hull --json",
+    "d1 create hull",
+    "r2 bucket info hull-files --json",
+    "r2 bucket create hull-files",
+    "d1 migrations apply hull --remote",
+    expect.stringMatching(/^r2 object put hull-files\/blob:[0-9a-f]{64} --file FILE --remote$/),
+    "kv bulk put FILE --namespace-id kv-id-1 --remote",
+    "deploy",
+    "secret list --format json",
+  ]);
+  const [{ after: served } = { after: null }] = account.states;
+  expect(served).toMatchObject({ skills: 2, catalog: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(await said("/skills/page")).toBe("one");
+  expect((await (await get("/skills/large")).bytes()).length).toBe(large.length);
+  expect(await json(await get("/", account.url.replace("127.0.0.1", "localhost")))).toMatchObject({
+    code: "host_not_allowed",
+  });
+  expect(await said("/")).toContain("Kitchen");
+  const rates = await Promise.all(Array.from({ length: 6 }, async () => (await get("/skills/page")).status));
+  expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
+
+  await put(dir, "skills/page/page.txt", "two");
+  await put(dir, "hull.toml", "");
+  expect((await account.deploy(dir)).output).toContain("(4 objects sent)");
+  expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
+  expect(account.states[1]?.before).toEqual(served);
+  expect(await said("/skills/page")).toBe("two");
+
+  await put(dir, "skills/page/page.txt", "three");
+  const remote = () => ["--url", account.url, "--key", KEY];
+  await runHull(["publish", dir, ...remote()], { cwd: dir });
+  expect(await said("/skills/page")).toBe("three");
+  await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
+  expect(await said("/skills/page")).toBe("two");
+
+  await put(dir, "skills/page/page.txt", "four");
+  expect((await account.deploy(dir)).code).toBe(0);
+  expect(await said("/skills/page")).toBe("four");
+  const back = await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
+  expect(back).toMatchObject({ code: 2, output: expect.stringContaining("no catalog to go back to") });
+}, 120_000);
+
+test.each([
+  ["whoami", { FAKE_ACCOUNTS: "0" }, 5, /not logged in.*npx wrangler login/s],
+  ["whoami", { FAKE_ACCOUNTS: "2" }, 2, /id0 {2}A0\n {2}id1 {2}A1.*CLOUDFLARE_ACCOUNT_ID/s],
+  ["kv namespace create", {}, 1, /KV namespace hull-skills could not.*Workers KV Storage: Edit/s],
+  ["r2 bucket create", {}, 1, /R2 bucket hull-files could not.*request to the Cloudflare API.*Activate R2/s],
+  ["d1 migrations", {}, 1, /could not be migrated.*run `hull deploy` again/s],
+  ["kv bulk", {}, 1, /could not be stored.*goes on from there/s],
+  ["deploy", {}, 1, /could not be deployed.*--no-containers/s],
+])(
+  "a failing %s says what failed and what to do, and deploys nothing (%o)",
+  async (step, env, exit, words) => {
+    const account = await Account.open();
+    const dir = await project(SKILLS);
+    const failed = await account.deploy(dir, [], { FAKE_FAIL: exit === 1 ? step : "", ...env });
+    expect(failed.code).toBe(exit);
+    expect(failed.output).toMatch(words);
+    expect(account.states).toEqual([]);
+    expect((await account.calls()).at(-1)).toMatch(new RegExp(`^${step}`));
+  },
+);
+
+test("errors in skills stop a deployment before anything is asked", async () => {
+  const account = await Account.open();
+  const dir = await project({
+    ...SKILLS,
+    "skills/bad/SKILL.md": page("x").replace("serve", "mode: lmm\nserve"),
+  });
+  const { code, output } = await account.deploy(dir);
+  expect(code).toBe(1);
+  expect(output).toContain("Nothing was deployed");
+  await expect(account.calls()).rejects.toThrow("ENOENT");
+});

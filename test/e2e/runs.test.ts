@@ -1,0 +1,181 @@
+/** POST /runs: agent runs without a session, against a fake provider and the real runner (agent-runtime.md §7 Checks). */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
+
+let fake: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+    skills: {
+      "greeter/SKILL.md": `---
+name: greeter
+description: Greets people
+mode: llm
+provider: openai
+tools:
+  - {name: greet, description: Greets., command: [sh, greet.sh], parameters: [{name: who, description: whom}]}
+---
+You greet people.
+`,
+      "shouter/SKILL.md":
+        "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+      "shouter/hooks.ts": `
+export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
+export const fails = () => { throw new TypeError("no vowels"); };
+export const brief = () => ({ system: "Be brief." });
+`,
+      "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+  fake.script([]);
+});
+
+const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
+const run = (options: object, prompt = "go", init: RequestInit = {}): Promise<Response> =>
+  hull.call("/runs", JSON.stringify({ prompt, options: { ...OPENAI, ...options } }), {
+    ...init,
+    headers: { "content-type": "application/json", ...init.headers },
+  });
+const lastMessage = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages.at(-1));
+
+test("a served skill's tools run in the runner, and the result says what was done", async () => {
+  fake.script([{ tool_calls: [{ name: "greet", arguments: { who: "Ada" } }] }, { text: "Done." }]);
+  const result = await json(await run({ skill: "greeter" }));
+  expect(result).toMatchObject({
+    status: "done",
+    text: "Done.",
+    iterations: 2,
+    tools_used: ["greet"],
+    successful_tools: ["greet"],
+    session_id: null,
+  });
+  expect(lastMessage(1)).toContain("hello Ada");
+  expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("You greet people.");
+});
+
+test("a persistent run is nudged until it is done", async () => {
+  fake.script([{ text: "working" }, { text: "ok ##DONE##" }]);
+  const result = await json(await run({ persistent: true }));
+  expect([result.status, result.iterations, result.visible_text]).toEqual(["done", 2, "working\n\nok"]);
+  expect(lastMessage(1)).toContain("You have not output ##DONE## yet");
+});
+
+test("watchers see the run as it goes, with the result at the end", async () => {
+  fake.script([{ tool_calls: [{ name: "greet", arguments: { who: "Bo" } }] }, { text: ["All ", "done."] }]);
+  const response = await run({ skill: "greeter" }, "go", { headers: { accept: "text/event-stream" } });
+  const events = await readEvents(response);
+  const names = events.map(({ event }) => event);
+  expect(names[0]).toBe("start");
+  expect(names.at(-1)).toBe("done");
+  expect(names.indexOf("tool_call")).toBeLessThan(names.indexOf("tool_result"));
+  expect(dataOf(events, "tool_result")[0]).toMatchObject({ name: "greet", ok: true, exit_code: 0 });
+  expect(
+    dataOf(events, "delta")
+      .map(({ text }) => text)
+      .join(""),
+  ).toBe("All done.");
+  expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, status: "done", text: "All done." });
+});
+
+test("a large registry is searched: only what was found is offered", async () => {
+  const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
+    name,
+    description: `The tool ${name}`,
+    parameters: {},
+    handler: "shout",
+    ...(n === 0 ? {} : { defer_loading: true }),
+  }));
+  fake.script([
+    { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
+    { text: "found" },
+  ]);
+  const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
+  const offered = (n: number) =>
+    (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
+  expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
+  expect(offered(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
+  expect(result.tools_used).toEqual(["hull_tool_search"]);
+});
+
+test("skills: the one that the prompt names is active, and load_skill brings another", async () => {
+  const skills = [
+    { name: "deploying", description: "How to deploy", prompt: "DEPLOY BODY" },
+    { name: "testing", description: "How to test", prompt: "TEST BODY" },
+  ];
+  fake.script([{ tool_calls: [{ name: "load_skill", arguments: { name: "testing" } }] }, { text: "ok" }]);
+  const result = await json(await run({ skills }, "help me with deploying"));
+  expect(result.status).toBe("done");
+  expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("DEPLOY BODY");
+  expect(lastMessage(1)).toContain("TEST BODY");
+});
+
+test.each([
+  [{ profile: "nope" }, 400, "completer"],
+  [{ max_iterations: "many" }, 422, "max_iterations"],
+  [{ loop_detekt_warn: 1 }, 422, "loop_detekt_warn"],
+  [{ skill: "nobody" }, 404, "nobody"],
+  [{ tools: [{ name: "a", description: "b", parameters: {} }] }, 400, "no handler"],
+  [{ tools: [{ name: "a", description: "b", parameters: {}, command: ["sh"] }] }, 422, "command"],
+  [
+    {
+      tools: [{ name: "a", description: "b", parameters: {}, handler: "shout", defer_loading: true }],
+      tool_search: true,
+      skills: "shouter",
+    },
+    400,
+    "defer",
+  ],
+])("is refused before the first call: %j", async (options, status, named) => {
+  const response = await run(options);
+  const text = await response.text();
+  expect([response.status, text.includes(named)]).toEqual([status, true]);
+  expect(fake.requests).toHaveLength(0);
+});
+
+test("a provider's refusal is an HTTP error, not a status", async () => {
+  fake.script(() => ({ status: 401 }));
+  const response = await run({});
+  expect([response.status, (await json(response)).code]).toEqual([502, "provider_auth_failed"]);
+});
+
+const hookTool = (handler: string) => ({
+  name: handler,
+  description: "Says it.",
+  parameters: { text: { type: "string" } },
+  handler,
+});
+
+test("tools and callbacks may be hooks of the run's skills", async () => {
+  const tools = [hookTool("shout"), hookTool("fails")];
+  const tool_calls = tools.map(({ name }) => ({ name, arguments: { text: "ada" } }));
+  fake.script([{ tool_calls }, { text: "Done." }]);
+  const options = { tools, skills: "shouter", context_callback: "shouter#brief", tool_retries: 0 };
+  const result = await json(await run(options));
+  expect(result).toMatchObject({ status: "done", successful_tools: ["shout"], rejected_tools: [] });
+  const sent = JSON.stringify(fake.requests[1]?.body.messages);
+  expect(sent).toContain('{\\"loud\\":\\"ADA\\"}');
+  expect(sent).toContain("no vowels");
+  expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("Be brief.");
+});
+
+test("a hook that no skill of the run exports is told before the run starts", async () => {
+  const response = await run({ skill: "shouter", post_turn_callback: "shuot" });
+  expect(response.status).toBe(400);
+  expect(await json(response)).toMatchObject({
+    code: "invalid_request",
+    detail: expect.stringContaining("shouter#shout"),
+  });
+  expect(fake.requests).toHaveLength(0);
+});

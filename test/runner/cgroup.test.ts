@@ -1,0 +1,208 @@
+/** Memory and process limits by cgroup (serving.md §6.2): what is written for each version, and what the kernel does. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
+import { Pipes } from "../../container/pipes.ts";
+import { GroupProcess, type ProcessOutcome } from "../../container/process.ts";
+import { Spawners } from "../../container/spawners.ts";
+import { bundle, processesWith, run, startRunner, until } from "../support/runner.ts";
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "hull-cgroup-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+test("S33: only a rise of oom_kill is out of memory", () => {
+  expect(oomKillsIn("low 0\nhigh 3\nmax 41\noom 1\noom_kill 0\noom_group_kill 0\n")).toBe(0);
+  expect(oomKillsIn("low 0\noom 1\noom_kill 2\noom_group_kill 1\n")).toBe(2);
+  expect(oomKillsIn("")).toBe(0);
+});
+
+test("an execution's cgroup gets the limits and the process, the runner's own processes move aside", async () => {
+  const own = join(dir, "box");
+  await mkdir(own);
+  await writeFile(join(own, "cgroup.controllers"), "cpu memory pids\n");
+  await writeFile(join(own, "cgroup.procs"), "17\n");
+  await writeFile(join(dir, "self"), "1:name=systemd:/x\n0::/box\n");
+  const limits = { memoryBytes: 50_000_000, maxProcesses: 32 };
+  const cgroup = Cgroups.open(limits, dir, join(dir, "self")).create();
+  expect(await readFile(join(own, "hull-runner", "cgroup.procs"), "utf8")).toBe("17");
+  expect(await readFile(join(own, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
+  const [name = ""] = (await readdir(own)).filter((entry) => entry.startsWith("hull-execution-"));
+  cgroup.admit(4711);
+  const read = (file: string) => readFile(join(own, name, file), "utf8");
+  expect(await Promise.all(["memory.max", "memory.oom.group", "pids.max", "cgroup.procs"].map(read))).toEqual(
+    ["50000000", "1", "32", "4711"],
+  );
+  expect(cgroup.oomKills()).toBe(0);
+  await writeFile(join(own, name, "memory.events"), "oom_kill 1\n");
+  expect(cgroup.oomKills()).toBe(1);
+});
+
+test("a process is in its cgroup before it is its program; what the kernel counted is its cause", async () => {
+  const own = join(dir, "live");
+  await mkdir(own);
+  await writeFile(join(own, "cgroup.controllers"), "memory\n");
+  await writeFile(join(own, "cgroup.procs"), "");
+  await writeFile(join(dir, "self"), "0::/live\n");
+  const cgroups = Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
+  const pipes = new Pipes(join(dir, "pipes"), null);
+  await pipes.prepare();
+  const argv = ["/usr/bin/env", "python3"];
+  const launcher = await Spawners.start({ argv, private: false }, 1);
+  if (launcher === null) throw new Error("no spawner");
+  const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
+    new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
+      let stdout = "";
+      const running = new GroupProcess(
+        {
+          ...{
+            executionId: "gate",
+            file,
+            argv0: "own-name",
+            args,
+            cwd: dir,
+            environment: { PATH: "/usr/bin:/bin" },
+          },
+          ...{ stdin: Buffer.from("in"), timeoutMs: 10_000, graceMs: 100, onStderr: () => {} },
+          onStdout: (chunk) => {
+            stdout += Buffer.from(chunk).toString();
+          },
+          onEnd: (outcome) => resolve({ ...outcome, stdout }),
+        },
+        { launcher, pipes, cgroup: cgroups.create() },
+      );
+      if (stopAt !== undefined) running.stop(stopAt);
+    });
+  try {
+    const exit = { exitCode: 0, signal: null, startError: null, outOfMemory: false };
+    const inside = await start(["-c", `echo "$0" $$ $(cat) $(cat ${own}/hull-execution-*-1/cgroup.procs)`]);
+    expect(inside).toMatchObject(exit);
+    expect(inside.stdout).toMatch(/^own-name (\d+) in \1\n$/);
+    const killed = await start([
+      "-c",
+      `cd ${own}/hull-execution-*-2; echo "oom_kill 1" > memory.events; kill -9 $$`,
+    ]);
+    expect(killed).toMatchObject({ signal: "SIGKILL", outOfMemory: true });
+    expect(await start([], "/nowhere/program")).toMatchObject({ startError: "ENOENT" });
+    expect(await start(["-c", "sleep 76.5"], "/bin/sh", "cancelled")).toMatchObject({
+      stopped: "cancelled",
+    });
+    await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
+    expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
+    expect(await processesWith("sleep 76.5")).toEqual([]);
+  } finally {
+    launcher.close();
+    await pipes.close();
+  }
+});
+
+test.each([
+  ["9:name=systemd:/\n", "no cgroup with memory"],
+  ["0::/bare\n", "no cgroup with memory"],
+  ["4:memory:/absent\n0::/bare\n", "no cgroup with memory"],
+  ["0::/closed\n", "cannot be changed"],
+])("%j: says why there are no limits", async (self, why) => {
+  await mkdir(join(dir, "bare"), { recursive: true });
+  await writeFile(join(dir, "bare", "cgroup.controllers"), "hugetlb\n");
+  await mkdir(join(dir, "closed", "cgroup.subtree_control"), { recursive: true });
+  await writeFile(join(dir, "closed", "cgroup.controllers"), "memory\n");
+  await writeFile(join(dir, "self"), self);
+  const open = () => Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
+  expect(open).toThrow(NoCgroups);
+  expect(open).toThrow(why);
+});
+
+test("with version 1 each controller has its own tree; what a dead runner left goes, a live one's stays", async () => {
+  const [memory, pids] = [join(dir, "memory", "box"), join(dir, "pids", "other")];
+  const kept = `hull-execution-${process.ppid}-1`;
+  for (const path of [memory, join(memory, "hull-execution-99999999-1"), join(memory, kept), pids])
+    await mkdir(path, { recursive: true });
+  await writeFile(join(dir, "self"), "8:pids:/other\n4:memory,x:/box\n1:cpu:/\n0::/\n");
+  const limits = { memoryBytes: 50_000_000, maxProcesses: 32 };
+  const cgroup = Cgroups.open(limits, dir, join(dir, "self")).create();
+  cgroup.admit(4711);
+  const name = `hull-execution-${process.pid}-1`;
+  const read = (path: string) => readFile(path, "utf8");
+  const paths = [
+    join(memory, name, "memory.limit_in_bytes"),
+    join(memory, name, "cgroup.procs"),
+    join(pids, name, "pids.max"),
+    join(pids, name, "cgroup.procs"),
+  ];
+  expect(await Promise.all(paths.map(read))).toEqual(["50000000", "4711", "32", "4711"]);
+  await writeFile(join(memory, name, "memory.oom_control"), "under_oom 0\noom_kill 2\n");
+  expect(cgroup.oomKills()).toBe(2);
+  await until(
+    async () => (await readdir(memory)).sort(),
+    (left) => left.join() === [kept, name].sort().join(),
+  );
+});
+
+test("a runner that cannot keep them starts, and tells: in its log and by /readyz", async () => {
+  const runner = await startRunner({ flags: ["--memory-bytes", "50000000", "--spawners", "0"] });
+  try {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toEqual({
+      status: "ready",
+      enforced: { uid: false, egress_off: false, memory: false, processes: false },
+    });
+    await until(runner.log, (text) => text.includes("limits_not_enforced"));
+  } finally {
+    await runner.stop();
+  }
+});
+
+/** Forks until it may not, and prints how often it could. */
+const FORKS = `import os, time
+for n in range(100):
+  try: child = os.fork()
+  except OSError: print(n); break
+  if child == 0: time.sleep(77.5)`;
+
+describe("a kernel that keeps them", () => {
+  /** Cgroups of executions that are left, in any tree of the machine. */
+  const left = async (pid: number | undefined): Promise<string[]> => {
+    const own = await readFile("/proc/self/cgroup", "utf8");
+    const dirs = Array.from(own.matchAll(/^\d+:([^:]*):(.*)$/gm), ([, name, path]) =>
+      join("/sys/fs/cgroup", name ?? "", (path ?? "").replace(/\/hull-runner$/, "")),
+    );
+    const names = await Promise.all(dirs.map((dir) => readdir(dir).catch(() => [])));
+    return names.flat().filter((name) => name.startsWith(`hull-execution-${pid}-`));
+  };
+
+  test("S33, S117: memory is a cause of its own, and others go on; too many processes fail to fork", async (context) => {
+    const flags = ["--memory-bytes", "60000000", "--max-processes", "40"];
+    const runner = await startRunner({ flags });
+    try {
+      const ready = await (await fetch(`${runner.url}/readyz`)).text();
+      // Without a cgroup that this user may write to, the rest cannot be seen.
+      if (ready.includes('"memory":false')) return context.skip();
+      expect(ready).toContain('"memory":true,"processes":true');
+      const files = await bundle({ "noop.sh": "#!/bin/sh\n" });
+      const sh = (script: string) => run(runner, files, { argv: ["bash", "-c", script] });
+      const eat = "python3 -S -c 'bytearray(200_000_000)'";
+      const other = sh("sleep 1; echo unharmed");
+      expect((await sh(`exec ${eat}`)).status).toMatchObject({ cause: "out_of_memory" });
+      expect((await sh(`${eat}; echo went on`)).status.cause).toBe("out_of_memory");
+      expect((await sh(`${eat} | cat`)).status.cause).toBe("out_of_memory");
+      expect((await sh("kill -KILL $$")).status).toMatchObject({ cause: "signal", signal: "SIGKILL" });
+      expect((await other).stdout.toString()).toBe("unharmed\n");
+      const { stdout } = await run(runner, files, { argv: ["python3", "-S", "-c", FORKS] });
+      expect(Number(stdout.toString())).toBeLessThan(40);
+      await until(
+        () => processesWith("sleep(77.5)"),
+        (found) => found.length === 0,
+      );
+      await until(
+        () => left(runner.process.pid),
+        (names) => names.length === 0,
+      );
+    } finally {
+      await runner.stop();
+    }
+  });
+});

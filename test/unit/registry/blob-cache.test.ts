@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { BlobCache, MAX_FILE_BYTES } from "../../../src/registry/blob-cache.ts";
+
+test("keeps what was used last, within its bound", () => {
+  const cache = new BlobCache();
+  const file = () => new Uint8Array(MAX_FILE_BYTES);
+  for (let i = 0; i < 8; i++) cache.set(`f${i}`, file());
+  cache.set("f0", file());
+  expect(cache.get("f0")?.length).toBe(MAX_FILE_BYTES);
+  cache.set("new", new Uint8Array(1));
+  const kept = ["new", ...Array.from({ length: 8 }, (_, i) => `f${i}`)].filter((name) => cache.get(name));
+  expect(kept).toEqual(["new", "f0", "f2", "f3", "f4", "f5", "f6", "f7"]);
+});

@@ -1,0 +1,380 @@
+/** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
+import { runInDurableObject } from "cloudflare:test";
+import { env as boundEnv } from "cloudflare:workers";
+import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
+import type { AgentSpec } from "../../src/engine/agent/spec.ts";
+import type { AgentRequest } from "../../src/engine/agent/step.ts";
+import type { Block, ModelTurn } from "../../src/engine/messages.ts";
+import type { Bindings } from "../../src/env.ts";
+import type { ErrorData } from "../../src/errors.ts";
+import { HullError } from "../../src/errors.ts";
+import type { AgentParts } from "../../src/run/agent/parts.ts";
+import type { RunEvent } from "../../src/run/events.ts";
+import { readText } from "../../src/run/long-text.ts";
+import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
+import { SessionDesk } from "../../src/session/conversation/operations.ts";
+import type {
+  SessionAnswer,
+  SessionOperation,
+  SessionOperations,
+} from "../../src/session/conversation/rpc.ts";
+import { ConversationStore } from "../../src/session/conversation/store.ts";
+import type { JsonObject } from "../../src/skill/manifest.ts";
+import { SPEC } from "../unit/engine/agent/harness.ts";
+
+export { SPEC, tool } from "../unit/engine/agent/harness.ts";
+
+/** What a model answers in one iteration: text, or calls as `[tool, arguments]`; after each word so many ms pass. */
+export type Reply = string | { text?: string; calls: [string, JsonObject][]; pace?: number } | HullError;
+
+export interface Script {
+  spec?: Partial<AgentSpec>;
+  /** By iteration, so that a call that is made again is answered alike. */
+  replies: Reply[];
+  /** Called while a tool is being carried out, before its result is there. */
+  during?: (tool: string, world: World) => void | Promise<void>;
+  /** Called while a model call is under way. */
+  asked?: (iteration: number, world: World) => Promise<unknown>;
+  /** Bindings in place of the test's own. */
+  env?: Partial<Bindings>;
+  hooks?: (conversation: Conversation) => ConversationHooks;
+}
+
+/** A message, by the same name however often it is sent. */
+export function said(text: string, delivery: Delivery = "finish_step") {
+  const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
+  return { message, delivery, request: { name: `say ${text}`, hash: "h" } };
+}
+
+class Died extends Error {}
+
+/** Storage that takes so many writes; the one after them is not stored, or is the last that is (`after`). */
+function mortal(
+  storage: DurableObjectStorage,
+  writes: number,
+  after: boolean,
+): { storage: DurableObjectStorage; kill: () => void } {
+  let left = writes;
+  let dead = false;
+  let depth = 0;
+  const live = (): void => {
+    if (dead) throw new Died();
+  };
+  const write = <T>(work: () => T): T => {
+    live();
+    if (depth > 0) return work();
+    left -= 1;
+    dead = left < 0;
+    live();
+    depth += 1;
+    const done = work();
+    depth -= 1;
+    dead = after && left === 0;
+    live();
+    return done;
+  };
+  const sql = new Proxy(storage.sql, {
+    get: (target, name) => {
+      if (name !== "exec") return Reflect.get(target, name, target);
+      return (query: string, ...bindings: unknown[]) => {
+        const exec = () => target.exec(query, ...bindings);
+        live();
+        return /^\s*SELECT/i.test(query) ? exec() : write(exec);
+      };
+    },
+  });
+  const writing = ["transactionSync", "setAlarm", "deleteAlarm", "deleteAll"];
+  const proxy = new Proxy(storage, {
+    get: (target, name) => {
+      if (name === "sql") return sql;
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        live();
+        const call = () => Reflect.apply(value, target, args);
+        return writing.includes(String(name)) ? write(call) : call();
+      };
+    },
+  });
+  const kill = (): void => {
+    dead = true;
+  };
+  return { storage: proxy, kill };
+}
+
+/** Counts rows that pass through a storage. */
+export function counting() {
+  const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  const wrap = (storage: DurableObjectStorage): DurableObjectStorage => {
+    const sql = new Proxy(storage.sql, {
+      get: (target, name) => {
+        if (name !== "exec") return Reflect.get(target, name, target);
+        return (query: string, ...bindings: unknown[]) => {
+          const cursor = target.exec(query, ...bindings);
+          cursors.push(cursor);
+          return cursor;
+        };
+      },
+    });
+    return new Proxy(storage, {
+      get: (target, name) => {
+        if (name === "sql") return sql;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  return {
+    wrap,
+    read: () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
+    written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
+  };
+}
+
+interface Life {
+  conversation: Conversation;
+  desk: SessionDesk;
+  /** Resolves when nothing of this life is under way any more. */
+  over: () => Promise<void>;
+  kill: () => void;
+}
+
+const IMMORTAL = { writes: Number.POSITIVE_INFINITY, after: false };
+
+let names = 0;
+export const newName = (): string => `s${++names}`;
+
+/** One session, whatever becomes of the processes that have it. */
+export class World {
+  readonly id: string;
+  readonly script: Script;
+  readonly #storage: DurableObjectStorage;
+  #life: Life;
+  #mortal = true;
+  /** Unix ms, so far ahead that no alarm comes by itself. */
+  now = 4_000_000_000_000;
+  /** Effects of tools, by run and effect, in the order in which they happened. */
+  readonly performed: string[] = [];
+  readonly requests: AgentRequest[] = [];
+  readonly stopped: string[] = [];
+  deaths = 0;
+
+  constructor(
+    id: string,
+    storage: DurableObjectStorage,
+    script: Script,
+    death: { writes: number; after: boolean },
+  ) {
+    this.id = id;
+    this.script = script;
+    this.#storage = storage;
+    this.#life = this.#born(storage, death);
+  }
+
+  get conversation(): Conversation {
+    return this.#life.conversation;
+  }
+
+  /** What is stored, read by nobody's life. */
+  get store(): ConversationStore {
+    return new ConversationStore(this.#storage);
+  }
+
+  get storage(): DurableObjectStorage {
+    return this.#storage;
+  }
+
+  #born(real: DurableObjectStorage, death = IMMORTAL): Life {
+    const { storage, kill } = mortal(real, death.writes, death.after);
+    const work: Promise<unknown>[] = [];
+    const conversation = new Conversation({
+      storage,
+      env: Object.assign({}, boundEnv as Bindings, this.script.env),
+      background: (promise) => void work.push(promise),
+      parts: this.#parts(),
+      now: () => ++this.now,
+      ...(this.script.hooks === undefined ? {} : { hooks: this.script.hooks }),
+    });
+    const over = async (): Promise<void> => {
+      for (let seen = -1; seen !== work.length; ) {
+        seen = work.length;
+        await Promise.allSettled(work);
+      }
+    };
+    return { conversation, desk: new SessionDesk(conversation), over, kill };
+  }
+
+  /** The process dies, another one takes the session up, and after a while its alarm comes. */
+  async revive(death = IMMORTAL, storage = this.#storage): Promise<void> {
+    this.#life.kill();
+    this.#life = this.#born(storage, death);
+    this.now += 20_000;
+    // Where it fails, the platform tries again, and then gives it up.
+    await this.conversation.alarm().catch(() => {});
+  }
+
+  over(): Promise<void> {
+    return this.#life.over();
+  }
+
+  /** Asks as a client does that comes back after a failure with the same request. */
+  async ask<K extends SessionOperation>(
+    type: K,
+    input: SessionOperations[K]["in"],
+  ): Promise<SessionOperations[K]["out"]> {
+    for (;;) {
+      const answer = await this.tryAsk(type, input);
+      if (answer.ok) return answer.value;
+      if (answer.error.code !== "internal" || !this.#mortal) throw new HullError(answer.error, {});
+      this.#mortal = false;
+      this.deaths += 1;
+      await this.revive();
+    }
+  }
+
+  async tryAsk<K extends SessionOperation>(
+    type: K,
+    input: SessionOperations[K]["in"],
+  ): Promise<{ ok: true; value: SessionOperations[K]["out"] } | { ok: false; error: ErrorData }> {
+    const caller = { tenant: "t", id: this.id, request_id: "request-1", mock_scope: "" };
+    const text = await this.#life.desk.ask(JSON.stringify({ caller, type, input }));
+    const answer: SessionAnswer = JSON.parse(await readText(text));
+    if (answer.ok) return JSON.parse(JSON.stringify(answer));
+    return answer;
+  }
+
+  open(): Promise<unknown> {
+    return this.ask("open", { metadata: {}, request_hash: null });
+  }
+
+  /** Begins a run and waits for its end. */
+  async run(run_id: string, prompt: string, spec: Partial<AgentSpec> = {}): Promise<JsonObject> {
+    await this.start(run_id, prompt, spec);
+    const { result = {}, error } = await this.ask("answer", { run_id, wait: "terminal" });
+    return error === undefined ? result : { ...result, error };
+  }
+
+  start(run_id: string, prompt: string, spec: Partial<AgentSpec> = {}): Promise<unknown> {
+    const whole: AgentSpec = {
+      ...SPEC,
+      ...this.script.spec,
+      ...spec,
+      ...{ run_id, session_id: this.id },
+      prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
+    };
+    const request = { name: `start ${run_id}`, hash: "h" };
+    return this.ask("start", { run_id, spec: JSON.stringify(whole), request, wait: "none" });
+  }
+
+  say(text: string, delivery: Delivery = "finish_step") {
+    return this.ask("message", said(text, delivery));
+  }
+
+  /** Every stored event, in order. */
+  events(): (RunEvent & { seq: number })[] {
+    const all: (RunEvent & { seq: number })[] = [];
+    for (;;) {
+      const more = this.store.events(all.at(-1)?.seq ?? 0);
+      if (more.length === 0) return all;
+      all.push(...more);
+    }
+  }
+
+  records(): AgentRecord[] {
+    return [...this.store.records()];
+  }
+
+  #parts(): AgentParts {
+    const world = this;
+    return {
+      async begin(spec, place) {
+        return {
+          vault: null,
+          further: () => ({}),
+          effects: {
+            async callModel({ iteration, request }) {
+              world.requests.push(request);
+              await world.script.asked?.(iteration, world);
+              const reply = world.script.replies[iteration] ?? "";
+              if (reply instanceof Error) throw reply;
+              const text = typeof reply === "string" ? reply : (reply.text ?? "");
+              for (const word of text.match(/\S+ ?/g) ?? []) {
+                place.emit({ event: "delta", data: { text: word, round: iteration } });
+                const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
+                await new Promise((resolve) => setTimeout(resolve, pace));
+              }
+              return { turn: turnOf(reply, `${spec.run_id}_${iteration}`), cost_usd: 0, warnings: [] };
+            },
+            async runTool({ call, tool, again }, { run, effect, signal }) {
+              const key = `${run} ${effect} ${call.name}`;
+              // A tool with a journal is found again by its effect; one without is not run twice unless it may be.
+              const journalled = tool.handler === "journal";
+              if (!journalled && again && tool.annotations.idempotent !== true) {
+                return result("interrupted", "error", "cancelled");
+              }
+              const fresh = !journalled || !world.performed.includes(key);
+              if (fresh) world.performed.push(key);
+              if (fresh) await world.script.during?.(call.name, world);
+              signal.throwIfAborted();
+              return result(`did ${call.name}`);
+            },
+            callHook: async () => null,
+            pause: async () => {},
+            summarize: async (_, messages) => `${messages.length} summarised`,
+            searchTools: async ({ state }) => ({ state, result: "{}", events: [] }),
+          },
+        };
+      },
+      resultOf: ({ run }, { run_id, session_id }, records) => ({
+        ...{ run_id, session_id, status: run?.status ?? "error" },
+        ...{ text: run?.texts.join("") ?? "", records: [...records].length },
+      }),
+      async stop(_, executions) {
+        world.stopped.push(...executions);
+      },
+    };
+  }
+}
+
+function result(
+  content: string,
+  status: "ok" | "error" = "ok",
+  category: string | null = null,
+): AgentToolResult {
+  return { status, content, value: null, error_category: category, exit_code: null, duration_ms: 1 };
+}
+
+function turnOf(reply: Exclude<Reply, HullError>, ids: string): ModelTurn {
+  const { text = "", calls } = typeof reply === "string" ? { text: reply, calls: [] } : reply;
+  const blocks: Block[] = [
+    ...(text === "" ? [] : [{ type: "output_text" as const, text }]),
+    ...calls.map(([name, args], n): Block => {
+      return { type: "tool_call", id: `call_${ids}_${n}`, name, arguments: args, raw: JSON.stringify(args) };
+    }),
+  ];
+  return {
+    blocks,
+    stop_reason: calls.length > 0 ? "tool_use" : "end_turn",
+    raw_stop_reason: null,
+    usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },
+    provider: "mock",
+    model: "mock",
+  };
+}
+
+/** A world with the storage of an object of its own. @param writes after which its first process dies */
+export async function inWorld<T>(
+  script: Script,
+  test: (world: World) => Promise<T>,
+  death = IMMORTAL,
+  wrap = (storage: DurableObjectStorage): DurableObjectStorage => storage,
+): Promise<T> {
+  const { SESSIONS } = boundEnv as Bindings;
+  const id = newName();
+  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
+    const world = new World(id, wrap(state.storage), script, death);
+    const value = await test(world);
+    await world.over();
+    return value;
+  });
+}

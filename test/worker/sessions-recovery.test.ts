@@ -1,0 +1,339 @@
+/** What supervises a session's runs, what long and broken storage does to it, and what it costs (design.md §2.3–2.5). */
+import { env as boundEnv } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import type { AgentRecord } from "../../src/engine/agent/records.ts";
+import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
+import type { Bindings } from "../../src/env.ts";
+import { listSessions } from "../../src/session/session-index.ts";
+import { counting, inWorld, type Reply, tool, type World } from "./session-world.ts";
+
+const env = boundEnv as Bindings;
+const client = { ...tool("ask"), executor: "client" as const };
+const journal = { ...tool("write"), handler: "journal" };
+const DAEMON: DaemonOptions = {
+  ...{ bounded: false, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [], watch_events: [] },
+  ...{ consolidate_on_idle: false, idle_watchdog_attempts: null, persist_path: null, resume_path: null },
+};
+const tools = (count: number) =>
+  Array.from({ length: count }, (_, n): { calls: [string, { n: number }][] } => ({
+    calls: [["write", { n }]],
+  }));
+const visibleTexts = async (world: World): Promise<unknown[]> => {
+  const { data } = await world.ask("messages", { offset: 0, limit: 1000 });
+  return data.map(({ content }) => content);
+};
+const until = async (fact: () => boolean): Promise<void> => {
+  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 1));
+};
+const statusOf = (world: World, run_id = "r1") => world.store.run(run_id)?.status;
+
+describe("a run that gets nowhere", () => {
+  /** A run whose first life hangs in its model call. */
+  const hung = async (replies: Reply[], test: (world: World) => Promise<void>): Promise<void> => {
+    const asked = (_: number, { requests }: World) =>
+      requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
+    await inWorld({ spec: { tools: [journal] }, replies, asked }, async (world) => {
+      await world.open();
+      await world.start("r1", "go");
+      await until(() => world.requests.length === 1);
+      await test(world);
+    });
+  };
+
+  it("is given up after four lives that got nothing done; its session goes on", async () => {
+    await hung([...tools(1), "done"], async (world) => {
+      for (let life = 0; life < 3; life += 1) {
+        // Notes that it begins, and dies before it has noted anything else.
+        await world.revive({ writes: 3, after: false });
+        await world.over();
+        expect([statusOf(world), world.store.run("r1")?.recoveries]).toEqual(["running", life + 1]);
+      }
+      await world.revive();
+      const view = await world.ask("answer", { run_id: "r1", wait: "terminal" });
+      expect(view).toMatchObject({ status: "error", error: { code: "run_lost", status: 502 } });
+      expect(world.events().filter(({ event }) => event === "done")).toHaveLength(1);
+      expect((await world.run("r2", "again")).status).toBe("done");
+    });
+  });
+
+  it("lives that each get something done go on for ever", async () => {
+    // The last answer is silent: a text is told before it is recorded, which is a write too.
+    await hung([...tools(6), ""], async (world) => {
+      let lives = 0;
+      for (; statusOf(world) === "running"; lives += 1) {
+        await world.revive({ writes: 5, after: false });
+        await world.over();
+      }
+      expect(await world.ask("run", { run_id: "r1" })).toMatchObject({ status: "done" });
+      expect(world.performed).toHaveLength(6);
+      expect(lives).toBeGreaterThan(8);
+    });
+  });
+});
+
+describe("storage", () => {
+  it("a record that cannot be read ends the run that it belongs to, and nothing else", async () => {
+    await inWorld({ spec: { tools: [client] }, replies: [{ calls: [["ask", {}]] }, "x"] }, async (world) => {
+      await world.open();
+      await world.run("r0", "before", { tools: [] });
+      const before = await visibleTexts(world);
+      await world.start("r1", "go");
+      await world.ask("answer", { run_id: "r1", wait: "idle" });
+      world.storage.sql.exec("UPDATE record SET data = x'7b' WHERE seq = (SELECT max(seq) FROM record)");
+      world.storage.sql.exec("UPDATE run SET status = 'running' WHERE id = 'r1'");
+      await world.revive();
+      expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
+        error: { code: "run_lost" },
+      });
+      expect((await visibleTexts(world)).slice(0, before.length)).toEqual(before);
+      expect((await world.run("r2", "after", { tools: [] })).status).toBe("done");
+    });
+  });
+
+  it("a fold that cannot be used is made anew from the records", async () => {
+    await inWorld({ spec: { tools: [journal] }, replies: [...tools(40), "done"] }, async (world) => {
+      await world.open();
+      await world.run("r1", "go");
+      const before = await visibleTexts(world);
+      expect(before).toHaveLength(82);
+      for (const damage of ["x'00'", `'{"v":0,"state":null}'`]) {
+        world.storage.sql.exec(`UPDATE checkpoint SET data = CAST(${damage} AS BLOB)`);
+        await world.revive();
+        expect(await visibleTexts(world)).toEqual(before);
+      }
+    });
+  });
+
+  it("texts of any length are kept, whole", async () => {
+    const long = "0123456789 ".repeat(500_000);
+    await inWorld({ replies: ["ok"] }, async (world) => {
+      await world.open();
+      await world.say(long);
+      await world.run("r1", long);
+      const rows = "SELECT max(length(data)) AS n, count(DISTINCT seq) AS seqs, count(*) AS rows FROM record";
+      const [size] = world.storage.sql.exec<{ n: number; seqs: number; rows: number }>(rows).toArray();
+      expect(size?.n).toBe(256 * 1024);
+      expect(size?.rows).toBeGreaterThan(40);
+      await world.revive();
+      expect(await visibleTexts(world)).toEqual([long, long, "ok"]);
+    });
+  });
+
+  it("an index that is out of reach holds up nothing, and is brought up to date later", async () => {
+    let reachable = false;
+    const { DB } = env;
+    const away = new Proxy(DB, {
+      get: (target, name) => {
+        if (!reachable) throw new TypeError("D1 is away");
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const listed = (tenant: string) => listSessions(env, { tenant, limit: 1000, cursor: null });
+    await inWorld({ replies: ["ok"], env: { DB: away } }, async (world) => {
+      await world.open();
+      expect((await world.run("r1", "go")).status).toBe("done");
+      expect((await listed("t")).data.map(({ id }) => id)).not.toContain(world.id);
+      reachable = true;
+      world.now += 60_000;
+      await world.conversation.alarm();
+      await world.over();
+      expect((await listed("t")).data.map(({ id }) => id)).toContain(world.id);
+      expect(world.store.due()).toEqual([]);
+    });
+  });
+
+  it("what is deleted leaves nothing, also while a run is under way", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await inWorld(
+      { spec: { tools: [journal] }, replies: [...tools(1), "x"], during: () => held },
+      async (world) => {
+        await world.open();
+        await world.start("r1", "go");
+        const answer = world.tryAsk("answer", { run_id: "r1", wait: "terminal" });
+        const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
+        const stream = await world.conversation.events({ caller, run_id: null, after: 0 });
+        const followed = new Response(stream).text();
+        await world.ask("remove", null);
+        expect(await answer).toMatchObject({ ok: true, value: { status: "cancelled" } });
+        // Who follows it learns of its end.
+        expect(await followed).toContain("event: done");
+        release();
+        await world.over();
+        const tables = world.storage.sql.exec(
+          "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'",
+        );
+        expect([tables.toArray(), await world.storage.getAlarm()]).toEqual([[], null]);
+        await world.open();
+        expect(await visibleTexts(world)).toEqual([]);
+      },
+    );
+  });
+});
+
+describe("what is due", () => {
+  const policies = {
+    ...{ policy: null, permissions: null, approval_timeout_s: 1000 },
+    approval_policy: { require_approval: ["write"] },
+  };
+  const waiting = async (world: World): Promise<void> => {
+    await world.open();
+    await world.start("r1", "go");
+    await world.ask("answer", { run_id: "r1", wait: "idle" });
+    expect(statusOf(world)).toBe("awaiting_approval");
+  };
+  const script = { spec: { tools: [journal], policies }, replies: [...tools(1), "well"] };
+
+  it("an approval that nobody gives is denied when its time is over; until then it outlives everything", async () => {
+    await inWorld(script, async (world) => {
+      await waiting(world);
+      const [due] = world.store.due();
+      expect(world.store.due()).toHaveLength(1);
+      expect(await world.storage.getAlarm()).toBe(due?.at);
+      await world.revive();
+      expect(statusOf(world)).toBe("awaiting_approval");
+      expect(await world.ask("approvals", null)).toHaveLength(1);
+      world.now += 1_000_000;
+      await world.conversation.alarm();
+      const { result } = await world.ask("answer", { run_id: "r1", wait: "terminal" });
+      expect([result?.text, world.performed]).toEqual(["well", []]);
+      expect(JSON.stringify(await visibleTexts(world))).toContain("permission_denied");
+      expect([world.store.due(), await world.storage.getAlarm()]).toEqual([[], null]);
+    });
+  });
+
+  it("an alarm that the platform gave up is armed again by the next question", async () => {
+    await inWorld(script, async (world) => {
+      await waiting(world);
+      const [due] = world.store.due();
+      await world.storage.deleteAlarm();
+      await world.revive();
+      await world.storage.deleteAlarm();
+      await world.revive();
+      await world.ask("view", null);
+      expect(await world.storage.getAlarm()).toBe(due?.at);
+    });
+  });
+
+  it("a clock that jumps back holds up nothing that is asked for", async () => {
+    await inWorld(
+      { spec: { tools: [journal] }, replies: [...tools(2), "done"] },
+      async (world) => {
+        await world.open();
+        await world.start("r1", "go");
+        await world.over();
+        world.now -= 3_600_000;
+        await world.revive();
+        expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
+          status: "done",
+        });
+      },
+      { writes: 5, after: false },
+    );
+  });
+
+  it("an alarm sees to a run that has no life, and only re-arms itself where there is one", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await inWorld(
+      { spec: { tools: [journal] }, replies: [...tools(1), "x"], during: () => held },
+      async (world) => {
+        await world.open();
+        await world.start("r1", "go");
+        for (let time = 0; time < 6; time += 1) {
+          world.now += 20_000;
+          await world.conversation.alarm();
+          expect(world.store.due()).toMatchObject([{ kind: "watch", at: expect.any(Number) }]);
+          expect((await world.storage.getAlarm()) ?? 0).toBeGreaterThan(world.now);
+        }
+        expect(world.store.run("r1")).toMatchObject({ status: "running", recoveries: 0 });
+        release();
+        expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
+          status: "done",
+        });
+      },
+    );
+  });
+
+  it("what builds on sessions is told when a run rests and when something of its own is due", async () => {
+    const told: string[] = [];
+    const hooks = () => ({
+      rested: ({ status }: { status: string }) => void told.push(status),
+      ended: (run: string) => void told.push(`${run} ended`),
+      due: (kind: string) => void told.push(kind),
+    });
+    await inWorld({ spec: { daemon: DAEMON }, replies: ["hi", "hello"], hooks }, async (world) => {
+      await world.open();
+      await world.start("r1", "go");
+      await world.ask("answer", { run_id: "r1", wait: "idle" });
+      world.conversation.dueAt("timer", world.now + 1000);
+      world.now += 2000;
+      await world.conversation.alarm();
+      const [again] = world.store.due();
+      expect([again?.kind, (again?.at ?? 0) > world.now]).toEqual(["timer", true]);
+      world.conversation.dueAt("timer", null);
+      const feedback = { kind: "timer", content: "Look again." };
+      const wake = { reason: "timer" as const, feedback, messages: [], watch_paths: [], resumed: false };
+      expect(world.conversation.wake(wake)).toBe(true);
+      expect(world.conversation.wake(wake)).toBe(false);
+      await world.ask("answer", { run_id: "r1", wait: "idle" });
+      await world.ask("cancel", { run_id: "r1" });
+      expect(told).toEqual(["idle", "timer", "idle", "r1 ended"]);
+      expect(world.events().map(({ event }) => event)).toContain("daemon_wake");
+    });
+  });
+});
+
+describe("figures", () => {
+  it("a tool round writes at most 4 rows", async () => {
+    const written = async (rounds: number): Promise<number> => {
+      const counter = counting();
+      await inWorld(
+        {
+          spec: { tools: [journal], loop_detect: { warn: 0, block: 0, skip: 0 } },
+          replies: [...tools(rounds), "x"],
+        },
+        async (world) => {
+          await world.open();
+          await world.run("r1", "go");
+        },
+        undefined,
+        counter.wrap,
+      );
+      return counter.written();
+    };
+    const [few, many] = [await written(2), await written(12)];
+    expect((many - few) / 10).toBeLessThanOrEqual(4);
+  });
+
+  it("a session of 10,000 records wakes with few reads, as does who missed 20 events of it", async () => {
+    await inWorld({ replies: ["ok"] }, async (world) => {
+      await world.open();
+      const { log } = world.conversation;
+      const said = (n: number): AgentRecord => {
+        const message = { role: "user" as const, content: [{ type: "text" as const, text: `message ${n}` }] };
+        return log.record({ type: "message_added", message, source: "inject" });
+      };
+      for (let n = 0; n < 10_000; n += 1) {
+        const events = () => [{ event: "delta" as const, data: { text: `${n}` } }];
+        log.append([said(n)], { events });
+      }
+      await world.over();
+      const counter = counting();
+      await world.revive(undefined, counter.wrap(world.storage));
+      expect((await world.ask("view", null)).length).toBe(10_000);
+      expect(counter.read()).toBeLessThan(150);
+      await world.run("r1", "go");
+      expect(counter.read()).toBeLessThan(300);
+      const before = counter.read();
+      const missed = world.conversation.log.store.events(world.store.lastEvent() - 20);
+      expect([missed.length, counter.read() - before]).toEqual([20, expect.any(Number)]);
+      expect(counter.read() - before).toBeLessThan(30);
+    });
+  });
+});

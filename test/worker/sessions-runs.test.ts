@@ -1,0 +1,230 @@
+/** Runs in sessions over HTTP: agent-runtime.md §0.2, §7.11, §9.2, contract.md "Rulings". */
+import { describe, expect, it } from "vitest";
+import { readEvents } from "../support/sse.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  codeOf,
+  firstOf,
+  get,
+  post,
+  run,
+  session,
+  texts,
+  until,
+} from "./session-client.ts";
+
+describe("a run", () => {
+  it("is answered later where that is preferred, and can be looked at", async () => {
+    const path = await session();
+    const response = await run(path, "one two", {}, { prefer: "respond-async" });
+    const document = await response.json<{
+      id: string;
+      run_id: string;
+      session_id: string;
+      status: string;
+    }>();
+    const { run_id } = document;
+    expect([response.status, response.headers.get("preference-applied")]).toEqual([202, "respond-async"]);
+    expect(document).toEqual({ id: run_id, run_id, session_id: path.slice(10), status: expect.any(String) });
+    expect(response.headers.get("location")).toBe(`${path}/runs/${run_id}`);
+    const done = await until(`${path}/runs/${run_id}`, "done");
+    expect(done.result).toMatchObject({ run_id, status: "done", text: expect.stringContaining("one two") });
+    const none = await post(`${path}/runs?wait=none`, { prompt: "x", options: { provider: "mock" } });
+    expect(none.status).toBe(202);
+    await until(`${path}/runs/${(await none.json<{ id: string }>()).id}`, "done");
+    const { data } = await get<{ data: Body[] }>(`${path}/runs?limit=1`);
+    expect(data).toMatchObject([{ status: "done" }]);
+    expect(data[0]).not.toHaveProperty("result");
+  });
+
+  it("is one for the same Idempotency-Key, and no other body's", async () => {
+    const path = await session();
+    const key = { "idempotency-key": "k1" };
+    const first = await (await run(path, "one", {}, key)).json<Body>();
+    const again = await run(path, "one", {}, key);
+    expect([again.headers.get("x-hull-replayed"), await again.json()]).toEqual(["1", first]);
+    expect(await codeOf(await run(path, "two", {}, key))).toEqual([422, "idempotency_key_reused"]);
+    const events = await run(path, "one", {}, { ...key, accept: "text/event-stream" });
+    expect((await readEvents(events)).at(-1)).toMatchObject({
+      event: "done",
+      data: { run_id: first.run_id },
+    });
+    expect(await texts(path)).toHaveLength(2);
+    const message = () => post(`${path}/messages`, { content: "hi" }, { "idempotency-key": "k2" });
+    expect(await (await message()).json()).toEqual(await (await message()).json());
+    expect(await texts(path)).toHaveLength(2);
+    await run(path, "now", { mock: [{ text: "ok" }] });
+    expect(await texts(path)).toEqual([expect.anything(), expect.anything(), "hi", "now", "ok"]);
+  });
+
+  it("streams from its first event to its done, and the session's stream knows its ids", async () => {
+    const path = await session();
+    const id = path.slice("/sessions/".length);
+    await run(path, "before");
+    const stream = await run(path, "one", { mock: [{ text: "a b" }] }, { accept: "text/event-stream" });
+    expect(stream.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const events = await readEvents(stream);
+    expect(events.map(({ event }) => event)).toEqual(["start", "delta", "round", "done"]);
+    expect(events.at(-1)?.data).toMatchObject({ ok: true, status: "done", text: "a b" });
+    const numbers = events.map((event) => Number(event.id.slice(id.length + 1)));
+    expect(numbers).toEqual(numbers.map((_, index) => (numbers[0] ?? 0) + index));
+    expect(events.map((event) => event.id)).toEqual(numbers.map((number) => `${id}:${number}`));
+    const all = await firstOf(`${path}/events?after=0`, (numbers[0] ?? 0) + 3);
+    expect(all.slice(-4).map((event) => event.id)).toEqual(events.map((event) => event.id));
+    const rest = await firstOf(`${path}/events?after=${numbers[1]}`, 2);
+    expect(rest.map(({ event }) => event)).toEqual(["round", "done"]);
+    for (const bad of ["x", "s:1", `${id}:`]) {
+      const response = await client.fetch(`${path}/events`, { headers: { "last-event-id": bad } });
+      expect(await codeOf(response)).toEqual([400, "bad_request"]);
+    }
+  });
+
+  it("that its provider refuses is that error, and an error of the run", async () => {
+    const path = await session();
+    const mock = [{ error: { category: "auth", message: "no such key" } }];
+    const response = await run(path, "x", { mock });
+    expect(response.status).toBe(502);
+    const { code } = await response.json<{ code: string }>();
+    const { data } = await get<{ data: { run_id: string; status: string }[] }>(`${path}/runs`);
+    expect(data).toMatchObject([{ status: "error" }]);
+    expect(await get(`${path}/runs/${data[0]?.run_id}`)).toMatchObject({ status: "error", error: { code } });
+    const stream = await run(path, "x", { mock }, { accept: "text/event-stream" });
+    const events = await readEvents(stream);
+    expect(events.slice(-2)).toMatchObject([
+      { event: "error", data: { code } },
+      { event: "done", data: { ok: false, status: "error" } },
+    ]);
+    expect((await run(path, "again")).status).toBe(200);
+  });
+
+  it("waits for the client's own tool; a second run is refused meanwhile", async () => {
+    const path = await session();
+    const response = await run(path, "go", { tools: [ASK], mock: asking });
+    const waiting = await response.json<{ status: string; run_id: string; awaiting: Body[] }>();
+    expect(waiting).toMatchObject({
+      status: "awaiting_tool",
+      awaiting: [{ name: "ask", arguments: { q: "name?" } }],
+    });
+    const { run_id, awaiting } = waiting;
+    const [call] = awaiting;
+    for (const [to, body] of [
+      ["runs", { prompt: "x", options: { provider: "mock" } }],
+      ["reset", {}],
+      ["trim", { keep_last: 1 }],
+      ["compact", {}],
+      ["inject", { message: { role: "user", content: "x" } }],
+      ["fork", {}],
+      ["archive", {}],
+    ] as const) {
+      expect([to, ...(await codeOf(await post(`${path}/${to}`, body)))]).toEqual([
+        to,
+        409,
+        "run_in_progress",
+      ]);
+    }
+    expect(await get(`${path}/runs/${run_id}`)).toMatchObject({ status: "awaiting_tool", awaiting });
+    const answer = { tool_call_id: call?.tool_call_id, content: { name: "Ann" } };
+    expect(await codeOf(await post(`${path}/tool-results`, { ...answer, tool_call_id: "x" }))).toEqual([
+      404,
+      "not_found",
+    ]);
+    expect((await post(`${path}/tool-results`, answer)).status).toBe(200);
+    const done = await until(`${path}/runs/${run_id}`, "done");
+    expect(done.result).toMatchObject({ text: "thanks", tools_used: ["ask"], successful_tools: ["ask"] });
+    expect(await codeOf(await post(`${path}/tool-results`, answer))).toEqual([409, "tool_call_closed"]);
+    expect((await texts(path))[2]).toBe('{\n  "name": "Ann"\n}');
+  });
+
+  it("waits for an approval that is bound to the arguments and good once", async () => {
+    const path = await session();
+    const approval_policy = { require_approval: ["ask"] };
+    const options = { tools: [ASK], mock: asking, approval_policy };
+    const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
+    expect(await get(`${path}/runs/${run_id}`)).toMatchObject({ status: "awaiting_approval" });
+    const { data } = await get<{ data: { id: string; arguments_digest: string }[] }>(`${path}/approvals`);
+    const [approval] = data;
+    expect(approval).toMatchObject({
+      ...{ run_id, tool: "ask", arguments: { q: "name?" } },
+      arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    const to = `${path}/approvals/${approval?.id}`;
+    const { arguments_digest } = approval ?? {};
+    const wrong = { decision: "approve", arguments_digest: "0".repeat(64) };
+    expect(await codeOf(await post(to, wrong))).toEqual([409, "approval_closed"]);
+    expect(await codeOf(await post(`${to}x`, { decision: "deny" }))).toEqual([404, "not_found"]);
+    expect((await post(to, { decision: "approve", scope: "once", arguments_digest })).status).toBe(200);
+    await until(`${path}/runs/${run_id}`, "awaiting_tool");
+    expect(await codeOf(await post(to, { decision: "deny" }))).toEqual([409, "approval_closed"]);
+    expect(await get(`${path}/approvals`)).toEqual({ data: [], next_cursor: null });
+  });
+
+  it("that is denied learns why; once approved for the session it is not asked again", async () => {
+    const path = await session();
+    const approval_policy = { require_approval: ["ask"] };
+    const options = { tools: [ASK], mock: asking, approval_policy };
+    const open = async () => {
+      const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
+      const { data } = await get<{ data: { id: string; arguments_digest: string }[] }>(`${path}/approvals`);
+      return { run_id, approval: data[0] };
+    };
+    const first = await open();
+    await post(`${path}/approvals/${first.approval?.id}`, { decision: "deny", reason: "not today" });
+    const { result } = await until(`${path}/runs/${first.run_id}`, "done");
+    expect(result).toMatchObject({ rejected_tools: ["ask"], successful_tools: [] });
+    expect((await texts(path))[2]).toContain("not today");
+    const second = await open();
+    const { arguments_digest } = second.approval ?? {};
+    const forAll = { decision: "approve", scope: "session", arguments_digest };
+    await post(`${path}/approvals/${second.approval?.id}`, forAll);
+    await until(`${path}/runs/${second.run_id}`, "awaiting_tool");
+    await post(`${path}/runs/${second.run_id}/cancel`);
+    const third = await (await run(path, "go", options)).json<Body>();
+    expect(third.status).toBe("awaiting_tool");
+  });
+
+  it("is cancelled, and the next one works", async () => {
+    const path = await session();
+    const { run_id } = await (await run(path, "go", { tools: [ASK], mock: asking })).json<{
+      run_id: string;
+    }>();
+    const cancelled = await post(`${path}/runs/${run_id}/cancel`);
+    expect(await cancelled.json()).toMatchObject({ status: "cancelled", error: { code: "run_cancelled" } });
+    expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
+    expect(await codeOf(await run(path, "go", {}, { "idempotency-key": "c" }))).toEqual([200, undefined]);
+    // What the cancelled run left open has a result, so that a provider takes the conversation.
+    expect((await texts(path))[2]).toContain("interrupted");
+  });
+
+  it("takes and gives texts that are longer than what objects tell each other at once", async () => {
+    const path = await session();
+    const long = "0123456789".repeat(1_000_000);
+    const message = { role: "assistant", content: long };
+    expect((await post(`${path}/inject`, { message })).status).toBe(200);
+    expect((await post(`${path}/messages`, { content: `${long}!` })).status).toBe(202);
+    expect((await run(path, `${long}?`, { mock: [{ text: "long" }] })).status).toBe(200);
+    expect(await texts(path)).toEqual([long, `${long}!`, `${long}?`, "long"]);
+    const fork = await (await post(`${path}/fork`)).json<{ id: string }>();
+    expect(await texts(`/sessions/${fork.id}`)).toHaveLength(4);
+  });
+
+  it("a message that comes while it waits is not lost", async () => {
+    const path = await session();
+    const { run_id, awaiting } = await (
+      await run(path, "go", { tools: [ASK], mock: [...asking, { text: "and more" }] })
+    ).json<{ run_id: string; awaiting: { tool_call_id: string }[] }>();
+    const said = await post(`${path}/messages`, { content: "one more thing", delivery: "finish_step" });
+    expect([said.status, await said.json()]).toMatchObject([202, { run_id, delivery: "finish_step" }]);
+    await post(`${path}/messages`, { content: "for the end", delivery: "wait_for_completion" });
+    await post(`${path}/feedback`, { kind: "hint", content: "be brief" });
+    await post(`${path}/tool-results`, { tool_call_id: awaiting[0]?.tool_call_id, content: "Ann" });
+    const { result } = await until(`${path}/runs/${run_id}`, "done");
+    expect(result).toMatchObject({ deferred_user_messages: [{ role: "user", content: "for the end" }] });
+    expect(await texts(path)).toEqual([
+      ...["go", "", "Ann", "one more thing", '<hull_feedback kind="hint">be brief</hull_feedback>'],
+      ...["thanks", "for the end"],
+    ]);
+  });
+});

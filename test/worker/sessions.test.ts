@@ -1,0 +1,240 @@
+/** Sessions over HTTP: agent-runtime.md §12.1, contract.md "Rulings". */
+import { evictDurableObject } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sessionObject } from "../../src/run/session-client.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  codeOf,
+  get,
+  post,
+  run,
+  send,
+  session,
+  texts,
+} from "./session-client.ts";
+import { type Tenant, tenant } from "./tenant.ts";
+
+describe("a session", () => {
+  it("is opened twice and is one, shows itself, and is gone with everything when it is deleted", async () => {
+    const first = await post("/sessions", { id: "one", metadata: { user: "u1" } });
+    expect([first.status, first.headers.get("location")]).toEqual([201, "/sessions/one"]);
+    expect(await first.json()).toMatchObject({
+      id: "one",
+      state: "active",
+      length: 0,
+      metadata: { user: "u1" },
+    });
+    expect((await post("/sessions", { id: "one" })).status).toBe(200);
+    const made = await (await post("/sessions")).json<{ id: string }>();
+    expect(made.id).toMatch(/^ses_[0-9a-f]{32}$/);
+    await run("/sessions/one", "hello");
+    expect(await get("/sessions/one/length")).toEqual({ length: 2 });
+    await client.env.FILES.put("sessions/default/one/files/a.txt", "a");
+    await client.env.FILES.put("sessions/default/one2/a.txt", "another's");
+    expect((await send("DELETE", "/sessions/one")).status).toBe(204);
+    expect(await codeOf(await client.fetch("/sessions/one"))).toEqual([404, "not_found"]);
+    expect(await get("/sessions/one/exists")).toEqual({ exists: false });
+    const { objects } = await client.env.FILES.list({ prefix: "sessions/default/one" });
+    expect(objects.map(({ key }) => key)).toEqual(["sessions/default/one2/a.txt"]);
+    const { data } = await get<{ data: { id: string }[] }>("/sessions?limit=1000");
+    expect(data.map(({ id }) => id)).not.toContain("one");
+    expect((await post("/sessions", { id: "one" })).status).toBe(201);
+    expect(await texts("/sessions/one")).toEqual([]);
+  });
+
+  it.each([
+    ["GET", "", undefined],
+    ["DELETE", "", undefined],
+    ["GET", "/length", undefined],
+    ["GET", "/ancestry", undefined],
+    ["GET", "/messages", undefined],
+    ["GET", "/events", undefined],
+    ["GET", "/runs", undefined],
+    ["GET", "/runs/r", undefined],
+    ["GET", "/approvals", undefined],
+    ["POST", "/reset", {}],
+    ["POST", "/trim", { keep_last: 1 }],
+    ["POST", "/compact", {}],
+    ["POST", "/inject", { message: { role: "user", content: "x" } }],
+    ["POST", "/fork", {}],
+    ["POST", "/fork-at", { keep_first: 1 }],
+    ["POST", "/close", {}],
+    ["POST", "/archive", {}],
+    ["POST", "/abandon", {}],
+    ["POST", "/resume", {}],
+    ["POST", "/messages", { content: "x" }],
+    ["POST", "/feedback", { kind: "hint", content: "x" }],
+    ["POST", "/tool-results", { tool_call_id: "x", content: "x" }],
+    ["POST", "/approvals/x", { decision: "deny" }],
+    ["POST", "/runs", { prompt: "x", options: { provider: "mock" } }],
+    ["POST", "/runs/r/cancel", {}],
+  ])(
+    "that there is none of: %s %s is 404, for another tenant's and for what is no id",
+    async (method, path, body) => {
+      await post("/sessions", { id: "mine" });
+      expect(await codeOf(await send(method, `/sessions/none${path}`, body))).toEqual([404, "not_found"]);
+      expect(await codeOf(await send(method, `/sessions/no%20id${path}`, body))).toEqual([404, "not_found"]);
+      const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+      expect(await codeOf(await stranger.fetch(`/sessions/mine${path}`, init))).toEqual([404, "not_found"]);
+    },
+  );
+  let stranger: Tenant;
+  beforeAll(async () => {
+    stranger = await tenant("stranger", "invoke");
+  });
+
+  it("is listed, the newest first, a page at a time, for its tenant alone", async () => {
+    const owner = await tenant("lister", "invoke");
+    for (const id of ["l1", "l2", "l3"]) {
+      const body = JSON.stringify({ id });
+      expect((await owner.fetch("/sessions", { method: "POST", body })).status).toBe(201);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    const page = await owner.get<{ data: { id: string }[]; next_cursor: string }>("/sessions?limit=2");
+    expect(page.data.map(({ id }) => id)).toEqual(["l3", "l2"]);
+    const rest = await owner.get<Body>(`/sessions?limit=2&cursor=${encodeURIComponent(page.next_cursor)}`);
+    expect(rest).toMatchObject({ data: [{ id: "l1", state: "active", parent_id: null }], next_cursor: null });
+    expect((await owner.fetch("/sessions?cursor=x")).status).toBe(400);
+  });
+
+  it("bodies are checked to the field", async () => {
+    const path = await session();
+    for (const [to, body, field] of [
+      ["/sessions", { id: "a b" }, "id"],
+      ["/sessions", { name: "x" }, ""],
+      [`${path}/trim`, {}, "keep_last"],
+      [`${path}/compact`, { keep: 1 }, ""],
+      [`${path}/compact`, { strategy: "custom" }, "strategy"],
+      [`${path}/inject`, { message: { content: "x" } }, "message.role"],
+      [`${path}/messages`, { content: "x", delivery: "soon" }, "delivery"],
+      [`${path}/messages`, { content: [{ type: "video" }] }, "content"],
+      [`${path}/approvals/x`, { decision: "approve" }, "arguments_digest"],
+      [`${path}/runs`, { prompt: "x", optoins: {} }, ""],
+      [`${path}/runs`, { prompt: "x", options: { max_iterations: "x" } }, "options.max_iterations"],
+    ] as const) {
+      const response = await post(to, body);
+      const { errors = [] } = await response.json<{ errors?: { path: string }[] }>();
+      expect([to, response.status, errors[0]?.path]).toEqual([to, 422, field]);
+    }
+    expect(await codeOf(await post(`${path}/runs?wait=long`, { prompt: "x" }))).toEqual([400, "bad_request"]);
+  });
+});
+
+describe("the conversation", () => {
+  it("goes on from run to run, also when its object was evicted", async () => {
+    const path = await session();
+    expect((await run(path, "one")).status).toBe(200);
+    const object = sessionObject(client.env, "default", path.slice("/sessions/".length));
+    await evictDurableObject(object);
+    const second = await (await run(path, "two", { mock: [{ text: "second" }] })).json<Body>();
+    expect(second.mock_calls).toMatchObject([
+      { messages: [{ content: "one" }, { role: "assistant" }, { content: "two" }] },
+    ]);
+    expect(await texts(path)).toEqual([
+      "one",
+      "The mock model got a prompt of 1 words: one",
+      "two",
+      "second",
+    ]);
+    const page = await get<{ data: Body[]; next_cursor: string }>(`${path}/messages?limit=3`);
+    const rest = await get(`${path}/messages?cursor=${page.next_cursor}`);
+    expect([page.data.length, rest]).toMatchObject([3, { data: [{ content: "second" }], next_cursor: null }]);
+  });
+
+  it("is gone on with by calls that name it, and kept", async () => {
+    const path = await session();
+    const session_id = path.slice("/sessions/".length);
+    const call = (prompt: string, options: Body = {}, headers: Record<string, string> = {}) =>
+      post("/llm/call", { prompt, options: { provider: "mock", session_id, ...options } }, headers);
+    expect(await (await call("one", { mock: [{ text: "1" }] })).json()).toMatchObject({ text: "1" });
+    const key = { "idempotency-key": "call" };
+    for (let times = 0; times < 2; times += 1) await call("two", { mock: [{ text: "2" }] }, key);
+    const { mock_calls } = await (await run(path, "three", { mock: [{ text: "3" }] })).json<Body>();
+    expect(mock_calls).toMatchObject([{ messages: { length: 5 } }]);
+    expect(await texts(path)).toEqual(["one", "1", "two", "2", "three", "3"]);
+    expect(await codeOf(await call("x", { session_id: "none" }))).toEqual([404, "not_found"]);
+    await run(path, "go", { tools: [ASK], mock: asking });
+    expect(await codeOf(await call("x"))).toEqual([409, "run_in_progress"]);
+  });
+
+  it("is trimmed, compacted, added to and reset", async () => {
+    const path = await session();
+    for (const prompt of ["one", "two", "three"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+    expect(await (await post(`${path}/trim`, { keep_last: 4 })).json()).toMatchObject({ length: 4 });
+    expect(await texts(path)).toEqual(["two", "two!", "three", "three!"]);
+    const compacted = await (
+      await post(`${path}/compact`, { keep_last: 2, summary: "They counted." })
+    ).json<Body>();
+    expect(compacted).toMatchObject({ compacted: { mode: "manual", archived_messages: 2 } });
+    const after = await texts(path);
+    expect(after).toEqual([expect.stringContaining("They counted."), "three", "three!"]);
+    expect((await get(path)).summary).toContain("They counted.");
+    expect(await (await post(`${path}/compact`, { keep_last: 12 })).json()).toMatchObject({
+      compacted: null,
+    });
+    const message = { role: "assistant", content: "By the way." };
+    await post(`${path}/inject`, { message });
+    expect((await texts(path)).at(-1)).toBe("By the way.");
+    expect(await codeOf(await post(`${path}/inject`, { message: { role: "system", content: "x" } }))).toEqual(
+      [400, "invalid_request"],
+    );
+    expect(await (await post(`${path}/reset`)).json()).toMatchObject({ length: 0, summary: null });
+  });
+
+  it("a model writes the summary where it is asked to", async () => {
+    const path = await session();
+    for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+    const options = { provider: "mock", mock: [{ text: "All about numbers." }] };
+    await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
+    expect((await texts(path))[0]).toContain("All about numbers.");
+  });
+
+  it("forks: a copy with its lineage, which goes its own way", async () => {
+    const path = await session();
+    const id = path.slice("/sessions/".length);
+    await run(path, "one", { mock: [{ text: "1" }] });
+    const fork = await post(`${path}/fork`, { dst: `${id}-fork` });
+    expect([fork.status, fork.headers.get("location")]).toEqual([201, `${path}-fork`]);
+    expect(await fork.json()).toMatchObject({
+      parent_id: id,
+      length: 2,
+      branched_at_event_index: expect.any(Number),
+    });
+    await run(path, "two", { mock: [{ text: "2" }] });
+    await run(`${path}-fork`, "other", { mock: [{ text: "3" }] });
+    expect(await texts(path)).toEqual(["one", "1", "two", "2"]);
+    expect(await texts(`${path}-fork`)).toEqual(["one", "1", "other", "3"]);
+    const at = await (await post(`${path}/fork-at`, { keep_first: 2 })).json<{
+      id: string;
+      length: number;
+    }>();
+    expect(at.length).toBe(2);
+    expect(await get(`${path}/ancestry`)).toEqual({
+      parent_id: null,
+      child_ids: [`${id}-fork`, at.id].sort(),
+      branched_at_event_index: null,
+    });
+    expect(await codeOf(await post(`${path}/fork`, { dst: `${id}-fork` }))).toEqual([409, "session_exists"]);
+  });
+
+  it("an archived session takes nothing until it is resumed", async () => {
+    const path = await session();
+    for (const [change, state] of [
+      ["archive", "archived"],
+      ["abandon", "abandoned"],
+      ["close", "closed"],
+    ] as const) {
+      expect(await (await post(`${path}/${change}`)).json()).toMatchObject({ state });
+      expect(await codeOf(await run(path, "x"))).toEqual([409, "session_not_active"]);
+      expect(await codeOf(await post(`${path}/messages`, { content: "x" }))).toEqual([
+        409,
+        "session_not_active",
+      ]);
+      expect(await (await post(`${path}/resume`)).json()).toMatchObject({ state: "active", woken: false });
+    }
+    expect((await run(path, "x")).status).toBe(200);
+  });
+});
