@@ -19,6 +19,8 @@ import type { RunContext } from "../context.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { toolWorkspace } from "../workspace/transfer.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { servedSkill } from "./skills.ts";
@@ -34,6 +36,8 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** All of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
 }
@@ -158,7 +162,7 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, spec }: EffectsOptions,
+  { context, known, workspace: access, spec }: EffectsOptions,
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
@@ -180,8 +184,9 @@ async function carryOut(
   const record = await servedSkill(context, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
+  const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const outcome = await runCommandTool(call, {
-    runner: await runnerEndpoint(context, executionId),
+    runner: await runnerEndpoint(context, workspace?.id ?? executionId),
     options: runOptions(context, signal, known),
     record,
     tools: record.manifest.llm?.tools ?? [],
@@ -191,6 +196,7 @@ async function carryOut(
     graceMs: settings.grace_ms,
     maxOutputBytes: settings.max_output_bytes,
     files: [],
+    ...(workspace === null ? {} : { workspace }),
     read: settings.read,
     granted: grantsOf(settings, record),
     providerKeys: settings.providerKeys,
