@@ -8,6 +8,7 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 
@@ -189,6 +190,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       };
       return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
     }
+    case "ledger_updated": {
+      const { ledger, effect, result } = record;
+      return settleCall(state, { ...run, ledger }, effect, result, true);
+    }
     case "skill_loaded": {
       const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
       return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
@@ -327,7 +332,7 @@ function settleCall(
   const calls = run.calls.map((call) =>
     call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
   );
-  const runtime = exempt && name === LOAD_SKILL;
+  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
   const settled: RunState = {
     ...run,
     calls,

@@ -8,6 +8,7 @@ import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
+import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -89,6 +90,13 @@ function stepOf(
   });
   if (search?.owns(call.name) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
+  }
+  if (call.name === LEDGER_TOOL && keepsLedger(run)) {
+    const updated = updatedLedger(run.ledger, call.arguments);
+    if ("error" in updated) return settle(plainResult("error", updated.error, "schema_validation"));
+    const { ledger, content } = updated;
+    const result = plainResult("ok", content, null);
+    return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
     const loaded = loadSkill(run.spec, call.arguments);

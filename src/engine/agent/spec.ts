@@ -5,6 +5,7 @@
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
@@ -148,7 +149,8 @@ export interface AgentSpec {
   total_budget_usd: number | null;
   native_tool_fallback: "allow" | "allow_once" | "reject";
   break_unless_phase: string | null;
-  task_ledger: Json;
+  /** As it begins; `null`: the run has none. */
+  task_ledger: TaskLedger | null;
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;

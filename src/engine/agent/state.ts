@@ -5,6 +5,7 @@ import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
   /** The prompt-visible history: what the next model call is sent. */
@@ -78,6 +79,8 @@ export interface RunState {
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
+  /** `null`: none is kept. */
+  ledger: TaskLedger | null;
   /** Hooks of skills that are still to be called, in order. */
   skillHooks: string[];
   vault: Json;
@@ -138,6 +141,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     fallbackUsed: false,
     active: [...active],
     loaded: [],
+    ledger: spec.task_ledger,
     skillHooks: [],
     vault: null,
     loop: {},

@@ -1,6 +1,7 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
@@ -84,7 +85,7 @@ export async function agentSpec(
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     native_tool_fallback: options.native_tool_fallback ?? "allow",
     break_unless_phase: options.break_unless_phase ?? null,
-    task_ledger: options.task_ledger ?? options.deliverables ?? null,
+    task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
@@ -242,6 +243,22 @@ function daemon(options: RunOptions): DaemonOptions {
     persist_path: options.persist_path ?? null,
     resume_path: options.resume_path ?? null,
   };
+}
+
+/** Items without an id are numbered. */
+function taskLedger({ root_task = null, task_ledger, deliverables }: RunOptions): TaskLedger | null {
+  const given = task_ledger ?? deliverables;
+  if (given === undefined) return null;
+  const items = given.map((item, n): TaskLedger["items"][number] => {
+    const {
+      id = String(n + 1),
+      title,
+      status = "open",
+      note,
+    } = typeof item === "string" ? { title: item } : item;
+    return { id, title, status, ...(note === undefined ? {} : { note }) };
+  });
+  return { root_task, items };
 }
 
 function listOf(value: Json | string | readonly string[] | undefined): string[] {
