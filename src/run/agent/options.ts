@@ -246,7 +246,7 @@ function daemon(options: RunOptions): DaemonOptions {
 }
 
 /** Items without an id are numbered. */
-function taskLedger({ root_task = null, task_ledger, deliverables }: RunOptions): TaskLedger | null {
+function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
   const given = task_ledger ?? deliverables;
   if (given === undefined) return null;
   const items = given.map((item, n): TaskLedger["items"][number] => {
@@ -258,7 +258,7 @@ function taskLedger({ root_task = null, task_ledger, deliverables }: RunOptions)
     } = typeof item === "string" ? { title: item } : item;
     return { id, title, status, ...(note === undefined ? {} : { note }) };
   });
-  return { root_task, items };
+  return { root_task: root_task ?? null, items };
 }
 
 function listOf(value: Json | string | readonly string[] | undefined): string[] {
