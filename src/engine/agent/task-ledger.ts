@@ -1,7 +1,6 @@
 /** The to-do list of a run (agent-runtime.md §7.1, §7.5): the model keeps it, and no sentinel counts while items are open. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
-import type { AgentSpec } from "./spec.ts";
 
 export const LEDGER_TOOL = "task_ledger";
 
@@ -22,10 +21,13 @@ export interface TaskLedger {
   items: LedgerItem[];
 }
 
+interface Keeper {
+  ledger: TaskLedger | null;
+  spec: { tools: readonly { definition: ToolDefinition }[] };
+}
+
 /** Whether the run's model keeps a ledger: a tool of the run that has the tool's name comes before it. */
-export function keepsLedger<T extends { ledger: TaskLedger | null; spec: Pick<AgentSpec, "tools"> }>(
-  run: T,
-): run is T & { ledger: TaskLedger } {
+export function keepsLedger<T extends Keeper>(run: T): run is T & { ledger: TaskLedger } {
   return run.ledger !== null && run.spec.tools.every(({ definition }) => definition.name !== LEDGER_TOOL);
 }
 
