@@ -4,6 +4,7 @@
  */
 
 import { card, type Hash, makeRecord, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
@@ -52,14 +53,8 @@ export async function assembleSkill(
   { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy }: AssembleOptions,
 ): Promise<Assembly> {
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    const message = "SKILL.md is not valid UTF-8.";
-    const hint = "Save the file as UTF-8.";
-    const diagnostic: Diagnostic = { level: "error", code: "encoding", skill: folder, file, message, hint };
-    return { skill: null, positions: new Map(), diagnostics: [diagnostic] };
-  }
-  const parsed = parseManifest(text, { folder, file, files: byPath, providers });
+  const content = byPath.get(skillFileName(files.map(({ path }) => path)) ?? "") ?? new Uint8Array();
+  const parsed = parseManifest(content, { folder, file, files: byPath, providers });
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
@@ -83,13 +78,4 @@ export async function assembleSkill(
     card: card(bundle.record, bundle.digest),
   };
   return { skill, positions, diagnostics };
-}
-
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

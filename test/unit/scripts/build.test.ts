@@ -184,9 +184,16 @@ test("what is never bundled, and .hullignore of project, root and skill", async 
   expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "sub/data"]);
 });
 
-test("SKILL.md that is not UTF-8 is an error", async () => {
-  const project = folder({ "skills/a/SKILL.md": Buffer.from("---\nname: \xff\n---\n", "latin1") });
-  expect((await build(project)).found).toEqual(["error encoding a/SKILL.md"]);
+test("SKILL.md that is not UTF-8 is an error, and a warning in a plain Agent Skill", async () => {
+  const text = (fields: string) => Buffer.from(`---\nname: a\ndescription: \xff\n${fields}---\nb`, "latin1");
+  const project = folder({ "skills/a/SKILL.md": text("mode: llm\n"), "skills/b/SKILL.md": text("") });
+  const { found, slugs } = await build(project, { keepGoing: true });
+  expect(found).toEqual([
+    "error encoding a/SKILL.md",
+    "warning encoding b/SKILL.md",
+    "warning name_directory_mismatch b/SKILL.md",
+  ]);
+  expect(slugs).toEqual(["a"]);
 });
 
 describe("watching", () => {
