@@ -1,7 +1,8 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
 import type { Catalogue } from "../../src/model/catalogue/definition.ts";
@@ -21,6 +22,7 @@ import {
   type Grounds,
   listFiles,
   type RootScan,
+  rootMissing,
   type SkillFolder,
   survey,
 } from "./scan.ts";
@@ -71,16 +73,22 @@ interface Surroundings {
 
 /**
  * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. All
- * problems are reported together. Throws `RootMissing` when a root does not exist.
+ * problems are reported together. Of several roots those that do not exist are passed over; the only one has to be there:
+ * else throws `RootMissing`.
  */
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const diagnostics: RootedDiagnostic[] = [];
   const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
-  for (const root of roots) {
-    const grounds = survey(root, options.projectDir);
+  const main = mainRoot(roots, options.projectDir);
+  const present = roots.filter((root) => roots.length === 1 || existsSync(root));
+  for (const root of present) {
+    const grounds = survey(root, options.projectDir, root !== main);
     scans.push({ root, grounds, scan: findSkills(grounds) });
+  }
+  for (const root of roots) {
+    if (!present.includes(root)) diagnostics.push({ root, diagnostic: rootMissing(root) });
   }
   const surroundings = await surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
@@ -115,6 +123,12 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
   return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
+}
+
+/** The root of which only the immediate sub-folders are skills: the project's `skills`, else the first. */
+function mainRoot(roots: readonly string[], projectDir: string): string | undefined {
+  const usual = join(projectDir, "skills");
+  return roots.includes(usual) ? usual : roots[0];
 }
 
 async function surroundingsOf(
@@ -178,17 +192,11 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   const known = new Set(found.map((outcome) => outcome.folder.path));
   const lost: Outcome[] = [];
   for (const path of options.previous?.keys() ?? []) {
-    const name = path.slice(root.length + 1);
-    if (known.has(path) || path !== join(root, name) || name === "" || name.includes("/")) continue;
+    const within = path.slice(root.length + 1);
+    if (known.has(path) || path !== join(root, within) || within === "") continue;
     if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
-    const folder: SkillFolder = {
-      root,
-      path,
-      name,
-      file: `${name}/SKILL.md`,
-      single: false,
-      configured: false,
-    };
+    const name = basename(path);
+    const folder: SkillFolder = { root, path, name, within, file: `${within}/SKILL.md`, configured: false };
     const diagnostic: Diagnostic = {
       level: "error",
       code: "skill_file_missing",

@@ -53,8 +53,10 @@ export async function assembleSkill(
   { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy }: AssembleOptions,
 ): Promise<Assembly> {
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
-  const content = byPath.get(skillFileName(files.map(({ path }) => path)) ?? "") ?? new Uint8Array();
+  const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
+  const content = byPath.get(name) ?? new Uint8Array();
   const parsed = parseManifest(content, { folder, file, files: byPath, providers });
+  if (name !== "SKILL.md") parsed.diagnostics.unshift(otherName(folder, file, name));
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
@@ -78,4 +80,9 @@ export async function assembleSkill(
     card: card(bundle.record, bundle.digest),
   };
   return { skill, positions, diagnostics };
+}
+
+function otherName(skill: string, file: string, name: string): Diagnostic {
+  const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
+  return { level: "warning", code: "file_name_case", skill, file, message, hint: "Rename it to SKILL.md." };
 }

@@ -42,7 +42,12 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
   else judgeStrictly(strict, text, directory);
   const lenient = found();
   if (fileName !== "SKILL.md")
-    lenient.warning("file_name_case", {}, `The file is called ${fileName}, not SKILL.md.`, "Rename it.");
+    lenient.warning(
+      "file_name_case",
+      {},
+      `The file is called ${fileName}, not SKILL.md.`,
+      "Rename it to SKILL.md.",
+    );
   if (!valid) reportEncoding(lenient, false);
   const { root, body, remedies } = readFrontmatter(text, lenient);
   reportRemedies(lenient, remedies, false);
