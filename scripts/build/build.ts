@@ -1,6 +1,5 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -16,26 +15,12 @@ import { type ProjectModels, projectCatalogue, projectProviders } from "../model
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
-import {
-  type FoundFile,
-  findSkills,
-  type Grounds,
-  listFiles,
-  type RootScan,
-  rootMissing,
-  type SkillFolder,
-  survey,
-} from "./scan.ts";
+import { type RootedDiagnostic, scanRoots } from "./roots.ts";
+import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
 const BLOCK = 64;
-
-/** A diagnostic and the absolute root that its `file` is relative to. */
-export interface RootedDiagnostic {
-  root: string;
-  diagnostic: Diagnostic;
-}
 
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
@@ -79,17 +64,7 @@ interface Surroundings {
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
-  const diagnostics: RootedDiagnostic[] = [];
-  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
-  const main = mainRoot(roots, options.projectDir);
-  const present = roots.filter((root) => roots.length === 1 || existsSync(root));
-  for (const root of present) {
-    const grounds = survey(root, options.projectDir, root !== main);
-    scans.push({ root, grounds, scan: findSkills(grounds) });
-  }
-  for (const root of roots) {
-    if (!present.includes(root)) diagnostics.push({ root, diagnostic: rootMissing(root) });
-  }
+  const { scans, diagnostics } = scanRoots(roots, options.projectDir);
   const surroundings = await surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
     options,
@@ -123,12 +98,6 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
   return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
-}
-
-/** The root of which only the immediate sub-folders are skills: the project's `skills`, else the first. */
-function mainRoot(roots: readonly string[], projectDir: string): string | undefined {
-  const usual = join(projectDir, "skills");
-  return roots.includes(usual) ? usual : roots[0];
 }
 
 async function surroundingsOf(

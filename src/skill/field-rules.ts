@@ -90,21 +90,6 @@ export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
   return [{ code: "compatibility_too_long", field, message, hint: "Shorten it." }];
 }
 
-/** What `hull validate` warns of beside: descriptions that some tools refuse or that do not help a model to choose. */
-export function lintDescription(description: string): BrokenRule[] {
-  const found: BrokenRule[] = [];
-  const field = "description";
-  if (/[<>]/.test(description)) {
-    const message = "The description has an angle bracket, which some packagers refuse.";
-    found.push({ code: "description_brackets", field, message, hint: "Write it without < and >." });
-  }
-  if (!/\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked)\b/i.test(description)) {
-    const message = "The description does not say when to use the skill.";
-    found.push({ code: "description_when", field, message, hint: 'Add a sentence such as "Use when …".' });
-  }
-  return found;
-}
-
 /** An opening or closing tag, as uploads refuse it. */
 const TAG = /<\/?[a-zA-Z][^>]*>/;
 const RESERVED = /claude|anthropic/i;

@@ -89,6 +89,8 @@ export interface ParsedSkill {
   manifest: Manifest | null;
   /** Markdown below the frontmatter, trimmed. */
   body: string;
+  /** Whether it has fields of serving.md §2; else it is a plain Agent Skill. */
+  serving: boolean;
   diagnostics: Diagnostic[];
   /** Where each top-level field stands, for later findings. */
   positions: ReadonlyMap<string, Position>;
@@ -112,6 +114,7 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   return {
     manifest: findings.failed ? null : manifest,
     body,
+    serving,
     diagnostics: findings.list,
     positions: new Map(Array.from(fields?.entries ?? [], ([key, entry]) => [key, entry.keyAt])),
   };

@@ -151,8 +151,8 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   if (typeof strict !== "string" && strict.frontmatter.trim() !== split.frontmatter.trim()) {
     const message = "There is a --- inside the frontmatter, at which stricter readers end it.";
     const hint = "Write the value without ---.";
-    const code = "fence_ambiguous";
-    remedies.push({ tolerated: { level: "warning", code, place: TOP, message, hint }, refused: null });
+    const finding = { code: "fence_ambiguous", place: TOP, message, hint };
+    remedies.push({ tolerated: { level: "warning", ...finding }, refused: null });
   }
   return split;
 }

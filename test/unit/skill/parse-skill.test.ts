@@ -1,7 +1,8 @@
 /** SKILL.md by the rules of the Agent Skills format: the strict verdict and the lenient reading (skill-formats.md §1). */
 import { describe, expect, test } from "vitest";
-import { brokenUploadRules, lintDescription } from "../../../src/skill/field-rules.ts";
+import { brokenUploadRules } from "../../../src/skill/field-rules.ts";
 import { skillFileName } from "../../../src/skill/file-text.ts";
+import { lintDescription, missingReferences, obviousSecret } from "../../../src/skill/lint.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { FIXTURES, type Fixture, file, HEAD } from "./skill-md-fixtures.ts";
 
@@ -77,4 +78,13 @@ test.each([
   ["Counts words. Use when asked for numbers.", []],
 ] as const)("lint: %s", (description, codes) => {
   expect(lintDescription(description).map(({ code }) => code)).toEqual(codes);
+});
+
+test("lint: links that lead nowhere, and keys", () => {
+  const body =
+    "[a](references/a.md) [b](b.md#x) ![c](./img/c.png) [d](https://d.example) [e](#e) `[f](f.md)`\n[g](refer%65nces/)";
+  expect(missingReferences(body, ["references/a.md", "SKILL.md"])).toEqual(["b.md#x", "./img/c.png"]);
+  const key = ["sk", "ant", "x".repeat(40)].join("-");
+  expect(obviousSecret(`a\nKEY=${key}`)).toEqual({ shown: "sk-ant-…", line: 2 });
+  expect(obviousSecret("sk-short, risk-taking and a -----BEGIN PUBLIC KEY-----")).toBeNull();
 });
