@@ -24,7 +24,9 @@ export async function formatRows(count: number): Promise<Row[]> {
   const encoder = new TextEncoder();
   const files = Array.from({ length: count }, (_, i) => encoder.encode(skillText(i)));
   const begun = performance.now();
-  const loaded = files.filter((file, i) => parseSkill(file, { directory: `skill-${i}` }).record !== undefined);
+  const loaded = files.filter(
+    (file, i) => parseSkill(file, { directory: `skill-${i}` }).record !== undefined,
+  );
   const took = (performance.now() - begun) / 1000;
   if (loaded.length !== count) throw new RangeError(`${loaded.length} of ${count} files load`);
   return [row(`parse and validate ${count} SKILL.md`, "", seconds(took), took, TARGET_S, seconds)];
