@@ -227,7 +227,7 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;
