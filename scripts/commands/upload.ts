@@ -43,14 +43,14 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const project = await openProject(root);
     const grounds = survey(root, project.dir);
     const [folder] = findSkills(grounds).skills;
-    if (folder?.single !== true) {
+    if (folder?.within !== "") {
       const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
       throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
     }
     const print = (found: readonly Diagnostic[]): void =>
       printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
     const { files, diagnostics } = listFiles(folder, grounds);
-    const place = { folder: folder.name, file: "SKILL.md" };
+    const place = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});
