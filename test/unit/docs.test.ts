@@ -95,7 +95,7 @@ test("manifest.md lists every field, provider and key, and no other", () => {
 
 test("manifest.md lists every diagnostic code, and no other", () => {
   const sources = globSync(
-    ["src/skill/*.ts", "src/skill/frontmatter/*.ts", "scripts/build/*.ts", "scripts/validate/*.ts"],
+    ["src/skill/{,tools-json/,frontmatter/}*.ts", "scripts/build/*.ts", "scripts/validate/*.ts"],
     { cwd: ROOT },
   );
   const text = sources.map(read).join("\n");

@@ -310,7 +310,9 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) => record.effect === effects.escalation(effect));
+  const asked = run.calls.find(({ effect }) =>
+    [effects.escalation(effect), effects.hostPermission(effect)].includes(record.effect),
+  );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]

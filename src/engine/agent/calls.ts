@@ -214,6 +214,10 @@ function approval(
   deny: (reason: string) => AgentStep,
 ): AgentStep | null {
   const { spec } = run;
+  const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
+  if (host !== null && "ask" in host) return host.ask;
+  if (host?.decision === "approve") return null;
+  if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
   if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
   const asked = open.approval;
   if (asked === null) {
@@ -241,6 +245,29 @@ function approval(
   return waiting(run, "approval", asked.expires_at, [asked]);
 }
 
+/** What the host delegate says of a call, or the question that is still to be asked; `null`: it leaves it to a person. */
+function hostSays(
+  { spec, hookResults }: RunState,
+  { call, effect }: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+): { ask: AgentStep } | { decision: "approve" | "deny"; reason: string | null } | null {
+  const asked = effects.hostPermission(effect);
+  const answer = hookResults[asked];
+  if (answer === undefined) {
+    const payload: JsonObject = {
+      ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
+      ...{ session_id: spec.session_id, run_id: spec.run_id },
+      risk: tool.annotations.side_effect_level ?? "unknown",
+    };
+    return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
+  }
+  if (!isObject(answer)) return null;
+  const { decision, reason } = answer;
+  if (decision !== "approve" && decision !== "deny") return null;
+  return { decision, reason: typeof reason === "string" ? reason : null };
+}
+
 function waiting(
   _run: RunState,
   reason: "approval" | "tool",
@@ -257,9 +284,10 @@ function isGrant(answer: Json): boolean {
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
 }
 
-/** Whether an escalation's answer holds for the whole session. */
+/** Whether the answer of an escalation, or of the host, holds for the whole session. */
 export function isSessionGrant(answer: Json): boolean {
-  return answer === "session" || (isObject(answer) && answer.grant === "session");
+  if (!isObject(answer)) return answer === "session";
+  return answer.grant === "session" || (answer.decision === "approve" && answer.scope === "session");
 }
 
 function missingOf(tool: AgentTool, args: JsonObject): string[] {

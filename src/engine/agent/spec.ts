@@ -77,6 +77,8 @@ export interface RunPolicies {
   permissions: JsonObject | null;
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
   dropped?: string[];
+  /** A host delegate is asked first where a call needs an approval. */
+  host?: true;
   /** Seconds until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }

@@ -47,7 +47,8 @@ export async function agentSpec(
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
   const tools = allTools(model.options, served, registry.tools);
-  checkTools(tools, at.session, options.daemon === true);
+  const hosted = context.settings.host !== undefined;
+  checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
@@ -90,6 +91,7 @@ export async function agentSpec(
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
+      ...(hosted ? { host: true as const } : {}),
       ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
@@ -177,7 +179,10 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
 }
 
 /** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
-function checkTools(tools: readonly AgentTool[], session: string | null, daemon: boolean): void {
+function checkTools(
+  tools: readonly AgentTool[],
+  { session, daemon, hosted }: { session: string | null; daemon: boolean; hosted: boolean },
+): void {
   const client = tools.find(({ executor }) => executor === "client");
   if (client !== undefined && (session === null || daemon)) {
     const where = daemon ? "a daemon" : "an anonymous run";
@@ -187,7 +192,7 @@ function checkTools(tools: readonly AgentTool[], session: string | null, daemon:
     });
   }
   const web = tools.find(({ executor }) => executor === "webhook");
-  if (web !== undefined) {
+  if (web !== undefined && !hosted) {
     throw new InvalidRequest({
       option: "tools",
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
