@@ -20,8 +20,9 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
     case "message_added":
       return { ...state, visible: [...state.visible, record.message] };
     case "session_imported": {
-      const { messages, summary, skills } = record;
-      return { ...state, visible: [...state.visible, ...messages], summary, skills };
+      const { messages, summary, skills, known } = record;
+      const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
+      return known === undefined ? imported : { ...imported, known };
     }
     case "session_state_changed":
       return state;
