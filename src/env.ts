@@ -126,6 +126,8 @@ const variables = z.lazy(() => {
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+    /** Keys that seal secrets of tool configuration, blanks between them: the first seals, all of them open. */
+    HULL_SECRET_KEY: z._default(z.string(), ""),
     /** What uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
     HULL_GRANTS: z._default(z.string(), "{}"),
   });
@@ -144,6 +146,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   traceContent: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
+  /** Of `HULL_SECRET_KEY`. */
+  secretKeys: readonly string[];
   runner: { url: string | null; secret: string | null };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
@@ -179,7 +183,8 @@ export function settings(env: Bindings): Settings {
   const read = variable(env);
   const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
-  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
+  const secrets = [...SECRET_VARIABLES.flatMap((name) => read(name) ?? []), ...secretKeys];
   const redactor = new Redactor(secrets);
   const granted = Object.values(grants).flat();
   const toldRedactor = new Redactor([...secrets, ...granted.flatMap((name) => read(name) ?? [])]);
@@ -203,6 +208,7 @@ export function settings(env: Bindings): Settings {
     traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
+    secretKeys,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     grants: new Map(Object.entries(grants)),
     models,

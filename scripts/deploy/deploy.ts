@@ -29,6 +29,8 @@ export interface Deployed {
   urls: string[];
   /** Whether requests can be authenticated, or need not be. */
   keyed: boolean;
+  /** Whether skills have secret parameters, and there is no key to store them with. */
+  secretKeyMissing: boolean;
 }
 
 const CODE = {
@@ -54,7 +56,10 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   try {
     await wrangler.run(deployArgs(deployment, file), CODE, { WRANGLER_OUTPUT_FILE_PATH: report });
     const urls = urlsOf(await readFile(report, "utf8").catch(() => ""));
-    return { sent, urls, keyed: await isKeyed(wrangler, config, file) };
+    const secrets = await secretNames(wrangler, file);
+    const has = (name: string): boolean => secrets === null || secrets.includes(name);
+    const keyed = isOpen(config) || has("HULL_ADMIN_KEY");
+    return { sent, urls, keyed, secretKeyMissing: wantsSecrets(publication) && !has("HULL_SECRET_KEY") };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -112,12 +117,19 @@ function urlsOf(report: string): string[] {
 
 const secretList = z.array(z.object({ name: z.string() }));
 
-/** A deployment that cannot be asked is taken to have a key: the first call tells. */
-async function isKeyed(wrangler: Wrangler, config: WorkerConfig, file: string): Promise<boolean> {
-  const { HULL_PUBLIC, HULL_CONFIG } = config.vars;
-  if (HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"')) return true;
+/** Names of the Worker's secrets; `null`: it cannot be asked, and the first call tells. */
+async function secretNames(wrangler: Wrangler, file: string): Promise<string[] | null> {
   const { code, stdout } = await wrangler.try(["secret", "list", "--format", "json", "--config", file]);
-  if (code !== 0) return true;
-  const secrets = secretList.safeParse(jsonOf(stdout));
-  return !secrets.success || secrets.data.some(({ name }) => name === "HULL_ADMIN_KEY");
+  const secrets = code === 0 ? secretList.safeParse(jsonOf(stdout)) : null;
+  return secrets?.success ? secrets.data.map(({ name }) => name) : null;
+}
+
+function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
+  return HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"');
+}
+
+function wantsSecrets({ skills }: Publication): boolean {
+  return skills.some(({ record }) =>
+    (record.tools ?? []).some(({ config }) => config.some(({ type }) => type === "secret")),
+  );
 }

@@ -142,6 +142,10 @@ export interface AgentSpec {
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
+  /** Whose configured values tools get; absent: those that count for everybody. */
+  bot?: string;
+  /** Values of tools' parameters for this run alone, by tool; secrets are sealed. Absent: none. */
+  tool_configs?: JsonObject;
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { BOT_ID } from "../tool-config.ts";
 
 const maybe = z.exactOptional;
 
@@ -59,6 +60,8 @@ function shapes() {
     policy: maybe(object),
     approval_policy: maybe(object),
     permissions: maybe(object),
+    bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
+    tool_configs: maybe(object),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),
