@@ -7,6 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
+import { skillRecord } from "../../src/registry/schema.ts";
 import { objectNames, type Publication } from "../publish/objects.ts";
 import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
 import { uploadObjects } from "./upload.ts";
@@ -56,10 +57,12 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   try {
     await wrangler.run(deployArgs(deployment, file), CODE, { WRANGLER_OUTPUT_FILE_PATH: report });
     const urls = urlsOf(await readFile(report, "utf8").catch(() => ""));
-    const secrets = await secretNames(wrangler, file);
+    const open = isOpen(config);
+    const wanted = await wantsSecrets(publication);
+    const secrets = open && !wanted ? null : await secretNames(wrangler, file);
     const has = (name: string): boolean => secrets === null || secrets.includes(name);
-    const keyed = isOpen(config) || has("HULL_ADMIN_KEY");
-    return { sent, urls, keyed, secretKeyMissing: wantsSecrets(publication) && !has("HULL_SECRET_KEY") };
+    const keyed = open || has("HULL_ADMIN_KEY");
+    return { sent, urls, keyed, secretKeyMissing: wanted && !has("HULL_SECRET_KEY") };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -128,8 +131,12 @@ function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
   return HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"');
 }
 
-function wantsSecrets({ skills }: Publication): boolean {
-  return skills.some(({ record }) =>
-    (record.tools ?? []).some(({ config }) => config.some(({ type }) => type === "secret")),
-  );
+/** Whether a tool of any skill has a secret parameter. */
+async function wantsSecrets({ skills }: Publication): Promise<boolean> {
+  for (const { digest, contents } of skills) {
+    const text = new TextDecoder().decode((await contents()).get(`skill/${digest}`));
+    const { tools = [] } = skillRecord.parse(JSON.parse(text));
+    if (tools.some(({ config }) => config.some(({ type }) => type === "secret"))) return true;
+  }
+  return false;
 }
