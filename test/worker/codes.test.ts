@@ -26,6 +26,7 @@ const SECRETS = {
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
+const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -109,6 +110,8 @@ function ask(path: string, init: RequestInit = {}, client = local): Promise<Resp
 const post = (path: string, body: BodyInit = "hi", headers: Record<string, string> = {}): Promise<Response> =>
   ask(path, { method: "POST", body, headers: { "content-type": "text/plain", ...headers } });
 const JSON_BODY = { "content-type": "application/json" };
+const asking = (client: Client) => (path: string, body: object) =>
+  ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, client);
 const admin = (path: string, init: RequestInit = {}, key = ADMIN): Promise<Response> =>
   ask(path, { ...init, headers: { ...JSON_BODY, authorization: `Bearer ${key}` } }, keyed);
 
@@ -174,11 +177,8 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
-  ...callFaults(
-    (path, body) => post(path, JSON.stringify(body), JSON_BODY),
-    (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
-  ),
-  ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
+  ...callFaults(asking(local), asking(replaying), asking(limited)),
+  ...sessionFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),
@@ -298,7 +298,7 @@ const ELSEWHERE = [
   ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
 ];
 /** Members of only some of a code's answers. */
-const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
+const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
 const DOCUMENTED = Array.from(
   (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(

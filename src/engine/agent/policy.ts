@@ -1,25 +1,22 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
 import { canonicalJson } from "../../skill/canonical.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
+import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
-import type { AgentTool, RunPolicies, SideEffectLevel } from "./spec.ts";
+import type { AgentTool, RunPolicies } from "./spec.ts";
 
 export type Verdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
-  /** A person decides. */
-  | { verdict: "ask"; reason: string }
+  /** A person decides; `attended`: only where one is there, which is nowhere in a daemon. */
+  | { verdict: "ask"; reason: string; attended: boolean }
+  /** A predicate of the permissions is to be asked about the arguments first. */
+  | { verdict: "consult"; hook: string }
   /** A hook decides, since the permissions refuse. */
   | { verdict: "escalate"; reason: string; hook: string };
 
-const LEVELS: readonly SideEffectLevel[] = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-];
+const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
 
 /** -1: no level of these. */
 function rank(level: Json | undefined): number {
@@ -27,11 +24,19 @@ function rank(level: Json | undefined): number {
   return names.indexOf(level);
 }
 
+/** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
+export type Answers = (hook: string) => Json | undefined;
+
 /** Judges one call: the ceiling first, then permissions, then approvals; the first refusal counts. */
-export function judgeCall(policies: RunPolicies, tool: AgentTool, args: JsonObject): Verdict {
+export function judgeCall(
+  policies: RunPolicies,
+  tool: AgentTool,
+  args: JsonObject,
+  answers: Answers,
+): Verdict {
   const ceiling = overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
-  const permission = byPermissions(policies.permissions, tool, args);
+  const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
   return byApproval(policies.approval_policy, tool, args);
 }
@@ -46,6 +51,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const { name } = tool.definition;
   const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
   const advice = "Use only the tools that this run declares, as they are named.";
+  if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
   if (tools !== null && !tools.includes(name))
     return `${name} is outside of the run's tool ceiling. ${advice}`;
@@ -94,12 +100,18 @@ function brokenConstraint(constraints: Json | undefined, name: string, args: Jso
 }
 
 /** Deny first; a list of what is allowed makes denial the default. */
-function byPermissions(permissions: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+function byPermissions(
+  permissions: JsonObject | null,
+  tool: AgentTool,
+  args: JsonObject,
+  answers: Answers,
+): Verdict {
   if (permissions === null) return { verdict: "allow" };
   const { name } = tool.definition;
-  const denied = namedBy(permissions.deny, name, args) === true;
-  const listed = hasEntries(permissions.allow);
-  const allowed = !listed || namedBy(permissions.allow, name, args) === true;
+  const denied = namedBy(permissions.deny, name, args, answers);
+  if (typeof denied === "object") return { verdict: "consult", ...denied };
+  const allowed = denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, name, args, answers);
+  if (typeof allowed === "object") return { verdict: "consult", ...allowed };
   if (!denied && allowed) return { verdict: "allow" };
   const reason = denied
     ? `${name} is denied by the run's permissions.`
@@ -108,25 +120,39 @@ function byPermissions(permissions: JsonObject | null, tool: AgentTool, args: Js
   return typeof hook === "string" ? { verdict: "escalate", reason, hook } : { verdict: "deny", reason };
 }
 
-/** Whether a list of globs, or an object of tool to `true` or argument globs, names this call. */
-function namedBy(entries: Json | undefined, name: string, args: JsonObject): boolean {
+/**
+ * Whether a list of globs, or an object of tool to `true`, argument globs or a predicate, names this call; or the predicate
+ * that is to be asked for it.
+ */
+function namedBy(
+  entries: Json | undefined,
+  name: string,
+  args: JsonObject,
+  answers: Answers,
+): boolean | { hook: string } {
   if (Array.isArray(entries))
     return entries.some((glob) => typeof glob === "string" && nameMatches(glob, name));
-  return Object.entries(objectOf(entries)).some(([glob, rule]) => {
-    if (!nameMatches(glob, name)) return false;
-    if (rule === true) return true;
-    const texts = Object.values(args).map((value) =>
-      typeof value === "string" ? value : JSON.stringify(value),
-    );
-    return (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text)));
-  });
+  const rules = Object.entries(objectOf(entries)).filter(([glob]) => nameMatches(glob, name));
+  const texts = Object.values(args).map((value) =>
+    typeof value === "string" ? value : JSON.stringify(value),
+  );
+  const named = rules.some(
+    ([, rule]) =>
+      rule === true ||
+      (typeof rule === "string" && answers(rule) === true) ||
+      (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text))),
+  );
+  if (named) return true;
+  const open = rules.find(([, rule]) => typeof rule === "string" && answers(rule) === undefined)?.[1];
+  return typeof open === "string" ? { hook: open } : false;
 }
 
 const hasEntries = (entries: Json | undefined): boolean =>
   Array.isArray(entries) ? entries.length > 0 : Object.keys(objectOf(entries)).length > 0;
 
-function byApproval(policy: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
-  if (policy === null) return { verdict: "allow" };
+/** What the caller approves or denies beforehand counts before what has to be asked. */
+function byApproval(given: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+  const policy = given ?? {};
   const { name } = tool.definition;
   const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => nameMatches(glob, name));
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
@@ -138,8 +164,19 @@ function byApproval(policy: JsonObject | null, tool: AgentTool, args: JsonObject
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
   if (lists("auto_approve")) return { verdict: "allow" };
-  if (lists("require_approval")) return { verdict: "ask", reason: `${name} needs an approval.` };
+  if (lists("require_approval"))
+    return { verdict: "ask", reason: `${name} needs an approval.`, attended: false };
+  if (tool.needs_approval === true || isAtLeast(tool.risk, policy.require_risk)) {
+    const risk = tool.risk === undefined ? "" : ` of risk ${tool.risk}`;
+    return { verdict: "ask", reason: `A call${risk} needs an approval.`, attended: true };
+  }
   return { verdict: "allow" };
+}
+
+/** Whether a risk is known, and not below the level. */
+function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
+  const known = RISKS.find((name) => name === level);
+  return risk !== undefined && known !== undefined && RISKS.indexOf(risk) >= RISKS.indexOf(known);
 }
 
 const READING = ["read", "search", "think", "fetch"];
@@ -209,9 +246,17 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   if (level !== null) both.side_effect_level = level;
   const limits = [outer.recursion_limit, own.recursion_limit].filter((limit) => typeof limit === "number");
   if (limits.length > 0) both.recursion_limit = Math.min(...limits);
+  const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
+  if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
   both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
   return both;
+}
+
+/** Tools that a policy asks for and that are not left of it below a ceiling. */
+export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
+  const left = listOf(effective?.tools);
+  return left === null ? [] : (listOf(own?.tools) ?? []).filter((name) => !left.includes(name));
 }
 
 function intersected(a: string[] | null, b: string[] | null): string[] | null {

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 import { BOT_ID } from "../tool-config.ts";
 
 const maybe = z.exactOptional;
@@ -12,10 +13,6 @@ function shapes() {
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
   return {
     profile: maybe(text),
     skill: maybe(text),
@@ -57,11 +54,22 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
-    policy: maybe(object),
-    approval_policy: maybe(object),
-    permissions: maybe(object),
     bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
-    tool_configs: maybe(object),
+    tool_configs: maybe(z.record(text, z.json())),
+    tool_hooks: maybe(
+      z.array(
+        z.strictObject({
+          pattern: text.check(z.minLength(1)),
+          pre: z.nullish(text),
+          post: z.nullish(text),
+          deny: z.nullish(text),
+          max_output: z.nullish(z.int().check(z.positive())),
+        }),
+      ),
+    ),
+    policy: maybe(policyShape),
+    approval_policy: maybe(approvalPolicyShape),
+    permissions: maybe(permissionsShape),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),
