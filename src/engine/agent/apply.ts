@@ -1,5 +1,6 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { Artifact } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
@@ -170,11 +171,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "tool_executed": {
-      const { effect, result } = record;
+      const { effect } = record;
+      const { artifacts = [], ...result } = record.result;
       const calls = run.calls.map((open) =>
         open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
       );
-      return next({ calls });
+      return next({ calls, ...withArtifacts(run, artifacts) });
     }
     case "tool_settled":
       return settleCall(state, run, record.effect, record.result);
@@ -312,7 +314,7 @@ function settleCall(
   state: AgentState,
   run: RunState,
   effect: string,
-  result: AgentToolResult,
+  { artifacts = [], ...result }: AgentToolResult,
   exempt = false,
 ): AgentState {
   const open = run.calls.find((call) => call.effect === effect);
@@ -337,6 +339,7 @@ function settleCall(
       result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
     rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
     verification: name === "run" && executed ? verified(result) : run.verification,
+    ...withArtifacts(run, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
   return {
@@ -357,6 +360,17 @@ const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => 
 function brokenOff({ calls }: RunState): Message[] {
   if (calls.every(({ stage }) => stage === "settled")) return [];
   return [{ role: "tool", results: calls.map(resultMessage) }];
+}
+
+/** Their contents stay in the record. */
+function withArtifacts(
+  { artifacts: known = [] }: RunState,
+  made: readonly Artifact[],
+): Pick<RunState, "artifacts"> {
+  if (made.length === 0) return {};
+  const last = new Map(known.map((artifact) => [artifact.id, artifact]));
+  for (const { id, type, title, version } of made) last.set(id, { id, type, title, version });
+  return { artifacts: [...last.values()] };
 }
 
 const withName = (names: readonly string[], name: string): string[] =>

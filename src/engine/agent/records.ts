@@ -4,6 +4,7 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Artifact } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
 import type { AgentSpec } from "./spec.ts";
 
@@ -32,6 +33,8 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
+  artifacts?: Artifact[];
 }
 
 /** Why a daemon woke (§10.1), most urgent first. */

@@ -1,6 +1,7 @@
 /** What is known of a session and of the run in it: the result of the fold over its records. JSON-safe. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
+import type { Artifact } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
@@ -103,6 +104,8 @@ export interface RunState {
   /** Empty wakes of a daemon in a row. */
   idleTicks: number;
   feedback: Feedback[];
+  /** What the run's tools made, each as its last version is, without content; absent: nothing. */
+  artifacts?: Pick<Artifact, "id" | "type" | "title" | "version">[];
 }
 
 /** Of this run alone. */

@@ -4,6 +4,7 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -16,6 +17,7 @@ import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
+import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
@@ -38,6 +40,7 @@ export interface EffectsOptions {
   records: () => Iterable<AgentRecord>;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
+  artifacts: RunArtifacts;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
 }
@@ -162,12 +165,14 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, workspace: access, spec }: EffectsOptions,
+  { context, known, workspace: access, spec, artifacts }: EffectsOptions,
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
   if (tool.executor === "hook" && typeof tool.handler === "string") {
-    return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
+    const made = artifacts.call(effect);
+    const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };
+    return hookResult(context, spec, hook, made);
   }
   const handler = commandOf(tool.handler);
   if (tool.executor !== "command" || handler === null) {
@@ -209,12 +214,17 @@ async function hookResult(
   context: RunContext,
   spec: AgentSpec,
   call: { reference: string; payload: Json; signal: AbortSignal },
+  made: CallArtifacts,
 ): Promise<AgentToolResult> {
   const started = Date.now();
   try {
-    const value = await callRunHook(context, spec, call);
+    const answer = await callRunHook(context, spec, call);
+    const kept = isArtifact(answer) ? await made.keep(answer) : { line: answer };
+    const failed = "error" in kept;
+    const value = failed ? { error: kept.error } : kept.line;
     const content = typeof value === "string" ? value : JSON.stringify(value);
-    return { ...plainResult("ok", content, null), value, duration_ms: Date.now() - started };
+    const result = plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null);
+    return made.settle({ ...result, value, duration_ms: Date.now() - started });
   } catch (error) {
     if (call.signal.aborted || !(error instanceof HullError)) throw error;
     const category = error.code === "hook_timeout" ? "timeout" : "tool_error";

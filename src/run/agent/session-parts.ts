@@ -7,6 +7,7 @@ import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
@@ -30,6 +31,7 @@ export const SESSION_PARTS: AgentParts = {
       spec,
       vault,
       known: place,
+      artifacts: new RunArtifacts((id) => place.artifact(id)),
       records: () => place.records(),
       workspace,
       watcher: told.watcher,
