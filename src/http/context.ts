@@ -6,7 +6,7 @@ import { BadRequest } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
-import { BOT_ID } from "../run/tool-config.ts";
+import { BOT_ID } from "../skill/config/given.ts";
 
 export class RequestContext implements RunContext {
   readonly env: Bindings;

@@ -9,6 +9,7 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 
@@ -191,6 +192,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       };
       return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
     }
+    case "ledger_updated": {
+      const { ledger, effect, result } = record;
+      return settleCall(state, { ...run, ledger }, effect, result, true);
+    }
     case "skill_loaded": {
       const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
       return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
@@ -301,7 +306,9 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) => record.effect === effects.escalation(effect));
+  const asked = run.calls.find(({ effect }) =>
+    [effects.escalation(effect), effects.hostPermission(effect)].includes(record.effect),
+  );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
@@ -329,7 +336,7 @@ function settleCall(
   const calls = run.calls.map((call) =>
     call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
   );
-  const runtime = exempt && name === LOAD_SKILL;
+  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
   const settled: RunState = {
     ...run,
     calls,

@@ -6,6 +6,7 @@ import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
   /** The prompt-visible history: what the next model call is sent. */
@@ -79,6 +80,8 @@ export interface RunState {
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
+  /** `null`: none is kept. */
+  ledger: TaskLedger | null;
   /** Hooks of skills that are still to be called, in order. */
   skillHooks: string[];
   vault: Json;
@@ -141,6 +144,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     fallbackUsed: false,
     active: [...active],
     loaded: [],
+    ledger: spec.task_ledger,
     skillHooks: [],
     vault: null,
     loop: {},
@@ -167,6 +171,7 @@ export const effects = {
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  hostPermission: (call: string): string => `host-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,

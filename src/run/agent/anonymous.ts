@@ -36,7 +36,7 @@ export async function runAnonymous(
   spec: AgentSpec,
   { host, signal, watcher, started, emit }: AnonymousOptions,
 ): Promise<JsonObject> {
-  const vault = runVault(spec);
+  const vault = runVault(spec, context);
   const startedAt = Date.now();
   const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
   const records: AgentRecord[] = [first];

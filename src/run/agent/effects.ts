@@ -25,6 +25,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
+import { callHostTool, hostPermission } from "./host-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
@@ -53,8 +54,9 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
     callModel: (step) => callModel(options, step),
     runTool: (planned, context) => runTool(options, planned, context),
     async callHook(step, { signal }) {
-      const payload = hookPayload(step, options.records);
       const { context, spec } = options;
+      if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
+      const payload = hookPayload(step, options.records);
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
@@ -149,7 +151,9 @@ async function runTool(
   const { tool } = planned;
   const started = Date.now();
   try {
-    const result = await carryOut(options, planned, at);
+    const result = await (tool.executor === "webhook"
+      ? callHostTool(options.context, planned, at)
+      : carryOut(options, planned, at));
     countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
     return result;
   } catch (error) {

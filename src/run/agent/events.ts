@@ -33,6 +33,7 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return artifactEvents(record.effect, record.result, state);
     case "tool_settled":
     case "skill_loaded":
+    case "ledger_updated":
       return [
         ...artifactEvents(record.effect, record.result, state),
         ...toolResult(record.effect, record.result, state),

@@ -23,7 +23,7 @@ export const SESSION_PARTS: AgentParts = {
     const of = { signal, session: session_id, skill: null, account };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
-    const vault = runVault(spec);
+    const vault = runVault(spec, context);
     const told = new ToldAnswer(place);
     const effects = agentEffects({
       context,
