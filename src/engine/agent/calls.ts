@@ -1,5 +1,6 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
 import { callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
@@ -96,7 +97,7 @@ function stepOf(
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const args = coerced(call.arguments, tool);
+  const args = numericArguments(call.arguments, tool.definition.parameters);
   const planned: PlannedCall = {
     effect,
     call: { ...call, arguments: args },
@@ -225,22 +226,6 @@ function missingOf(tool: AgentTool, args: JsonObject): string[] {
   const { required } = tool.definition.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   return names.filter((name) => args[name] === undefined);
-}
-
-const NUMERIC_KEYS = ["offset", "limit", "line", "count", "timeout"];
-
-/** Numeric strings become numbers where the schema, or a usual name, says that they are. */
-function coerced(args: JsonObject, { definition }: AgentTool): JsonObject {
-  const properties = isObject(definition.parameters.properties) ? definition.parameters.properties : {};
-  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
-    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
-    const schema = properties[name];
-    const type = isObject(schema) ? schema.type : undefined;
-    const numeric =
-      type === "integer" || type === "number" || (type === undefined && NUMERIC_KEYS.includes(name));
-    return [name, numeric ? Number(value) : value];
-  });
-  return Object.fromEntries(entries);
 }
 
 export function denied(tool: string, reason: string): AgentToolResult {
