@@ -7,6 +7,7 @@ import { counted } from "./loop-detection.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
+import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
 
@@ -50,7 +51,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...state,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
-        run: newRun(spec, kept),
+        run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
       };
     }
     default:
@@ -165,8 +166,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         calls: run.calls.map((open) => (names.includes(open.effect) ? { ...open, stage: "started" } : open)),
       });
     }
-    case "tool_settled":
-      return settleCall(state, run, record.effect, record.result);
+    case "tool_settled": {
+      const changed = changedTools(state, record.result);
+      return settleCall({ ...state, ...changed }, { ...run, ...changed }, record.effect, record.result);
+    }
     case "tool_searched": {
       const result: AgentToolResult = {
         status: "ok",
@@ -244,6 +247,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
   }
+}
+
+/** The session's tools after a call; nothing where it left them alone. */
+function changedTools(
+  { tools = [] }: AgentState,
+  { tools: change }: AgentToolResult,
+): { tools?: AgentTool[] } {
+  if (change === undefined) return {};
+  const name = "removed" in change ? change.removed : change.defined.definition.name;
+  const others = tools.filter(({ definition }) => definition.name !== name);
+  return { tools: "removed" in change ? others : [...others, change.defined] };
 }
 
 function takeIn(

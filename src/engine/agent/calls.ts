@@ -87,12 +87,11 @@ function stepOf(
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  if (call.arguments === null) {
-    return settle(
-      plainResult("error", `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`, "parse_aborted"),
-    );
-  }
   const tool = toolOf(run, call.name);
+  if (call.arguments === null) {
+    const text = `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`;
+    return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
+  }
   if (tool === null) {
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
@@ -109,12 +108,19 @@ function stepOf(
   if (refusal !== null) return refusal;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
-    return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
+    return settle(
+      plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
+    );
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
   return { type: "ready", planned };
+}
+
+/** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
+function errorText(tool: AgentTool | null, text: string): string {
+  return tool?.executor === "isolate" ? JSON.stringify({ error: text }) : text;
 }
 
 /** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */

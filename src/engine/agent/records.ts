@@ -5,7 +5,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
 export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
@@ -32,6 +32,12 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** Whether a failed call may be made again. Absent: it depends on the category alone. */
+  retryable?: boolean;
+  /** For people: where it ran, what else there was to say. */
+  metadata?: JsonObject;
+  /** What the call changed about the session's own tools (skill-formats.md §5). */
+  tools?: { defined: AgentTool } | { removed: string };
 }
 
 /** Why a daemon woke (§10.1), most urgent first. */

@@ -2,10 +2,10 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 
-/** How a tool call is carried out; what it takes beyond that is the driver's business. */
+/** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
@@ -30,6 +30,12 @@ export interface AgentTool {
   handler: Json;
   /** The skill that brought it; `null`: the caller. */
   skill: string | null;
+  /** How much harm a call may do (skill-formats.md §7.2). Absent: nobody said. */
+  risk?: Risk;
+  /** Where the code of a handler comes from, and so how far it is trusted. */
+  trust?: "published" | "uploaded" | "session";
+  /** On offer only once its skill is active or loaded. */
+  on_activation?: true;
 }
 
 /** A skill that a run may activate (§11.1). */
@@ -139,6 +145,8 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** Slot to model alias, as handlers of tools are told. Absent: none. */
+  models?: JsonObject;
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;

@@ -4,7 +4,7 @@ import type { Json } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 
 export interface AgentState {
   /** The prompt-visible history: what the next model call is sent. */
@@ -19,6 +19,8 @@ export interface AgentState {
   skills: string[];
   /** Digests of the calls that were approved for the whole session. */
   grants: string[];
+  /** Tools that were defined in the session. Absent: none. */
+  tools?: AgentTool[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
@@ -104,6 +106,8 @@ export interface RunState {
   /** Empty wakes of a daemon in a row. */
   idleTicks: number;
   feedback: Feedback[];
+  /** Those of the session, as far as no tool of the run has their name. Absent: none. */
+  tools?: AgentTool[];
 }
 
 /** Of this run alone. */

@@ -16,10 +16,13 @@ import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { handlerPlace } from "../handler/place.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
 import { callRunHook } from "./hooks.ts";
+import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -32,6 +35,8 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
+  /** Is told what no record holds, e.g. output of tools. */
+  emit: (event: RunEvent) => void;
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
@@ -141,10 +146,15 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, spec }: EffectsOptions,
-  { call, tool, again }: PlannedCall,
-  { run, effect, signal }: AgentEffectContext,
+  { context, known, spec, emit }: EffectsOptions,
+  planned: PlannedCall,
+  at: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  const { call, tool, again } = planned;
+  const { run, effect, signal } = at;
+  if (tool.executor === "isolate") {
+    return runSkillTool(planned, { spec, place: handlerPlace(context, emit) }, at);
+  }
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
   }

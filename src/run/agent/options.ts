@@ -13,6 +13,7 @@ import type { RunContext } from "../context.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
@@ -43,7 +44,13 @@ export async function agentSpec(
   checkConflicts(model.options);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
-  const tools = allTools(model.options, served, registry.tools);
+  const records = distinct(served === null ? registry.records : [served, ...registry.records]);
+  const onActivation = options.skill_tools === "on_activation";
+  const tools = withSkillTools(
+    allTools(model.options, served, registry.tools),
+    // The run's own skill is active from the start.
+    records.flatMap((record) => toolsOfSkill(record, onActivation && record !== served)),
+  );
   checkTools(tools, at.session, options.daemon === true);
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
@@ -85,6 +92,7 @@ export async function agentSpec(
     task_ledger: options.task_ledger ?? options.deliverables ?? null,
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
     policies: {
       policy: options.policy ?? null,
       approval_policy: options.approval_policy ?? null,
@@ -103,8 +111,7 @@ export async function agentSpec(
       tool_search: [...choice.capabilities.tool_search],
     },
   };
-  const records = served === null ? registry.records : [served, ...registry.records];
-  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+  return { ...spec, hooks: runHooks(spec, records) };
 }
 
 /** A skill may be the run's own and one of its list. */

@@ -7,6 +7,7 @@ import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
+import type { RunEvent } from "../events.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
@@ -24,7 +25,11 @@ export const SESSION_PARTS: AgentParts = {
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec);
     const told = new ToldAnswer(place);
-    const effects = agentEffects({ context, host, spec, vault, known: place, watcher: told.watcher });
+    const emit = (event: RunEvent): void => place.emit(event);
+    const effects = agentEffects({
+      ...{ context, host, spec, vault, known: place },
+      ...{ watcher: told.watcher, emit },
+    });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {
         return await told.telling(step.iteration, () => effects.callModel(step, at));
