@@ -28,6 +28,7 @@ import { type SourceFile, utf8 } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
+import { stopsSkill } from "../skill/stops.ts";
 import { readTar, TarError } from "../skill/tar.ts";
 import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
@@ -175,7 +176,7 @@ async function assemble(context: RequestContext, files: SourceFile[], slug: stri
 }
 
 function refused(diagnostics: readonly Diagnostic[]): Error {
-  const errors = diagnostics.filter(({ level }) => level === "error");
+  const errors = diagnostics.filter(stopsSkill);
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   const reason = `${first?.file}:${first?.line ?? 1}: ${first?.message.replace(/\.$/, "")}${more}`;
