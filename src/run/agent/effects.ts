@@ -42,23 +42,28 @@ const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function agentEffects(options: EffectsOptions): AgentEffects {
   const { vault } = options;
+  let model: ModelChoice | null = null;
+  const chosen = (): ModelChoice => {
+    model ??= modelOf(options.spec, options.host);
+    return model;
+  };
   return {
-    callModel: (step) => callModel(options, step),
+    callModel: (step) => callModel(options, chosen(), step),
     runTool: (planned, context) => runTool(options, planned, context),
     callHook: (reference, payload, { signal }) =>
       callRunHook(options.context, options.spec, { reference, payload, signal }),
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages) => summarize(options, instructions),
+    summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
   };
 }
 
 async function callModel(
-  { host, spec, watcher }: EffectsOptions,
+  { host, watcher }: EffectsOptions,
+  { targets, settings, options, own }: ModelChoice,
   { request }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
-  const { targets, settings, options, own } = modelOf(spec, host);
   const { vision = false, audio = false, pdf = false } = options;
   const turn = await host.exchange({
     targets,
@@ -79,6 +84,8 @@ async function callModel(
   return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
 }
 
+type ModelChoice = ReturnType<typeof modelOf>;
+
 /** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
 function modelOf(spec: AgentSpec, host: LlmHost) {
   const read = readOptions(spec.call, (name) => host.isProvider(name));
@@ -95,8 +102,11 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   };
 }
 
-async function summarize({ host, spec }: EffectsOptions, instructions: string): Promise<string> {
-  const { targets, settings, options } = modelOf(spec, host);
+async function summarize(
+  { host }: EffectsOptions,
+  { targets, settings, options }: ModelChoice,
+  instructions: string,
+): Promise<string> {
   const turn = await host.exchange({
     targets,
     request: (target) => ({
