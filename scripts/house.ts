@@ -74,7 +74,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "proxy.ts",
     ].map((file) => `src/model/${file}`),
   ],
-  container: ["src/tool/protocol.ts", "src/tool/multipart-reader.ts", "src/secrets.ts"],
+  container: [
+    "src/tool/protocol.ts",
+    "src/tool/workspace-path.ts",
+    "src/tool/multipart-reader.ts",
+    "src/secrets.ts",
+  ],
 };
 
 interface Import {

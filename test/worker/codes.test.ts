@@ -178,7 +178,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     (path, body) => post(path, JSON.stringify(body), JSON_BODY),
     (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
   ),
-  ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
+  ...sessionFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),
@@ -298,7 +298,7 @@ const ELSEWHERE = [
   ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
 ];
 /** Members of only some of a code's answers. */
-const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
+const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
 const DOCUMENTED = Array.from(
   (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(

@@ -143,7 +143,8 @@ function judged(
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
-  const granted = state.grants.includes(callDigest(call.name, args));
+  const granted = (): boolean =>
+    state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
   const verdict = judgeCall(run.spec.policies, tool, args);
   switch (verdict.verdict) {
     case "allow":
@@ -151,7 +152,7 @@ function judged(
     case "deny":
       return deny(verdict.reason);
     case "escalate": {
-      if (granted) return null;
+      if (granted()) return null;
       const asked = effects.preTool(effect, 0);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
@@ -167,7 +168,7 @@ function judged(
       return isGrant(answer) ? null : deny(verdict.reason);
     }
     case "ask":
-      return granted ? null : approval(run, open, tool, args, now, deny);
+      return granted() ? null : approval(run, open, tool, args, now, deny);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   postResume,
   postTrim,
 } from "./changes.ts";
+import { mountSessionFiles } from "./files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./inbox.ts";
 import { getEvents, getRun, getRuns, postCancel, postRun } from "./runs.ts";
 import {
@@ -59,4 +60,5 @@ const ROUTES: { [path: string]: Methods } = {
 
 export function mountSessions(app: App): void {
   for (const [path, methods] of Object.entries(ROUTES)) mount(app, path, { scope: "invoke", methods });
+  mountSessionFiles(app);
 }

@@ -49,7 +49,7 @@ export async function runAnonymous(
     }
   };
   const rest = await driveAgent(seen, {
-    effects: agentEffects({ context, host, spec, vault, known: null, watcher, emit }),
+    effects: agentEffects({ context, host, spec, vault, known: null, workspace: null, watcher, emit }),
     vault,
     append(batch) {
       records.push(...batch);

@@ -21,6 +21,8 @@ import { handlerPlace } from "../handler/place.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { toolWorkspace } from "../workspace/transfer.ts";
 import { callRunHook } from "./hooks.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
@@ -33,6 +35,8 @@ export interface EffectsOptions {
   vault: RunVault | null;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
   /** Is told what no record holds, e.g. output of tools. */
@@ -43,23 +47,28 @@ const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function agentEffects(options: EffectsOptions): AgentEffects {
   const { vault } = options;
+  let model: ModelChoice | null = null;
+  const chosen = (): ModelChoice => {
+    model ??= modelOf(options.spec, options.host);
+    return model;
+  };
   return {
-    callModel: (step) => callModel(options, step),
+    callModel: (step) => callModel(options, chosen(), step),
     runTool: (planned, context) => runTool(options, planned, context),
     callHook: (reference, payload, { signal }) =>
       callRunHook(options.context, options.spec, { reference, payload, signal }),
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages) => summarize(options, instructions),
+    summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
   };
 }
 
 async function callModel(
-  { host, spec, watcher }: EffectsOptions,
+  { host, watcher }: EffectsOptions,
+  { targets, settings, options, own }: ModelChoice,
   { request }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
-  const { targets, settings, options, own } = modelOf(spec, host);
   const { vision = false, audio = false, pdf = false } = options;
   const turn = await host.exchange({
     targets,
@@ -80,6 +89,8 @@ async function callModel(
   return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
 }
 
+type ModelChoice = ReturnType<typeof modelOf>;
+
 /** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
 function modelOf(spec: AgentSpec, host: LlmHost) {
   const read = readOptions(spec.call, (name) => host.isProvider(name));
@@ -96,8 +107,11 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   };
 }
 
-async function summarize({ host, spec }: EffectsOptions, instructions: string): Promise<string> {
-  const { targets, settings, options } = modelOf(spec, host);
+async function summarize(
+  { host }: EffectsOptions,
+  { targets, settings, options }: ModelChoice,
+  instructions: string,
+): Promise<string> {
   const turn = await host.exchange({
     targets,
     request: (target) => ({
@@ -146,14 +160,18 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, spec, emit }: EffectsOptions,
+  { context, known, workspace: access, spec, emit }: EffectsOptions,
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
   if (tool.executor === "isolate") {
-    return runSkillTool(planned, { spec, place: handlerPlace(context, emit) }, at);
+    return runSkillTool(
+      planned,
+      { spec, place: handlerPlace(context, { emit, known, workspace: access }) },
+      at,
+    );
   }
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
@@ -173,8 +191,9 @@ async function carryOut(
   const record = await servedSkill(context, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
+  const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const outcome = await runCommandTool(call, {
-    runner: await runnerEndpoint(context, executionId),
+    runner: await runnerEndpoint(context, workspace?.id ?? executionId),
     options: runOptions(context, signal, known),
     record,
     tools: record.manifest.llm?.tools ?? [],
@@ -184,6 +203,7 @@ async function carryOut(
     graceMs: settings.grace_ms,
     maxOutputBytes: settings.max_output_bytes,
     files: [],
+    ...(workspace === null ? {} : { workspace }),
     read: settings.read,
     granted: grantsOf(settings, record),
     providerKeys: settings.providerKeys,

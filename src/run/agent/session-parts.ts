@@ -18,17 +18,16 @@ import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
   async begin(spec, place, signal) {
-    const { context, session_id, memo } = place;
+    const { context, session_id, workspace, memo } = place;
     const account = `session:${session_id}`;
     const of = { signal, session: session_id, skill: null, account };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec);
     const told = new ToldAnswer(place);
-    const emit = (event: RunEvent): void => place.emit(event);
     const effects = agentEffects({
-      ...{ context, host, spec, vault, known: place },
-      ...{ watcher: told.watcher, emit },
+      ...{ context, host, spec, vault, known: place, workspace },
+      ...{ watcher: told.watcher, emit: (event: RunEvent) => place.emit(event) },
     });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {
@@ -49,11 +48,11 @@ export const SESSION_PARTS: AgentParts = {
     const transcript = withRecords(emptyTranscript(newId()), records, newId);
     return runResult(state, run, { transcript, durationMs: (settled_at ?? Date.now()) - created_at });
   },
-  async stop({ context, run_id }, executions) {
-    for (const execution of executions) {
-      const runner = await runnerEndpoint(context, execution).catch(() => null);
-      if (runner !== null) await cancelRequest(runner, run_id, Date.now());
-    }
+  async stop({ context, run_id, workspace }, executions) {
+    if (executions.length === 0) return;
+    const { id } = await workspace.workspaceVersion();
+    const runner = await runnerEndpoint(context, id).catch(() => null);
+    if (runner !== null) await cancelRequest(runner, run_id, Date.now());
   },
 };
 

@@ -4,7 +4,7 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool, SideEffectLevel } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
-import { RESERVED_TOOLS } from "../../skill/reserved-tools.ts";
+import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import type { HandlerPlace, SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";

@@ -1,18 +1,29 @@
 /** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
 import type { JsonObject, SkillTool } from "../../skill/manifest.ts";
 import { failedCall } from "../../tool/handler/call.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { workFolder } from "../workspace/work-folder.ts";
 import type { HandlerPlace } from "./ports.ts";
 
-export function handlerPlace(context: RunContext, emit: (event: RunEvent) => void): HandlerPlace {
+export interface PlaceOptions {
+  emit: (event: RunEvent) => void;
+  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  known: KnownExecutions | null;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
+}
+
+export function handlerPlace(context: RunContext, { emit, workspace }: PlaceOptions): HandlerPlace {
   return {
     context,
     emit,
     runner: async ({ tool }) =>
       failedCall("unavailable", `${tool.name} needs a runner, and there is none.`, 0),
     python: async () => ({ error: "There is no runner for Python." }),
-    folder: null,
+    folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
     config: async (_, tool) => ({ values: defaultsOf(tool), secrets: [], diagnostics: [] }),
     artifacts: {
       keep: async ({ title, id }) => ({

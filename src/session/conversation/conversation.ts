@@ -9,6 +9,7 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
+import type { WatchedChange } from "../workspace/workspace.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
@@ -20,6 +21,7 @@ import type {
   SessionView,
 } from "./rpc.ts";
 import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
+import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { sessionView } from "./views.ts";
@@ -35,6 +37,8 @@ export interface ConversationHooks {
   rested?(step: WaitStep): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** Files have changed; told in the transaction that changes them. */
+  filesChanged?(changes: readonly WatchedChange[]): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -54,6 +58,7 @@ export class Conversation {
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
   readonly log: SessionLog;
+  readonly files: SessionFiles;
   readonly runs: Runs;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks;
@@ -71,8 +76,12 @@ export class Conversation {
     const { redactor: answers, toldRedactor: told } = settings(env);
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
+    this.files = new SessionFiles({
+      ...{ storage, env, now, store: this.#store },
+      changed: (changes) => this.#tell("filesChanged", () => this.#hooks.filesChanged?.(changes)),
+    });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background },
+      ...{ log: this.log, env, parts, background, workspace: this.files },
       session: () => this.#identity ?? this.#row(),
       rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
       ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
@@ -264,6 +273,9 @@ export class Conversation {
       case "delete":
         this.background(this.#clear(row));
         break;
+      case FILES_DUE:
+        this.background(this.files.collect());
+        break;
       default:
         this.#hooks.due?.(kind, now);
     }
@@ -305,8 +317,10 @@ export class Conversation {
     clearTimeout(timer);
   }
 
-  async #clear({ tenant, id }: SessionRow): Promise<void> {
+  async #clear(row: SessionRow): Promise<void> {
+    const { tenant, id } = row;
     await this.#indexing;
+    await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
     // Another one may have cleared it meanwhile, and a new session may be here.

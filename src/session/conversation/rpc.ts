@@ -4,6 +4,7 @@ import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** Which session, and the request that asks. */
@@ -92,8 +93,16 @@ export interface CompactCall {
 
 type Named = { request: NamedRequest };
 
+/** The methods of a session's workspace, each asked with its arguments. */
+type WorkspaceOperations = {
+  [K in keyof WorkspaceAccess]: {
+    in: Parameters<WorkspaceAccess[K]>;
+    out: Awaited<ReturnType<WorkspaceAccess[K]>>;
+  };
+};
+
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations {
+export interface SessionOperations extends WorkspaceOperations {
   /** Makes the session unless it is there. */
   open: {
     in: { metadata: JsonObject; request_hash: string | null };

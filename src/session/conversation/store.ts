@@ -331,6 +331,11 @@ export class ConversationStore implements EventSource, KnownExecutions {
       .toArray();
   }
 
+  /** When this kind is due, Unix ms. */
+  dueAt(kind: string): number | null {
+    return this.due().find((due) => due.kind === kind)?.at ?? null;
+  }
+
   /**
    * Sets due times, or removes those that are `null`, and arms the alarm for what is due first; with nothing due there is
    * none. In a transaction, the alarm is part of it.
