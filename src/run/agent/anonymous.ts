@@ -49,7 +49,16 @@ export async function runAnonymous(
     }
   };
   const rest = await driveAgent(seen, {
-    effects: agentEffects({ context, host, spec, vault, known: null, workspace: null, watcher }),
+    effects: agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: null,
+      workspace: null,
+      records: () => records,
+      watcher,
+    }),
     vault,
     append(batch) {
       records.push(...batch);
