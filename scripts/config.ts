@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
+import { policyShape } from "../src/skill/policy.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -73,6 +74,8 @@ const config = z.strictObject({
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
+  /** Ceiling of all agent runs (docs/runs.md). */
+  policy: z.optional(policyShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

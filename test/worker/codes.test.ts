@@ -26,6 +26,7 @@ const SECRETS = {
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
+const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -109,6 +110,8 @@ function ask(path: string, init: RequestInit = {}, client = local): Promise<Resp
 const post = (path: string, body: BodyInit = "hi", headers: Record<string, string> = {}): Promise<Response> =>
   ask(path, { method: "POST", body, headers: { "content-type": "text/plain", ...headers } });
 const JSON_BODY = { "content-type": "application/json" };
+const asking = (client: Client) => (path: string, body: object) =>
+  ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, client);
 const admin = (path: string, init: RequestInit = {}, key = ADMIN): Promise<Response> =>
   ask(path, { ...init, headers: { ...JSON_BODY, authorization: `Bearer ${key}` } }, keyed);
 
@@ -174,10 +177,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
-  ...callFaults(
-    (path, body) => post(path, JSON.stringify(body), JSON_BODY),
-    (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
-  ),
+  ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),

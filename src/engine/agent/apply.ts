@@ -10,6 +10,7 @@ import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
+import { goesThroughHooks } from "./tool-hooks.ts";
 
 /** Applies one record. States are values: the given one is left as it is. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
@@ -140,7 +141,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           call,
           stage: "planned",
           approval: null,
-          hooked: 0,
           result: null,
           shown: "",
         }),
@@ -161,10 +161,21 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
     case "tools_started": {
-      const names = record.calls.map(({ effect }) => effect);
+      // With the arguments that hooks may have put in place.
+      const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
       return next({
-        calls: run.calls.map((open) => (names.includes(open.effect) ? { ...open, stage: "started" } : open)),
+        calls: run.calls.map((open) => {
+          const call = begun.get(open.effect);
+          return call === undefined ? open : { ...open, call, stage: "started" };
+        }),
       });
+    }
+    case "tool_executed": {
+      const { effect, result } = record;
+      const calls = run.calls.map((open) =>
+        open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
+      );
+      return next({ calls });
     }
     case "tool_settled": {
       const changed = changedTools(state, record.result);
@@ -212,14 +223,22 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "client_tool_answered": {
       const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (open === undefined) return state;
-      return settleCall(state, { ...run, status: "running" }, open.effect, {
+      const result: AgentToolResult = {
         status: record.is_error ? "error" : "ok",
         content: record.content,
         value: null,
         error_category: record.is_error ? "tool_error" : null,
         exit_code: null,
         duration_ms: 0,
-      });
+      };
+      const answered = { ...run, status: "running" as const };
+      if (!goesThroughHooks(run.spec, open.call.name, result)) {
+        return settleCall(state, answered, open.effect, result);
+      }
+      const calls = run.calls.map((each) =>
+        each === open ? { ...each, stage: "executed" as const, result } : each,
+      );
+      return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
       return next({ stage: "idle", status: "idle" });
@@ -294,7 +313,7 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) => record.effect === effects.preTool(effect, 0));
+  const asked = run.calls.find(({ effect }) => record.effect === effects.escalation(effect));
   const grants =
     asked !== undefined && isSessionGrant(record.result)
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
@@ -315,7 +334,7 @@ function settleCall(
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
   const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
-  const executed = open.stage === "started" && !exempt;
+  const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
   const { table, shown } = executed
     ? counted(run.loop, run.spec.loop_detect, name, args, text)
     : { table: run.loop, shown: text };

@@ -9,7 +9,8 @@ import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
-import { missingParameters, unavailableTool } from "./texts.ts";
+import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
+import { afterCall, beforeCall } from "./tool-hooks.ts";
 
 /** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
@@ -26,7 +27,7 @@ export function nextCallStep(
   const ready: PlannedCall[] = [];
   for (const open of run.calls) {
     if (open.stage === "settled") continue;
-    const step = stepOf(state, run, open, search, now);
+    const step = open.stage === "executed" ? afterHooks(run, open) : stepOf(state, run, open, search, now);
     if (step.type !== "ready") {
       // What comes before runs first; a decision about a later call waits for it.
       return ready.length > 0 ? execution(run, ready) : step;
@@ -42,7 +43,7 @@ export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
   return run.calls.filter((open) => {
-    if (open.stage === "settled") return false;
+    if (open.stage === "settled" || open.stage === "executed") return false;
     const step = stepOf(state, run, open, null, now);
     return step.type === "wait" && step.for === "tool";
   });
@@ -61,6 +62,15 @@ function execution(run: RunState, ready: PlannedCall[]): AgentStep {
     return { type: "record", records: [{ type: "tools_started", run: run.spec.run_id, calls: records }] };
   }
   return { type: "run_tools", calls, parallel: calls.length > 1 };
+}
+
+/** A result is in; hooks may still rewrite it. */
+function afterHooks(run: RunState, open: OpenCall): AgentStep {
+  const { effect, result } = open;
+  const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(), "cancelled"));
+  if ("ask" in after) return after.ask;
+  const record = { type: "tool_settled" as const, run: run.spec.run_id, effect, result: after.result };
+  return { type: "record", records: [record] };
 }
 
 type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
@@ -96,16 +106,20 @@ function stepOf(
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const args = numericArguments(call.arguments, tool.definition.parameters);
-  const planned: PlannedCall = {
+  const given = numericArguments(call.arguments, tool.definition.parameters);
+  const planned = (args: JsonObject): PlannedCall => ({
     effect,
     call: { ...call, arguments: args },
     tool,
     again: open.stage === "started",
-  };
-  if (open.stage === "started") return { type: "ready", planned };
-  const refusal = judged(state, run, open, tool, args, now);
+  });
+  if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  const refusal = judged(state, run, open, tool, given, now);
   if (refusal !== null) return refusal;
+  const before = beforeCall(run, open, given);
+  if ("ask" in before) return before.ask;
+  if ("deny" in before) return settle(denied(call.name, before.deny));
+  const { args } = before;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
     return settle(
@@ -115,7 +129,7 @@ function stepOf(
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
-  return { type: "ready", planned };
+  return { type: "ready", planned: planned(args) };
 }
 
 /** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
@@ -145,15 +159,21 @@ function judged(
   });
   const granted = (): boolean =>
     state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
-  const verdict = judgeCall(run.spec.policies, tool, args);
+  const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(effect, hook)];
+  const verdict = judgeCall(run.spec.policies, tool, args, asked);
   switch (verdict.verdict) {
     case "allow":
       return null;
     case "deny":
       return deny(verdict.reason);
+    case "consult": {
+      const { hook } = verdict;
+      const consulted = effects.permission(effect, hook);
+      return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
+    }
     case "escalate": {
       if (granted()) return null;
-      const asked = effects.preTool(effect, 0);
+      const asked = effects.escalation(effect);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
         const payload: JsonObject = {
@@ -163,7 +183,7 @@ function judged(
           session_id: run.spec.session_id,
           reason: verdict.reason,
         };
-        return { type: "call_hook", effect: asked, hook: verdict.hook, payload };
+        return { type: "call_hook", effect: asked, hook: verdict.hook, purpose: "escalation", payload };
       }
       return isGrant(answer) ? null : deny(verdict.reason);
     }

@@ -143,6 +143,8 @@ export type AgentRecord = { v: 1; at: number } & (
       effect: string;
       result: AgentToolResult;
     }
+  /** A result that goes through hooks before it counts. */
+  | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }

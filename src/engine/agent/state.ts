@@ -42,7 +42,8 @@ export type Stage =
   | "idle"
   | "ended";
 
-export type CallStage = "planned" | "approval" | "started" | "settled";
+/** `executed`: its result goes through hooks before it counts. */
+export type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
 
 /** One tool call of the turn under way. */
 export interface OpenCall {
@@ -50,8 +51,6 @@ export interface OpenCall {
   call: ToolCallBlock;
   stage: CallStage;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
-  /** Pre hooks that have had their say, and arguments that they put in place. */
-  hooked: number;
   result: AgentToolResult | null;
   /** As the model sees it. */
   shown: string;
@@ -169,7 +168,13 @@ export const effects = {
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  escalation: (call: string): string => `escalation-${call}`,
+  permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
+  postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
+  compress: (call: string): string => `compress-${call}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
-  summary: (iteration: number): string => `summary-${iteration}`,
+  /** At most one before the model call and one behind the tools. */
+  summary: (iteration: number, stage: Stage): string =>
+    `summary-${iteration}-${stage === "tools" || stage === "after" ? "after" : "before"}`,
 };

@@ -49,7 +49,17 @@ export async function runAnonymous(
     }
   };
   const rest = await driveAgent(seen, {
-    effects: agentEffects({ context, host, spec, vault, known: null, workspace: null, watcher, emit }),
+    effects: agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: null,
+      workspace: null,
+      records: () => records,
+      watcher,
+      emit,
+    }),
     vault,
     append(batch) {
       records.push(...batch);

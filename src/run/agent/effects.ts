@@ -1,7 +1,7 @@
 /** How the effects of an agent run are carried out: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
-import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
@@ -23,9 +23,11 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
+import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
+import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
 
 export interface EffectsOptions {
@@ -35,6 +37,8 @@ export interface EffectsOptions {
   vault: RunVault | null;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
+  /** All of the session or the anonymous run so far. */
+  records: () => Iterable<AgentRecord>;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
   /** Is told of text and reasoning as they come. */
@@ -55,8 +59,11 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
   return {
     callModel: (step) => callModel(options, chosen(), step),
     runTool: (planned, context) => runTool(options, planned, context),
-    callHook: (reference, payload, { signal }) =>
-      callRunHook(options.context, options.spec, { reference, payload, signal }),
+    async callHook(step, { signal }) {
+      const payload = hookPayload(step, options.records);
+      const { context, spec } = options;
+      return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
+    },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
     searchTools: async ({ call, state }) =>
@@ -65,28 +72,37 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
 }
 
 async function callModel(
-  { host, watcher }: EffectsOptions,
-  { targets, settings, options, own }: ModelChoice,
-  { request }: AgentStep & { type: "call_model" },
+  { host, spec, watcher }: EffectsOptions,
+  { targets, settings, options, own, structured }: ModelChoice,
+  { request: asked, iteration }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
   const { vision = false, audio = false, pdf = false } = options;
-  const turn = await host.exchange({
-    targets,
-    request: (target) => ({ ...settings(target), ...request }),
-    own,
-    native_search: request.tool_search !== undefined,
-    declared: { vision, audio, pdf },
-    retries: options.llm_retries ?? 3,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: (options.timeout ?? 120) * 1000,
-    idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
-    stream: options.stream ?? true,
-    budget: options.budget ?? null,
-    max_tokens_given: options.max_tokens ?? null,
-    onText: watcher.onText,
-    onReasoning: watcher.onReasoning,
-  });
-  return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
+  const ask: Ask = async (request, attempt) => {
+    if (attempt > 0) watcher.onRestart?.(iteration);
+    const turn = await host.exchange({
+      targets,
+      request: (target) => ({ ...settings(target), ...request }),
+      own,
+      native_search: request.tool_search !== undefined,
+      declared: { vision, audio, pdf },
+      retries: options.llm_retries ?? 3,
+      backoff_ms: options.llm_backoff_ms ?? 2000,
+      timeout_ms: (options.timeout ?? 120) * 1000,
+      idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
+      stream: options.stream ?? true,
+      budget: options.budget ?? null,
+      max_tokens_given: options.max_tokens ?? null,
+      onText: watcher.onText,
+      onReasoning: watcher.onReasoning,
+    });
+    return { turn, cost_usd: host.figures(turn).cost_usd };
+  };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const { turn, cost_usd } =
+    structured === null
+      ? await ask(asked, 0)
+      : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
+  return { turn, cost_usd, warnings: turn.warnings ?? [] };
 }
 
 type ModelChoice = ReturnType<typeof modelOf>;
@@ -102,6 +118,7 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   return {
     options,
     own,
+    structured,
     targets: [choice.target, ...fallbacks(options, choice, host)],
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
   };

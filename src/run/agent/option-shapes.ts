@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
 
@@ -11,10 +12,6 @@ function shapes() {
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
   return {
     profile: maybe(text),
     skill: maybe(text),
@@ -58,9 +55,20 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
-    policy: maybe(object),
-    approval_policy: maybe(object),
-    permissions: maybe(object),
+    tool_hooks: maybe(
+      z.array(
+        z.strictObject({
+          pattern: text.check(z.minLength(1)),
+          pre: z.nullish(text),
+          post: z.nullish(text),
+          deny: z.nullish(text),
+          max_output: z.nullish(z.int().check(z.positive())),
+        }),
+      ),
+    ),
+    policy: maybe(policyShape),
+    approval_policy: maybe(approvalPolicyShape),
+    permissions: maybe(permissionsShape),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),

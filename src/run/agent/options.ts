@@ -1,13 +1,15 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spec.ts";
+import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
-import { InvalidRequest } from "../../errors/llm.ts";
+import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { runHooks } from "./hooks.ts";
@@ -93,14 +95,16 @@ export async function agentSpec(
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.models === undefined ? {} : { models: options.models }),
+    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
-      policy: options.policy ?? null,
+      ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
+    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
@@ -201,6 +205,27 @@ function promptOf({ prompt }: RunInput, options: CallOptions) {
   if (prompt === null) return [];
   return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
 }
+
+/** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
+function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+  const policy = intersectPolicies(outer, own);
+  const dropped = droppedTools(own, policy);
+  if (dropped.length === 0) return { policy };
+  if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
+    throw new ToolsRejected({ tools: dropped });
+  return { policy, dropped };
+}
+
+type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];
+const toolHook = ({
+  pattern,
+  pre = null,
+  post = null,
+  deny = null,
+  max_output = null,
+}: GivenHook): ToolHook => ({
+  ...{ pattern, pre, post, deny, max_output },
+});
 
 function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
   if (given === undefined) return null;

@@ -26,8 +26,15 @@ export const SESSION_PARTS: AgentParts = {
     const vault = runVault(spec);
     const told = new ToldAnswer(place);
     const effects = agentEffects({
-      ...{ context, host, spec, vault, known: place, workspace },
-      ...{ watcher: told.watcher, emit: (event: RunEvent) => place.emit(event) },
+      context,
+      host,
+      spec,
+      vault,
+      known: place,
+      records: () => place.records(),
+      workspace,
+      watcher: told.watcher,
+      emit: (event: RunEvent) => place.emit(event),
     });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {
@@ -59,6 +66,7 @@ export const SESSION_PARTS: AgentParts = {
 /** Tells of each answer while it comes, secrets cut out across pieces. */
 class ToldAnswer {
   readonly #place: RunPlace;
+  #round = 0;
   #text: DeltaText;
   #thought: DeltaText;
 
@@ -71,9 +79,11 @@ class ToldAnswer {
   readonly watcher: CallWatcher = {
     onText: (text) => void this.#text.pushText(text),
     onReasoning: (text) => void this.#thought.pushText(text),
+    onRestart: () => this.#restart(),
   };
 
   async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#round = round;
     this.#text = this.#make("delta", round);
     this.#thought = this.#make("thought", round);
     try {
@@ -82,6 +92,15 @@ class ToldAnswer {
       await this.#text.end();
       await this.#thought.end();
     }
+  }
+
+  /** What was told of the round so far is void. */
+  #restart(): void {
+    const [text, thought] = [this.#text, this.#thought];
+    this.#text = this.#make("delta", this.#round);
+    this.#thought = this.#make("thought", this.#round);
+    void Promise.all([text.end(), thought.end()]);
+    this.#place.emit({ event: "round", data: { round: this.#round, restarted: true } });
   }
 
   #make(event: "delta" | "thought", round: number): DeltaText {

@@ -1,9 +1,10 @@
 /** Tools of skills' tools.json in agent runs (skill-formats.md §3, §7.2): how they are registered and called. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentSpec, AgentTool, SideEffectLevel } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import type { SideEffectLevel } from "../../skill/policy.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import type { HandlerPlace, SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
