@@ -14,6 +14,7 @@ import { catalogueOf, loadCatalogue } from "../model/catalogue/load.ts";
 import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
 import { storeSkill } from "../registry/store.ts";
 import { publishedHolder, readUploads } from "../registry/tenant-catalog.ts";
+import { forgetValues } from "../registry/tool-config/store.ts";
 import {
   listUploads,
   MAX_UPLOADS,
@@ -99,7 +100,7 @@ export async function deleteSkill(
   const { tenant, operator } = context.caller;
   const owner = await removeUpload(context.env, slug, operator ? null : tenant);
   if (owner === null) throw new SkillNotFound({ slug, near: [] });
-  await readUploads(context.env, owner);
+  await Promise.all([readUploads(context.env, owner), forgetValues(context.env, { tenant: owner, slug })]);
   return new Response(null, { status: 204 });
 }
 

@@ -291,10 +291,10 @@ const NO_WAIT = [
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts.
+ * in uploads.test.ts; in hooks.test.ts; in config.test.ts; in sessions.test.ts and sessions-crash.test.ts.
  */
 const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
+  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit", "secret_key_missing"],
   ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
 ];
 /** Members of only some of a code's answers. */

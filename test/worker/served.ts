@@ -72,10 +72,10 @@ export class Client {
         hooks: asTheyAre,
       });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
-      const { digest, record, recordJson, pack, blob, module } = skill;
+      const { digest, record, recordJson, pack, blob, modules } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
       if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
-      if (module !== null) files.push(entry(`module/${module.sha256}`, module.bytes));
+      for (const module of modules) files.push(entry(`module/${module.sha256}`, module.bytes));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
       cards.push(skill.card);
       manifests.push(record.manifest);

@@ -5,7 +5,7 @@ import { skipped } from "./loop-detection.ts";
 import { callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
 import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
-import type { AgentTool } from "./spec.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -187,9 +187,20 @@ function judged(
       }
       return isGrant(answer) ? null : deny(verdict.reason);
     }
-    case "ask":
-      return granted() ? null : approval(run, open, tool, args, now, deny);
+    case "ask": {
+      if (granted()) return null;
+      const unattended = approverMissing(run.spec, verdict.attended);
+      if (unattended !== null) return deny(`${verdict.reason} ${unattended}`);
+      return approval(run, open, tool, args, now, deny);
+    }
   }
+}
+
+/** Why nobody can be asked; `null`: somebody can. */
+function approverMissing({ session_id, daemon }: AgentSpec, attended: boolean): string | null {
+  if (session_id === null) return "An anonymous run has no approver.";
+  if (daemon === null || !attended) return null;
+  return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";
 }
 
 function approval(
@@ -201,7 +212,6 @@ function approval(
   deny: (reason: string) => AgentStep,
 ): AgentStep | null {
   const { spec } = run;
-  if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
   const asked = open.approval;
   if (asked === null) {
     const request: ApprovalRequest = {
@@ -210,7 +220,7 @@ function approval(
       tool: open.call.name,
       arguments: args,
       arguments_digest: callDigest(open.call.name, args),
-      risk: tool.annotations.side_effect_level ?? "unknown",
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,
     };

@@ -26,12 +26,14 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
+  /** Of a skill's tool; absent: not known. */
+  risk?: Risk;
+  /** The deployment wants an approval for each call. */
+  needs_approval?: boolean;
   /** What the driver needs to carry it out, e.g. a command or a hook's name. */
   handler: Json;
   /** The skill that brought it; `null`: the caller. */
   skill: string | null;
-  /** How much harm a call may do (skill-formats.md §7.2). Absent: nobody said. */
-  risk?: Risk;
   /** Where the code of a handler comes from, and so how far it is trusted. */
   trust?: "published" | "uploaded" | "session";
   /** On offer only once its skill is active or loaded. */
@@ -165,6 +167,10 @@ export interface AgentSpec {
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
+  /** Whose configured values tools get; absent: those that count for everybody. */
+  bot?: string;
+  /** Values of tools' parameters for this run alone, by tool; secrets are sealed. Absent: none. */
+  tool_configs?: JsonObject;
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;

@@ -17,7 +17,6 @@ import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
-import { handlerPlace } from "../handler/place.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
@@ -184,11 +183,7 @@ async function carryOut(
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
   if (tool.executor === "isolate") {
-    return runSkillTool(
-      planned,
-      { spec, place: handlerPlace(context, { emit, known, workspace: access }) },
-      at,
-    );
+    return runSkillTool(planned, { context, spec, emit, known, workspace: access }, at);
   }
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });

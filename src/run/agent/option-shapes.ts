@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
+import { BOT_ID } from "../tool-config.ts";
 
 const maybe = z.exactOptional;
 
@@ -55,6 +56,8 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
+    bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
+    tool_configs: maybe(z.record(text, z.json())),
     tool_hooks: maybe(
       z.array(
         z.strictObject({

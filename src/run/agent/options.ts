@@ -12,6 +12,7 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { readToolConfigs } from "../tool-config.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
@@ -22,6 +23,8 @@ export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** What `readToolConfigs` made of the option before, where that was asked for early. */
+  toolConfigs?: JsonObject;
 }
 
 /**
@@ -51,12 +54,13 @@ export async function agentSpec(
   const tools = withSkillTools(
     allTools(model.options, served, registry.tools),
     // The run's own skill is active from the start.
-    records.flatMap((record) => toolsOfSkill(record, onActivation && record !== served)),
+    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   checkTools(tools, at.session, options.daemon === true);
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
+  const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
   const spec: AgentSpec = {
     run_id: at.run,
@@ -102,6 +106,8 @@ export async function agentSpec(
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
+    ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
@@ -116,6 +122,19 @@ export async function agentSpec(
     },
   };
   return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/**
+ * The option `tool_configs` as a specification has it, for a run whose request is stored before it begins.
+ * @throws as `agentSpec`
+ */
+export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
+  const read = readRunOptions(divide(given).run);
+  if ("faults" in read) throw refused(read.faults);
+  const { skill, skills, tool_configs } = read.options;
+  const served = skill === undefined ? [] : [await servedSkill(context, skill)];
+  const { records } = await readSkills(context, skills);
+  return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
 /** A skill may be the run's own and one of its list. */

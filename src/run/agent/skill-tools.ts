@@ -3,29 +3,29 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import type { Settings } from "../../env.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
-import type { SideEffectLevel } from "../../skill/policy.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
-import type { HandlerPlace, SkillToolResult } from "../handler/ports.ts";
+import type { RunContext } from "../context.ts";
+import { handlerPlace, type PlaceOptions } from "../handler/place.ts";
+import { toolPolicy } from "../handler/policy.ts";
+import type { SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";
 import { servedSkill } from "./skills.ts";
 
 /** A skill's tools, hidden ones too: they are hidden from panels, not from models. */
-export function toolsOfSkill(
-  { manifest, tools = [], ...record }: SkillRecord,
-  onActivation: boolean,
-): AgentTool[] {
+export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivation: boolean): AgentTool[] {
+  const { manifest, tools = [] } = record;
   const { slug } = manifest;
   return tools
     .filter(({ name }) => !RESERVED_TOOLS.includes(name))
     .map((tool) => ({
       definition: { name: tool.name, description: tool.description, parameters: tool.parameters },
       executor: "isolate",
-      annotations: annotationsOf(tool),
       handler: { slug, tool: tool.name },
       skill: slug,
-      risk: tool.risk,
+      ...toolPolicy(settings, record, tool),
       trust: record.uploaded_by === undefined ? "published" : "uploaded",
       ...(onActivation ? { on_activation: true as const } : {}),
     }));
@@ -43,29 +43,20 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
   return [...own, ...last.values()];
 }
 
-/** Those that change nothing and may be called again may also be called side by side. */
-export function annotationsOf(tool: SkillTool): AgentTool["annotations"] {
-  const reads = tool.idempotent && !tool.side_effects;
-  return {
-    side_effect_level: levelOf(tool),
-    idempotent: tool.idempotent,
-    ...(reads ? { kind: "read" as const } : {}),
-  };
-}
-
-function levelOf({ tier, network, side_effects }: SkillTool): SideEffectLevel {
-  if (tier === "runner") return "process_exec";
-  if (network !== null) return "network";
-  return side_effects ? "workspace_write" : "read_only";
+/** The run that calls are made for. */
+export interface ToolRun extends Omit<PlaceOptions, "choice"> {
+  context: RunContext;
+  spec: AgentSpec;
 }
 
 /** Carries a planned call out. Whatever goes wrong with it is a result. */
 export async function runSkillTool(
   { call, tool, again }: PlannedCall,
-  { spec, place }: { spec: AgentSpec; place: HandlerPlace },
+  { context, spec, ...options }: ToolRun,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
-  const found = await handlerOf(tool, place);
+  const choice = { bot: spec.bot ?? null, perCall: spec.tool_configs ?? null };
+  const found = await handlerOf(tool, context);
   if (found === null) {
     const error = `The skill ${tool.skill ?? ""} has no tool ${call.name} any more.`;
     return plainResult("error", JSON.stringify({ error }), "tool_error");
@@ -75,9 +66,9 @@ export async function runSkillTool(
     {
       ...{ record: found.record, tool: found.tool, source: found.source, call, again, signal },
       ...{ executionId: `${run}-${effect}`, runId: run, sessionId: spec.session_id },
-      ...{ bot: null, models: spec.models ?? {}, leftMs: Number.MAX_SAFE_INTEGER },
+      ...{ bot: choice.bot, models: spec.models ?? {}, leftMs: Number.MAX_SAFE_INTEGER },
     },
-    place,
+    handlerPlace(context, { ...options, choice }),
   );
   return agentResult(result, retryable);
 }
@@ -91,7 +82,7 @@ interface FoundHandler {
 
 async function handlerOf(
   { handler, definition }: AgentTool,
-  { context }: HandlerPlace,
+  context: RunContext,
 ): Promise<FoundHandler | null> {
   if (!isObject(handler)) return null;
   if (typeof handler.code === "string") {

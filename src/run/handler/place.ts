@@ -1,9 +1,9 @@
 /** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
-import type { JsonObject, SkillTool } from "../../skill/manifest.ts";
 import { failedCall } from "../../tool/handler/call.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { type ConfigChoice, configForCall } from "../tool-config.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { workFolder } from "../workspace/work-folder.ts";
 import type { HandlerPlace } from "./ports.ts";
@@ -14,9 +14,11 @@ export interface PlaceOptions {
   known: KnownExecutions | null;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
+  /** Whose configured values count. */
+  choice: ConfigChoice;
 }
 
-export function handlerPlace(context: RunContext, { emit, workspace }: PlaceOptions): HandlerPlace {
+export function handlerPlace(context: RunContext, { emit, workspace, choice }: PlaceOptions): HandlerPlace {
   return {
     context,
     emit,
@@ -24,17 +26,11 @@ export function handlerPlace(context: RunContext, { emit, workspace }: PlaceOpti
       failedCall("unavailable", `${tool.name} needs a runner, and there is none.`, 0),
     python: async () => ({ error: "There is no runner for Python." }),
     folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
-    config: async (_, tool) => ({ values: defaultsOf(tool), secrets: [], diagnostics: [] }),
+    config: (record, tool) => configForCall(context, record, tool, choice),
     artifacts: {
       keep: async ({ title, id }) => ({
         line: `The artifact ${JSON.stringify(title ?? id ?? "")} was shown.`,
       }),
     },
   };
-}
-
-function defaultsOf({ config }: SkillTool): JsonObject {
-  return Object.fromEntries(
-    config.flatMap((param) => (param.default === undefined ? [] : [[param.name, param.default]])),
-  );
 }
