@@ -17,6 +17,7 @@ import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { logToolCall } from "../handler/log.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
@@ -161,7 +162,15 @@ async function runTool(
   const started = Date.now();
   try {
     const result = await carryOut(options, planned, at);
-    countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
+    const outcome = result.status === "ok" ? "ok" : (result.error_category ?? "failed");
+    countToolCall(outcome);
+    const { executor, skill } = tool;
+    if (executor !== "isolate") {
+      const { duration_ms } = result;
+      const runtime = executor === "hook" ? "hook" : "process";
+      const { call } = planned;
+      await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
+    }
     return result;
   } catch (error) {
     if (at.signal.aborted || !(error instanceof HullError)) throw error;

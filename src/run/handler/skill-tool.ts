@@ -4,7 +4,6 @@
  */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Redactor } from "../../redact.ts";
-import { canonicalJson } from "../../skill/canonical.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { allowedVariables } from "../../tool/execution.ts";
 import {
@@ -13,9 +12,9 @@ import {
   type HandlerNote,
   type HandlerOutcome,
 } from "../../tool/handler/call.ts";
-import { sha256 } from "../digest.ts";
 import { grantsOf } from "../variables.ts";
 import { checkedArguments, faultsOf } from "./arguments.ts";
+import { logToolCall } from "./log.ts";
 import { ToolOutput } from "./output.ts";
 import type { HandlerPlace, SkillToolResult } from "./ports.ts";
 import { lostCall, type Runtime, runHandler } from "./run.ts";
@@ -50,7 +49,7 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
   const checked = checkedArguments(call, tool);
   if ("error" in checked) {
     const refused = failedCall("schema_validation", checked.error, 0);
-    await noteCall(asked, place, { ...refused, runtime: null });
+    await noteCall(asked, place, { ...refused, runtime: "none" });
     return resultOf(refused, [], null);
   }
   const { values, secrets, diagnostics } = await place.config(record, tool);
@@ -178,26 +177,13 @@ function resultOf(
   };
 }
 
-/** Every call has its line in the log: what was called where, and how it ended; of arguments only their digest. */
-async function noteCall(
-  { record, tool, call, runId }: SkillToolCall,
+function noteCall(
+  { record, call, runId }: SkillToolCall,
   { context }: HandlerPlace,
-  { fault, duration_ms, diagnostics, runtime }: HandlerOutcome & { runtime: Runtime | null },
+  { fault, duration_ms, diagnostics, runtime }: HandlerOutcome & { runtime: Runtime | "none" },
 ): Promise<void> {
-  const line = {
-    event: "tool_call",
-    request_id: context.requestId,
-    tenant: context.tenant,
-    run_id: runId,
-    skill: record.manifest.slug,
-    tool: tool.name,
-    runtime: runtime ?? "none",
-    arguments_sha256: await sha256(canonicalJson(call.arguments ?? call.raw)),
-    duration_ms,
-    outcome: fault ?? "ok",
-    ...(diagnostics.length === 0 ? {} : { diagnostics }),
-  };
-  console.log(JSON.stringify(context.settings.toldRedactor.json(line)));
+  const ended = { duration_ms, outcome: fault ?? "ok", diagnostics };
+  return logToolCall(context, { run: runId, skill: record.manifest.slug, call, runtime, ...ended });
 }
 
 const isObject = (value: Json): value is JsonObject =>
