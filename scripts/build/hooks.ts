@@ -28,13 +28,11 @@ export async function bundleHooks(folder: string, { path, bytes }: SourceFile): 
 }
 
 function faultOf(message: Message, folder: string): ModuleFault {
-  const refused = message.detail === REFUSED;
-  return {
-    code: refused ? "hooks_module" : "hooks_build",
-    message: `The hook module cannot be built: ${message.text.replace(/\.?$/, ".")}`,
-    hint: refused ? ISOLATE_HINT : buildHint(message.text),
-    ...placeOf(message, folder),
-  };
+  const text = `The hook module cannot be built: ${message.text.replace(/\.?$/, ".")}`;
+  const place = placeOf(message, folder);
+  return message.detail === REFUSED
+    ? { code: "hooks_module", message: text, hint: ISOLATE_HINT, ...place }
+    : { code: "hooks_build", message: text, hint: buildHint(message.text), ...place };
 }
 
 /** What our own plugin says of an import. */

@@ -84,7 +84,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   const granted = grantedTo(settings, caller.tenant, slug);
   const place = { folder: slug, file: "SKILL.md", positions };
-  const warnings = [...diagnostics, ...warnNotGranted(record.manifest, granted, place)];
+  const warnings = [...diagnostics, ...warnNotGranted(record, granted, place)];
   return Response.json(
     { ...shown(saved, catalog), warnings },
     { status: before === null ? 201 : 200, headers: { location: `/skills/${slug}` } },

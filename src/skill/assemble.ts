@@ -4,6 +4,7 @@
  */
 
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { undeclaredVariables } from "./documented-variables.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
@@ -82,6 +83,7 @@ export async function assembleSkill(
     hash,
   });
   diagnostics.push(...made.diagnostics);
+  if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
   if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
   const hookModule =
     read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };
