@@ -149,6 +149,20 @@ function wrongField(given: JsonObject): string | null {
   return null;
 }
 
+/** An artifact where its content is not needed. */
+export type ArtifactHead = Pick<Artifact, "id" | "type" | "title" | "version">;
+
+/** What was made before and now, each as its last version is; contents stay in records. */
+export function withArtifacts(
+  known: readonly ArtifactHead[] | undefined,
+  made: readonly Artifact[],
+): { artifacts?: ArtifactHead[] } {
+  if (made.length === 0) return {};
+  const last = new Map((known ?? []).map((artifact) => [artifact.id, artifact]));
+  for (const { id, type, title, version } of made) last.set(id, { id, type, title, version });
+  return { artifacts: [...last.values()] };
+}
+
 /** What a model is told of an artifact: never its content. */
 export function artifactLine({ id, title, version }: Artifact, isUpdate: boolean): string {
   if (isUpdate) return `Artifact ${id} was updated to version ${version}.`;

@@ -1,6 +1,6 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Artifact } from "../artifact.ts";
+import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
@@ -8,6 +8,7 @@ import { counted } from "./loop-detection.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
+import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
@@ -53,7 +54,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...state,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
-        run: newRun(spec, kept),
+        run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
       };
     }
     default:
@@ -177,10 +178,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       const calls = run.calls.map((open) =>
         open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
       );
-      return next({ calls, ...withArtifacts(run, artifacts) });
+      return next({ calls, ...withArtifacts(run.artifacts, artifacts) });
     }
-    case "tool_settled":
-      return settleCall(state, run, record.effect, record.result);
+    case "tool_settled": {
+      const changed = changedTools(state, record.result);
+      return settleCall({ ...state, ...changed }, { ...run, ...changed }, record.effect, record.result);
+    }
     case "tool_searched": {
       const result: AgentToolResult = {
         status: "ok",
@@ -272,6 +275,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   }
 }
 
+/** The session's tools after a call; nothing where it left them alone. */
+function changedTools(
+  { tools = [] }: AgentState,
+  { tools: change }: AgentToolResult,
+): { tools?: AgentTool[] } {
+  if (change === undefined) return {};
+  const name = "removed" in change ? change.removed : change.defined.definition.name;
+  const others = tools.filter(({ definition }) => definition.name !== name);
+  return { tools: "removed" in change ? others : [...others, change.defined] };
+}
+
 function takeIn(
   state: AgentState,
   deliveries: readonly Delivery[],
@@ -346,7 +360,7 @@ function settleCall(
       result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
     rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
     verification: name === "run" && executed ? verified(result) : run.verification,
-    ...withArtifacts(run, artifacts),
+    ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
   return {
@@ -367,17 +381,6 @@ const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => 
 function brokenOff({ calls }: RunState): Message[] {
   if (calls.every(({ stage }) => stage === "settled")) return [];
   return [{ role: "tool", results: calls.map(resultMessage) }];
-}
-
-/** Their contents stay in the record. */
-function withArtifacts(
-  { artifacts: known = [] }: RunState,
-  made: readonly Artifact[],
-): Pick<RunState, "artifacts"> {
-  if (made.length === 0) return {};
-  const last = new Map(known.map((artifact) => [artifact.id, artifact]));
-  for (const { id, type, title, version } of made) last.set(id, { id, type, title, version });
-  return { artifacts: [...last.values()] };
 }
 
 const withName = (names: readonly string[], name: string): string[] =>

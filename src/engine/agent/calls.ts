@@ -1,5 +1,6 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
 import { callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
@@ -104,17 +105,16 @@ function stepOf(
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  if (call.arguments === null) {
-    return settle(
-      plainResult("error", `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`, "parse_aborted"),
-    );
-  }
   const tool = toolOf(run, call.name);
+  if (call.arguments === null) {
+    const text = `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`;
+    return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
+  }
   if (tool === null) {
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const given = coerced(call.arguments, tool);
+  const given = numericArguments(call.arguments, tool.definition.parameters);
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
     call: { ...call, arguments: args },
@@ -130,12 +130,19 @@ function stepOf(
   const { args } = before;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
-    return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
+    return settle(
+      plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
+    );
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
   return { type: "ready", planned: planned(args) };
+}
+
+/** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
+function errorText(tool: AgentTool | null, text: string): string {
+  return tool?.executor === "isolate" ? JSON.stringify({ error: text }) : text;
 }
 
 /** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
@@ -158,7 +165,8 @@ function judged(
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
-  const granted = state.grants.includes(callDigest(call.name, args));
+  const granted = (): boolean =>
+    state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
   const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(effect, hook)];
   const verdict = judgeCall(run.spec.policies, tool, args, asked);
   switch (verdict.verdict) {
@@ -172,7 +180,7 @@ function judged(
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
     case "escalate": {
-      if (granted) return null;
+      if (granted()) return null;
       const asked = effects.escalation(effect);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
@@ -188,7 +196,7 @@ function judged(
       return isGrant(answer) ? null : deny(verdict.reason);
     }
     case "ask":
-      return granted ? null : approval(run, open, tool, args, now, { ...verdict, deny });
+      return granted() ? null : approval(run, open, tool, args, now, { ...verdict, deny });
   }
 }
 
@@ -289,22 +297,6 @@ function missingOf(tool: AgentTool, args: JsonObject): string[] {
   const { required } = tool.definition.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   return names.filter((name) => args[name] === undefined);
-}
-
-const NUMERIC_KEYS = ["offset", "limit", "line", "count", "timeout"];
-
-/** Numeric strings become numbers where the schema, or a usual name, says that they are. */
-function coerced(args: JsonObject, { definition }: AgentTool): JsonObject {
-  const properties = isObject(definition.parameters.properties) ? definition.parameters.properties : {};
-  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
-    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
-    const schema = properties[name];
-    const type = isObject(schema) ? schema.type : undefined;
-    const numeric =
-      type === "integer" || type === "number" || (type === undefined && NUMERIC_KEYS.includes(name));
-    return [name, numeric ? Number(value) : value];
-  });
-  return Object.fromEntries(entries);
 }
 
 export function denied(tool: string, reason: string): AgentToolResult {

@@ -143,14 +143,27 @@ export function loadSkillTool(): ToolDefinition {
   };
 }
 
+/** All tools of a run: its own, and those of the session. */
+function allTools({ spec, tools = [], active, loaded }: RunState): AgentTool[] {
+  const own = spec.tools.filter(
+    ({ on_activation, skill }) =>
+      on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),
+  );
+  const further = tools.filter(({ definition }) =>
+    spec.tools.every((tool) => tool.definition.name !== definition.name),
+  );
+  return [...own, ...further];
+}
+
 /** The tools that active and loaded skills leave on offer. No scope is set: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {
   const scoping = run.spec.skills.filter(
     ({ name }) => run.active.includes(name) || run.loaded.includes(name),
   );
   const allowed = scoping.flatMap(({ allowed_tools }) => allowed_tools);
-  if (allowed.length === 0) return run.spec.tools;
-  return run.spec.tools.filter(({ definition }) =>
+  const tools = allTools(run);
+  if (allowed.length === 0) return tools;
+  return tools.filter(({ definition }) =>
     allowed.some(
       (entry) =>
         entry === "*" || entry === definition.name || entry === `namespace:${definition.namespace ?? ""}`,

@@ -7,7 +7,7 @@ import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How a tool call is carried out; what it takes beyond that is the driver's business. */
+/** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
@@ -35,6 +35,10 @@ export interface AgentTool {
   handler: Json;
   /** The skill that brought it; `null`: the caller. */
   skill: string | null;
+  /** Where the code of a handler comes from, and so how far it is trusted. */
+  trust?: "published" | "uploaded" | "session";
+  /** On offer only once its skill is active or loaded. */
+  on_activation?: true;
 }
 
 /** A skill that a run may activate (§11.1). */
@@ -160,6 +164,8 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** Slot to model alias, as handlers of tools are told. Absent: none. */
+  models?: JsonObject;
   /** In the order in which they are asked. Absent: none. */
   tool_hooks?: ToolHook[];
   /** By reference: all that the run may call, found before it starts. Absent: none. */

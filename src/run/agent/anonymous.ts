@@ -60,6 +60,7 @@ export async function runAnonymous(
       workspace: null,
       records: () => records,
       watcher,
+      emit,
     }),
     vault,
     append(batch) {

@@ -18,6 +18,8 @@ function shapes() {
     profile: maybe(text),
     skill: maybe(text),
     skills: maybe(json),
+    skill_tools: maybe(z.enum(["at_start", "on_activation"])),
+    models: maybe(z.record(text, text)),
     skill_match: maybe(
       z.strictObject({
         strategy: maybe(text),

@@ -17,6 +17,7 @@ import { readToolConfigs } from "../tool-config.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
@@ -49,13 +50,18 @@ export async function agentSpec(
   checkConflicts(model.options);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
-  const tools = allTools(model.options, served, registry.tools);
+  const records = distinct(served === null ? registry.records : [served, ...registry.records]);
+  const onActivation = options.skill_tools === "on_activation";
+  const tools = withSkillTools(
+    allTools(model.options, served, registry.tools),
+    // The run's own skill is active from the start.
+    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+  );
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
-  const records = served === null ? registry.records : [served, ...registry.records];
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
   const spec: AgentSpec = {
@@ -94,6 +100,7 @@ export async function agentSpec(
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
       ...(hosted ? { host: true as const } : {}),
@@ -117,7 +124,7 @@ export async function agentSpec(
       tool_search: [...choice.capabilities.tool_search],
     },
   };
-  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+  return { ...spec, hooks: runHooks(spec, records) };
 }
 
 /**

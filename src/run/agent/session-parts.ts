@@ -7,6 +7,7 @@ import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
+import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
@@ -35,6 +36,7 @@ export const SESSION_PARTS: AgentParts = {
       records: () => place.records(),
       workspace,
       watcher: told.watcher,
+      emit: (event: RunEvent) => place.emit(event),
     });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {

@@ -1,0 +1,45 @@
+/** Tools that a run's model defines in its session (skill-formats.md §5): what they are, and where their code runs. */
+import type { ToolDefinition } from "../../engine/messages.ts";
+import type { SkillRecord, SkillTool } from "../../skill/manifest.ts";
+
+/** Time limit of a call, in ms. */
+const TIMEOUT_MS = 60_000;
+
+/** A session's tool as a handler: no network, no variables, and nothing that is known of what it does. */
+export function toolOfSession({ name, description, parameters }: ToolDefinition): SkillTool {
+  return {
+    ...{
+      name,
+      description,
+      parameters,
+      tier: "isolate",
+      script: `scripts/${name}.js`,
+      timeout_ms: TIMEOUT_MS,
+    },
+    ...{ env: [], network: null, filesystem: false, side_effects: true, idempotent: false },
+    ...{ risk: "moderate", hidden: false, config: [] },
+  };
+}
+
+/** The skill that a session's tool counts as: it has no files, and is trusted as little as an upload. */
+export function sessionRecord(tool: string, tenant: string): SkillRecord {
+  const slug = skillNameOf(tool);
+  const description = "Defined in a session";
+  return {
+    format: 1,
+    manifest: {
+      ...{ name: slug, slug, description, mode: "llm", route: `/skills/${slug}`, method: "POST" },
+      ...{ input: "text", input_mime: [], output: "text", tool_env: [], extra: {} },
+      ...{ timeout_ms: TIMEOUT_MS, idle_timeout_ms: TIMEOUT_MS, deadline_ms: TIMEOUT_MS },
+    },
+    body: "",
+    files: [],
+    pack: null,
+    uploaded_by: tenant,
+  };
+}
+
+/** A skill's name for a tool's: `fetch_weather` makes `fetch-weather`. */
+export function skillNameOf(tool: string): string {
+  return tool.replaceAll(/_+/g, "-").replaceAll(/^-|-$/g, "");
+}
