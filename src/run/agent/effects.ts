@@ -23,6 +23,7 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
+import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { runSkillTool } from "./skill-tools.ts";
@@ -167,7 +168,7 @@ async function runTool(
     const { executor, skill } = tool;
     if (executor !== "isolate") {
       const { duration_ms } = result;
-      const runtime = executor === "hook" ? "hook" : "process";
+      const runtime = executor === "command" ? "process" : executor === "hook" ? "hook" : "builtin";
       const { call } = planned;
       await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
     }
@@ -194,6 +195,7 @@ async function carryOut(
   if (tool.executor === "isolate") {
     return runSkillTool(planned, { context, spec, emit, known, workspace: access }, at);
   }
+  if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
   }
