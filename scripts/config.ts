@@ -49,6 +49,21 @@ const runner = z.strictObject({
   drain_ms: z.int().min(0).max(900_000).default(30_000),
 });
 
+const hostDelegate = z
+  .strictObject({
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    binding: z.string().min(1).optional(),
+    secret_env: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
+      .optional(),
+    timeout_ms: count.optional(),
+  })
+  .refine(
+    ({ url, binding }) => (url === undefined) !== (binding === undefined),
+    "needs either url or binding",
+  );
+
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -74,6 +89,8 @@ const config = z.strictObject({
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
+  /** Who answers what Hull leaves to its host (docs/runs.md). */
+  host_delegate: z.optional(hostDelegate),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */

@@ -92,6 +92,17 @@ const servingConfig = z.lazy(() => {
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** Local dev on loopback serves its own names only. */
     pin_hosts: z._default(z.boolean(), true),
+    /** The host delegate (agent-runtime.md §0.5); absent: none. */
+    host: z.optional(
+      z.strictObject({
+        url: z.optional(z.url()),
+        /** Name of a service binding that is asked instead. */
+        binding: z.optional(z.string()),
+        /** Name of the secret that requests are signed with. */
+        secret_env: z.optional(z.string()),
+        timeout_ms: z.optional(positive),
+      }),
+    ),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),

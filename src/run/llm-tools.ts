@@ -8,6 +8,7 @@ import { RESERVED_TOOLS } from "../skill/tools-json/read.ts";
 import { runCommandTool } from "../tool/command.ts";
 import type { HandlerFault } from "../tool/handler/call.ts";
 import type { RunHandle } from "./handle.ts";
+import type { RunArtifacts } from "./handler/artifacts.ts";
 import { logToolCall } from "./handler/log.ts";
 import { handlerPlace } from "./handler/place.ts";
 import { unattendedRefusal } from "./handler/policy.ts";
@@ -42,6 +43,7 @@ export interface LlmToolRun {
   files: HeldFile[];
   /** Unix ms. */
   deadlineAt: number;
+  artifacts: RunArtifacts;
 }
 
 /** Carries one call out. @throws HullError for faults of the runner */
@@ -99,9 +101,11 @@ async function runHandlerTool(
   call: ToolCallBlock,
   tool: SkillTool,
   { effect, signal, again }: EffectContext,
-  { run, llm, deadlineAt }: LlmToolRun,
+  { run, llm, deadlineAt, artifacts }: LlmToolRun,
 ): Promise<ToolOutcome> {
   const { context, record, id } = run;
+  const { bot } = context;
+  const made = artifacts.call(effect);
   const refusal = unattendedRefusal(context.settings, record, tool, call.arguments ?? {});
   if (refusal !== null) {
     const refused = { duration_ms: 0, outcome: "permission_denied" };
@@ -110,16 +114,20 @@ async function runHandlerTool(
   }
   const result = await callSkillTool(
     {
-      ...{ record, tool, source: null, call, signal, again, bot: null, models: {} },
+      ...{ record, tool, source: null, call, signal, again, bot, models: {} },
       ...{ executionId: `${id}-${effect}`, runId: id, sessionId: null, leftMs: deadlineAt - Date.now() },
     },
     handlerPlace(context, {
       emit: (event) => void run.emit(event),
       known: run.durable,
       workspace: null,
-      choice: { bot: null, perCall: null },
+      artifacts: made,
+      choice: { bot, perCall: null },
     }),
   );
+  for (const artifact of made.artifacts) {
+    await run.emit({ event: "artifact", data: { call_id: call.id, ...artifact } });
+  }
   return outcomeOf(result, llm.max_tool_output_bytes);
 }
 

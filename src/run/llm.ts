@@ -29,6 +29,7 @@ import {
   turnAttributes,
 } from "./gen-ai.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
+import { RunArtifacts } from "./handler/artifacts.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { llmTools, runLlmTool } from "./llm-tools.ts";
@@ -151,6 +152,7 @@ function effects(
   const { env, settings } = context;
   const { slug, timeout_ms } = record.manifest;
   const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
+  const artifacts = new RunArtifacts(() => null);
   let begun = false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
@@ -231,7 +233,7 @@ function effects(
     async runTool(call, at) {
       const started = Date.now();
       try {
-        return await toolSpan(call, () => runLlmTool(call, at, { run, llm, files, deadlineAt }));
+        return await toolSpan(call, () => runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts }));
       } finally {
         context.time("tools", Date.now() - started);
       }

@@ -13,9 +13,6 @@ import { type Configurable, readGiven } from "../skill/config/given.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
-/** What names a profile of configuration. */
-export const BOT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
-
 export interface CallConfig {
   values: JsonObject;
   /** Values that nobody but the handler may see: `guardSecrets` keeps them in. */

@@ -13,6 +13,7 @@ import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
 import { Internal } from "../../src/errors.ts";
+import { runOptionNames } from "../../src/run/agent/option-shapes.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -72,6 +73,11 @@ test("http.md lists every error code with its status, and no other", () => {
   );
   const known = new Set(classes.map(({ status, code }) => `${status} ${code}`));
   expect(documented.toSorted()).toEqual([...known].sort());
+});
+
+test("runs.md names every option of runs", () => {
+  const text = read("docs/runs.md");
+  expect(runOptionNames().filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("manifest.md lists every field, provider and key, and no other", () => {

@@ -83,7 +83,8 @@ export async function handle(source: string, scene: Scene = {}): Promise<Heard> 
     artifacts: {
       keep: async (value) => {
         artifacts.push(value);
-        return value.type === "broken" ? { error: "no" } : { line: `Artifact "${String(value.title)}".` };
+        const line = `Artifact "${String(value.title)}".`;
+        return value.type === "broken" ? { error: "no" } : { line, findings: [] };
       },
     },
     ...scene.place,

@@ -1,5 +1,6 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
 import type { JsonObject } from "../../skill/manifest.ts";
+import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
@@ -9,6 +10,7 @@ import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 
@@ -171,11 +173,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "tool_executed": {
-      const { effect, result } = record;
+      const { effect } = record;
+      const { artifacts = [], ...result } = record.result;
       const calls = run.calls.map((open) =>
         open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
       );
-      return next({ calls });
+      return next({ calls, ...withArtifacts(run.artifacts, artifacts) });
     }
     case "tool_settled": {
       const changed = changedTools(state, record.result);
@@ -191,6 +194,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         duration_ms: 0,
       };
       return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
+    }
+    case "ledger_updated": {
+      const { ledger, effect, result } = record;
+      return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
       const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
@@ -313,7 +320,9 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) => record.effect === effects.escalation(effect));
+  const asked = run.calls.find(({ effect }) =>
+    [effects.escalation(effect), effects.hostPermission(effect)].includes(record.effect),
+  );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
@@ -326,7 +335,7 @@ function settleCall(
   state: AgentState,
   run: RunState,
   effect: string,
-  result: AgentToolResult,
+  { artifacts = [], ...result }: AgentToolResult,
   exempt = false,
 ): AgentState {
   const open = run.calls.find((call) => call.effect === effect);
@@ -341,7 +350,7 @@ function settleCall(
   const calls = run.calls.map((call) =>
     call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
   );
-  const runtime = exempt && name === LOAD_SKILL;
+  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
   const settled: RunState = {
     ...run,
     calls,
@@ -351,6 +360,7 @@ function settleCall(
       result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
     rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
     verification: name === "run" && executed ? verified(result) : run.verification,
+    ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
   return {

@@ -9,6 +9,7 @@ import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
+import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -90,6 +91,13 @@ function stepOf(
   });
   if (search?.owns(call.name) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
+  }
+  if (call.name === LEDGER_TOOL && keepsLedger(run)) {
+    const updated = updatedLedger(run.ledger, call.arguments);
+    if ("error" in updated) return settle(plainResult("error", updated.error, "schema_validation"));
+    const { ledger, content } = updated;
+    const result = plainResult("ok", content, null);
+    return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
     const loaded = loadSkill(run.spec, call.arguments);
@@ -187,12 +195,8 @@ function judged(
       }
       return isGrant(answer) ? null : deny(verdict.reason);
     }
-    case "ask": {
-      if (granted()) return null;
-      const unattended = approverMissing(run.spec, verdict.attended);
-      if (unattended !== null) return deny(`${verdict.reason} ${unattended}`);
-      return approval(run, open, tool, args, now, deny);
-    }
+    case "ask":
+      return granted() ? null : approval(run, open, tool, args, now, { ...verdict, deny });
   }
 }
 
@@ -209,9 +213,15 @@ function approval(
   tool: AgentTool,
   args: JsonObject,
   now: number,
-  deny: (reason: string) => AgentStep,
+  { reason, attended, deny }: { reason: string; attended: boolean; deny: (reason: string) => AgentStep },
 ): AgentStep | null {
   const { spec } = run;
+  const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
+  if (host !== null && "ask" in host) return host.ask;
+  if (host?.decision === "approve") return null;
+  if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
+  const missing = approverMissing(spec, attended);
+  if (missing !== null) return deny(`${reason} ${missing}`);
   const asked = open.approval;
   if (asked === null) {
     const request: ApprovalRequest = {
@@ -238,6 +248,29 @@ function approval(
   return waiting(run, "approval", asked.expires_at, [asked]);
 }
 
+/** What the host delegate says of a call, or the question that is still to be asked; `null`: it leaves it to a person. */
+function hostSays(
+  { spec, hookResults }: RunState,
+  { call, effect }: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+): { ask: AgentStep } | { decision: "approve" | "deny"; reason: string | null } | null {
+  const asked = effects.hostPermission(effect);
+  const answer = hookResults[asked];
+  if (answer === undefined) {
+    const payload: JsonObject = {
+      ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
+      ...{ session_id: spec.session_id, run_id: spec.run_id },
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
+    };
+    return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
+  }
+  if (!isObject(answer)) return null;
+  const { decision, reason } = answer;
+  if (decision !== "approve" && decision !== "deny") return null;
+  return { decision, reason: typeof reason === "string" ? reason : null };
+}
+
 function waiting(
   _run: RunState,
   reason: "approval" | "tool",
@@ -254,9 +287,10 @@ function isGrant(answer: Json): boolean {
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
 }
 
-/** Whether an escalation's answer holds for the whole session. */
+/** Whether the answer of an escalation, or of the host, holds for the whole session. */
 export function isSessionGrant(answer: Json): boolean {
-  return answer === "session" || (isObject(answer) && answer.grant === "session");
+  if (!isObject(answer)) return answer === "session";
+  return answer.grant === "session" || (answer.decision === "approve" && answer.scope === "session");
 }
 
 function missingOf(tool: AgentTool, args: JsonObject): string[] {

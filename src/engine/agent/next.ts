@@ -19,6 +19,7 @@ import type { CompactionOptions } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
+import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
 import { persistentInstruction } from "./texts.ts";
 import { settled, takesMore, takeTurn } from "./turn.ts";
 
@@ -162,7 +163,9 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
   const offer = offered(run, vault);
   const system = systemText(run, offer.further);
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
-  const messages = changed?.messages ?? state.visible;
+  const said = changed?.messages ?? state.visible;
+  // For this call only: it is no part of the history.
+  const messages = run.ledger === null ? said : [...said, ledgerMessage(run.ledger)];
   const text = spec.tool_format === "text";
   const request: AgentRequest = {
     system: changed?.system ?? system,
@@ -178,11 +181,15 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
 
 /** The tools of the next request: scoped by skills, then as the vault leaves them. */
 function offered(run: RunState, vault: Vault | null): VaultOffer {
-  const { spec } = run;
   const scoped = scopedTools(run).map(({ definition }) => definition);
   const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped);
-  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
-  return loads ? { ...offer, tools: [...offer.tools, loadSkillTool()] } : offer;
+  return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
+}
+
+/** Tools of the loop itself. */
+function runtimeTools(run: RunState): ToolDefinition[] {
+  const loads = run.spec.skills.some((skill) => !skill.disable_model_invocation);
+  return [...(loads ? [loadSkillTool()] : []), ...(keepsLedger(run) ? [ledgerTool()] : [])];
 }
 
 /** The vault was made when the run began: what was defined since is always on offer. */
@@ -197,9 +204,7 @@ function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[
 function systemText(run: RunState, further: readonly string[]): string {
   const { spec } = run;
   const tools = scopedTools(run).map(({ definition }) => definition);
-  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
-  const listed = loads ? [...tools, loadSkillTool()] : tools;
-  const contract = toolContract(run, listed, further);
+  const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
     spec.system,
     ...skillSections(run),

@@ -4,8 +4,10 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Artifact } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
 import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
 export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
@@ -32,6 +34,8 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
+  artifacts?: Artifact[];
   /** Whether a failed call may be made again. Absent: it depends on the category alone. */
   retryable?: boolean;
   /** For people: where it ran, what else there was to say. */
@@ -146,6 +150,7 @@ export type AgentRecord = { v: 1; at: number } & (
   /** A result that goes through hooks before it counts. */
   | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }

@@ -5,6 +5,7 @@
 import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
@@ -78,6 +79,8 @@ export interface RunPolicies {
   permissions: JsonObject | null;
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
   dropped?: string[];
+  /** A host delegate is asked first where a call needs an approval. */
+  host?: true;
   /** Seconds until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }
@@ -156,7 +159,8 @@ export interface AgentSpec {
   total_budget_usd: number | null;
   native_tool_fallback: "allow" | "allow_once" | "reject";
   break_unless_phase: string | null;
-  task_ledger: Json;
+  /** As it begins; `null`: the run has none. */
+  task_ledger: TaskLedger | null;
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;

@@ -35,6 +35,7 @@ export type HookPurpose =
   | "compress"
   | "post_turn"
   | "permission"
+  | "host_permission"
   | "escalation"
   | "pre_tool"
   | "post_tool";

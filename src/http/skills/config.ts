@@ -11,9 +11,9 @@ import {
   type StoredValue,
   writeValues,
 } from "../../registry/tool-config/store.ts";
-import { BOT_ID, layersOf, sealedFor } from "../../run/tool-config.ts";
+import { layersOf, sealedFor } from "../../run/tool-config.ts";
 import { type ConfigDiagnostic, effectiveConfig } from "../../skill/config/effective.ts";
-import { type GivenValue, readGiven } from "../../skill/config/given.ts";
+import { BOT_ID, type GivenValue, readGiven } from "../../skill/config/given.ts";
 import type { ConfigParam, Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,9 +1,10 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
+import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { BOT_ID } from "../../skill/config/given.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
-import { BOT_ID } from "../tool-config.ts";
 
 const maybe = z.exactOptional;
 
@@ -51,7 +52,19 @@ function shapes() {
     token_budget: maybe(count),
     native_tool_fallback: maybe(z.enum(["allow", "allow_once", "reject"])),
     break_unless_phase: maybe(text),
-    task_ledger: maybe(json),
+    task_ledger: maybe(
+      z.array(
+        z.union([
+          text,
+          z.strictObject({
+            title: text,
+            id: maybe(text.check(z.minLength(1))),
+            status: maybe(z.enum(LEDGER_STATUSES)),
+            note: maybe(text),
+          }),
+        ]),
+      ),
+    ),
     deliverables: maybe(texts),
     root_task: maybe(text),
     context_callback: maybe(text),

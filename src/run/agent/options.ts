@@ -1,6 +1,7 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
@@ -59,7 +60,8 @@ export async function agentSpec(
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
   const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
-  checkTools(tools, at.session, options.daemon === true);
+  const hosted = context.settings.host !== undefined;
+  checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
@@ -98,12 +100,13 @@ export async function agentSpec(
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     native_tool_fallback: options.native_tool_fallback ?? "allow",
     break_unless_phase: options.break_unless_phase ?? null,
-    task_ledger: options.task_ledger ?? options.deliverables ?? null,
+    task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.models === undefined ? {} : { models: options.models }),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
+      ...(hosted ? { host: true as const } : {}),
       ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
@@ -207,7 +210,10 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
 }
 
 /** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
-function checkTools(tools: readonly AgentTool[], session: string | null, daemon: boolean): void {
+function checkTools(
+  tools: readonly AgentTool[],
+  { session, daemon, hosted }: { session: string | null; daemon: boolean; hosted: boolean },
+): void {
   const client = tools.find(({ executor }) => executor === "client");
   if (client !== undefined && (session === null || daemon)) {
     const where = daemon ? "a daemon" : "an anonymous run";
@@ -217,7 +223,7 @@ function checkTools(tools: readonly AgentTool[], session: string | null, daemon:
     });
   }
   const web = tools.find(({ executor }) => executor === "webhook");
-  if (web !== undefined) {
+  if (web !== undefined && !hosted) {
     throw new InvalidRequest({
       option: "tools",
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
@@ -274,6 +280,22 @@ function daemon(options: RunOptions): DaemonOptions {
     persist_path: options.persist_path ?? null,
     resume_path: options.resume_path ?? null,
   };
+}
+
+/** Items without an id are numbered. */
+function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
+  const given = task_ledger ?? deliverables;
+  if (given === undefined) return null;
+  const items = given.map((item, n): TaskLedger["items"][number] => {
+    const {
+      id = String(n + 1),
+      title,
+      status = "open",
+      note,
+    } = typeof item === "string" ? { title: item } : item;
+    return { id, title, status, ...(note === undefined ? {} : { note }) };
+  });
+  return { root_task: root_task ?? null, items };
 }
 
 function listOf(value: Json | string | readonly string[] | undefined): string[] {

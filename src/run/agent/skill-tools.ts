@@ -7,6 +7,7 @@ import type { Settings } from "../../env.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import type { RunContext } from "../context.ts";
+import type { CallArtifacts } from "../handler/artifacts.ts";
 import { handlerPlace, type PlaceOptions } from "../handler/place.ts";
 import { toolPolicy } from "../handler/policy.ts";
 import type { SkillToolResult } from "../handler/ports.ts";
@@ -47,6 +48,7 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
 export interface ToolRun extends Omit<PlaceOptions, "choice"> {
   context: RunContext;
   spec: AgentSpec;
+  artifacts: CallArtifacts;
 }
 
 /** Carries a planned call out. Whatever goes wrong with it is a result. */
@@ -70,7 +72,7 @@ export async function runSkillTool(
     },
     handlerPlace(context, { ...options, choice }),
   );
-  return agentResult(result, retryable);
+  return options.artifacts.settle(agentResult(result, retryable));
 }
 
 interface FoundHandler {

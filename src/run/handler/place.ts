@@ -6,7 +6,7 @@ import type { RunEvent } from "../events.ts";
 import { type ConfigChoice, configForCall } from "../tool-config.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { workFolder } from "../workspace/work-folder.ts";
-import type { HandlerPlace } from "./ports.ts";
+import type { ArtifactShelf, HandlerPlace } from "./ports.ts";
 
 export interface PlaceOptions {
   emit: (event: RunEvent) => void;
@@ -14,11 +14,16 @@ export interface PlaceOptions {
   known: KnownExecutions | null;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
+  /** Takes what the call makes. */
+  artifacts: ArtifactShelf;
   /** Whose configured values count. */
   choice: ConfigChoice;
 }
 
-export function handlerPlace(context: RunContext, { emit, workspace, choice }: PlaceOptions): HandlerPlace {
+export function handlerPlace(
+  context: RunContext,
+  { emit, workspace, choice, artifacts }: PlaceOptions,
+): HandlerPlace {
   return {
     context,
     emit,
@@ -27,10 +32,6 @@ export function handlerPlace(context: RunContext, { emit, workspace, choice }: P
     python: async () => ({ error: "There is no runner for Python." }),
     folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
     config: (record, tool) => configForCall(context, record, tool, choice),
-    artifacts: {
-      keep: async ({ title, id }) => ({
-        line: `The artifact ${JSON.stringify(title ?? id ?? "")} was shown.`,
-      }),
-    },
+    artifacts,
   };
 }

@@ -19,9 +19,11 @@ export type ConfigReader = (
   tool: SkillTool,
 ) => Promise<{ values: JsonObject; secrets: string[]; diagnostics: { code: string; message: string }[] }>;
 
-/** Where artifacts go: kept and told of before it answers. `line` is what the model is to know of one. */
+/** Where the artifacts of a call go. `line` is what the model is to know of one. */
 export interface ArtifactShelf {
-  keep(value: JsonObject, callId: string): Promise<{ line: string } | { error: string }>;
+  keep(
+    value: JsonObject,
+  ): Promise<{ line: string; findings: { code: string; message: string }[] } | { error: string }>;
 }
 
 export interface HandlerPlace {

@@ -2,6 +2,8 @@
  * A model's call of a skill's tool, from its arguments to what the model is answered (skill-formats.md §3, §4.4, §7.5 to
  * §7.7): the same in served skills, runs and sessions.
  */
+
+import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Redactor } from "../../redact.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
@@ -54,7 +56,8 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
   }
   const { values, secrets, diagnostics } = await place.config(record, tool);
   const told = new ToolOutput(call.id, settings.toldRedactor.with(secrets), place.emit);
-  const shelved = new Shelved(place, call.id, settings.redactor.with(secrets));
+  const redactor = settings.redactor.with(secrets);
+  const shelved = new Shelved(place, redactor);
   const handled: HandlerCall = {
     record,
     tool,
@@ -81,8 +84,11 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
   const { outcome, runtime } = await carriedOut(handled, asked, place);
   await told.end();
   const checkedOutcome = withSchema(outcome, tool, settings.local);
-  const value: Json = JSON.parse(JSON.stringify(settings.redactor.with(secrets).json(checkedOutcome.value)));
-  const ended = { ...checkedOutcome, value, diagnostics: [...diagnostics, ...checkedOutcome.diagnostics] };
+  const ended: HandlerOutcome = JSON.parse(
+    JSON.stringify(
+      redactor.json({ ...checkedOutcome, diagnostics: [...diagnostics, ...checkedOutcome.diagnostics] }),
+    ),
+  );
   const result = await shelved.result(ended);
   await noteCall(asked, place, { ...result, runtime });
   return resultOf(result, shelved.lines, runtime);
@@ -117,15 +123,14 @@ function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): H
 /** The artifacts of one call, kept in the order in which they came. */
 class Shelved {
   readonly #place: HandlerPlace;
-  readonly #callId: string;
   readonly #redactor: Redactor;
   #kept: Promise<void> = Promise.resolve();
+  #findings: HandlerOutcome["diagnostics"] = [];
   /** What the model is told of those that came while the handler worked. */
   readonly lines: string[] = [];
 
-  constructor(place: HandlerPlace, callId: string, redactor: Redactor) {
+  constructor(place: HandlerPlace, redactor: Redactor) {
     this.#place = place;
-    this.#callId = callId;
     this.#redactor = redactor;
   }
 
@@ -140,17 +145,20 @@ class Shelved {
   async result(outcome: HandlerOutcome): Promise<HandlerOutcome> {
     await this.#kept;
     const { value, fault } = outcome;
-    if (fault !== null || !isObject(value)) return outcome;
-    if (value.__artifact__ !== true && value.__artifact_update__ !== true) return outcome;
-    const kept = await this.#keep(value);
-    return "line" in kept
-      ? { ...outcome, value: kept.line }
-      : { ...outcome, value: kept, fault: "tool_error" };
+    const returned = fault === null && isArtifact(value) ? await this.#keep(value) : null;
+    const told = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
+    if (returned === null) return told;
+    return "line" in returned
+      ? { ...told, value: returned.line }
+      : { ...told, value: returned, fault: "tool_error" };
   }
 
-  #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {
+  async #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {
     const redacted: JsonObject = JSON.parse(JSON.stringify(this.#redactor.json(value)));
-    return this.#place.artifacts.keep(redacted, this.#callId);
+    const kept = await this.#place.artifacts.keep(redacted);
+    if ("error" in kept) return kept;
+    this.#findings = [...this.#findings, ...kept.findings];
+    return { line: kept.line };
   }
 }
 

@@ -3,6 +3,9 @@ import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { type ConfigLayer, layerHolds } from "./effective.ts";
 import { configFault } from "./value.ts";
 
+/** What names a profile of configuration. */
+export const BOT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
 /** A tool that can be configured. */
 export interface Configurable {
   name: string;
