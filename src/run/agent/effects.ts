@@ -25,6 +25,7 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
+import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostPermission } from "./host-tools.ts";
@@ -174,7 +175,7 @@ async function runTool(
     const { executor, skill } = tool;
     if (executor !== "isolate") {
       const { duration_ms } = result;
-      const runtime = executor === "hook" ? "hook" : "process";
+      const runtime = executor === "command" ? "process" : executor === "hook" ? "hook" : "builtin";
       const { call } = planned;
       await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
     }
@@ -202,6 +203,7 @@ async function carryOut(
     const made = artifacts.call(effect);
     return runSkillTool(planned, { context, spec, emit, known, workspace: access, artifacts: made }, at);
   }
+  if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     const made = artifacts.call(effect);
     const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };

@@ -18,6 +18,7 @@ function shapes() {
     profile: maybe(text),
     skill: maybe(text),
     skills: maybe(json),
+    dynamic_tools: maybe(flag),
     skill_tools: maybe(z.enum(["at_start", "on_activation"])),
     models: maybe(z.record(text, text)),
     skill_match: maybe(

@@ -14,6 +14,7 @@ import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { readToolConfigs } from "../tool-config.ts";
+import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
@@ -52,11 +53,13 @@ export async function agentSpec(
   const registry = await readSkills(context, options.skills);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
   const onActivation = options.skill_tools === "on_activation";
-  const tools = withSkillTools(
+  const registered = withSkillTools(
     allTools(model.options, served, registry.tools),
     // The run's own skill is active from the start.
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
+  const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
+  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -163,6 +166,9 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     ...call,
   };
 }
+
+const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
+  tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
   { tools: given }: CallOptions,
