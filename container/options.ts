@@ -36,6 +36,10 @@ export interface RunnerOptions {
   maxProcesses: number | null;
   /** Whether processes reach the network. */
   egress: boolean;
+  /** Whether the packages of Python handlers may be fetched. */
+  installs: boolean;
+  /** Of one installation of packages. */
+  installMs: number;
   /** Leave when stdin ends: whoever started this runner is gone. */
   exitWithParent: boolean;
 }
@@ -55,6 +59,7 @@ const NUMBERS = {
   "workspace-bytes": { fallback: 2 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
   "journal-bytes": { fallback: 1024 ** 3, least: 0, most: Number.MAX_SAFE_INTEGER },
   "journal-ms": { fallback: 600_000, least: 0, most: 86_400_000 },
+  "install-ms": { fallback: 180_000, least: 1, most: 3_600_000 },
   spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
 } as const;
 
@@ -67,7 +72,7 @@ const OPTIONAL = {
 
 /**
  * Reads the flags of `container/main.ts`; of `environment` `HULL_RUNNER_FLAGS`, which come before them, and
- * `HULL_RUNNER_EGRESS`.
+ * `HULL_RUNNER_EGRESS` and `HULL_RUNNER_INSTALLS`.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
 export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): RunnerOptions {
@@ -104,8 +109,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
   };
   const stateDir = string("state");
   if (stateDir === null) throw new UsageError("--state DIR is required");
-  const egress = environment.HULL_RUNNER_EGRESS ?? "on";
-  if (egress !== "on" && egress !== "off") throw new UsageError("HULL_RUNNER_EGRESS must be `on` or `off`");
+  const egress = readSwitch(environment, "HULL_RUNNER_EGRESS", true);
   return {
     port: number("port"),
     host: string("host") ?? "127.0.0.1",
@@ -125,7 +129,17 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     setpriv: string("setpriv") ?? "setpriv",
     memoryBytes: optional("memory-bytes"),
     maxProcesses: optional("max-processes"),
-    egress: egress === "on",
+    egress,
+    // Who takes the network away from handlers takes it away from what they bring, too, unless told otherwise.
+    installs: readSwitch(environment, "HULL_RUNNER_INSTALLS", egress),
+    installMs: number("install-ms"),
     exitWithParent: values["exit-with-parent"] === true,
   };
+}
+
+function readSwitch(environment: NodeJS.ProcessEnv, name: string, fallback: boolean): boolean {
+  const value = environment[name];
+  if (value === undefined) return fallback;
+  if (value !== "on" && value !== "off") throw new UsageError(`${name} must be \`on\` or \`off\``);
+  return value === "on";
 }
