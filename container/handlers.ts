@@ -4,7 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
-import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
 import { type Command, type Commands, isFile } from "./commands.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
@@ -19,9 +19,6 @@ import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
 type Handler = NonNullable<ExecutionSpec["handler"]>;
-
-/** Longer arguments come by stdin only: one argument of a process ends near 128 KiB. */
-const MAX_ARGUMENT_BYTES = 100_000;
 
 const PYTHON_SHIM_FILE = "handler.py";
 const NODE_SHIM_FILE = "handler.mjs";
@@ -92,7 +89,7 @@ export class Handlers {
     const script = resolve(bundle, name);
     if (!script.startsWith(bundle + sep) || !isFile(script)) return null;
     const stdin = withWorkDir(input, cwd);
-    const argument = stdin.length < MAX_ARGUMENT_BYTES ? [stdin.toString()] : [];
+    const argument = stdin.length < HANDLER_TEXT_LIMIT ? [stdin.toString()] : [];
     if (handler.language === "file")
       return { ...program, file: script, argv0: script, args: argument, stdin };
     if (handler.language === "shell") {

@@ -8,7 +8,7 @@
  * `{"error": "..."}`. `settings` is JSON: `context`, the rest of `ctx`; `python`, the interpreter of `ctx.python`.
  */
 export const NODE_SHIM_PROGRAM = String.raw`
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { relative } from "node:path";
@@ -55,7 +55,9 @@ function fail(error, place = "") {
 /** Where in the handler's file an error arose, if it did. */
 function placeIn(error) {
   const name = relative(skillDir, script);
-  const at = String(error?.stack).split(script + ":")[1];
+  // A syntax error has its place only in what Node prints of it.
+  const printed = error instanceof SyntaxError ? spawnSync(node, ["--check", script], { encoding: "utf8" }).stderr : error?.stack;
+  const at = String(printed).split(script + ":")[1];
   const line = at === undefined ? Number.NaN : Number.parseInt(at, 10);
   return Number.isNaN(line) ? " (" + name + ")" : " (" + name + ", line " + line + ")";
 }

@@ -20,6 +20,9 @@ const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
  */
 export const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
 
+/** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
+export const HANDLER_TEXT_LIMIT = 100_000;
+
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
 export const executionSpec = z.lazy(() =>
   z.strictObject({
@@ -75,9 +78,9 @@ export const executionSpec = z.lazy(() =>
       z.strictObject({
         language: z.enum(HANDLER_LANGUAGES),
         /** JSON, for HULL_TOOL_CONFIG. Never written to journal or log. */
-        config: z.string().check(z.maxLength(100_000)),
+        config: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
         /** JSON: what else a JavaScript handler's second argument tells. */
-        context: z.string().check(z.maxLength(100_000)),
+        context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
       }),
     ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */

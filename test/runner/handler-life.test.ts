@@ -1,0 +1,367 @@
+/** Handlers' processes: their ends, their context, their packages, what is kept from them (skill-formats.md §4). */
+import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runInRunner, runPython } from "../../src/tool/handler/process.ts";
+import type { KnownExecutions, Runner } from "../../src/tool/runner-client.ts";
+import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
+import {
+  type Bundle,
+  bundle,
+  processesWith,
+  scratchOf,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
+
+const root = process.getuid?.() === 0;
+const CHILD_UID = 65_124;
+
+let files: Bundle;
+let runner: TestRunner;
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "hull-handlers-"));
+  files = await bundle({
+    "ctx.js": `export default async (args, ctx) => {
+      await ctx.emit("half");
+      await ctx.artifact({ type: "code", content: "c" });
+      await ctx.artifact.update("i", { title: "t" });
+      const { workDir, config, callId, sessionId, bot, models } = ctx;
+      const { stdout, exit_code } = await ctx.python("import os; print(os.getcwd())");
+      return { config, callId, sessionId, bot, models, same: stdout.trim() === workDir, exit_code };
+    };`,
+    "stopped.js": `export default (args, ctx) => new Promise((resolve) => {
+      setTimeout(() => resolve("too late"), 60_000);
+      ctx.signal.addEventListener("abort", () => console.log("told"));
+    });`,
+    "once.py": "import sys, json\nopen(json.load(sys.stdin)['file'], 'a').write('once ')\nprint('done')\n",
+    "count.py":
+      "import time\ndef handler(a):\n    open(a['file'], 'a').write('once ')\n    time.sleep(a['s'])\n    return 'done'\n",
+    "slow.sh": "sleep 60.25 & wait",
+    "slow.py": "import subprocess\ndef handler(a):\n    subprocess.run(['sleep', '61.25'])",
+    "away.py":
+      "import os, time\ndef handler(a):\n    if os.fork() == 0:\n        os.setsid()\n        os.close(1); os.close(2)\n        time.sleep(62.25)\n        os._exit(0)\n    return 1",
+    "pid.py": "import os\ndef handler(a):\n    return os.getpid()\n",
+    "work.sh": 'pwd > here; echo "$HULL_SKILL_DIR" >> here; touch "$HULL_SKILL_DIR/x" 2>/dev/null; cat here',
+    "read.py": "def handler(a):\n    return open(a['name']).read()\n",
+  });
+  runner = await startRunner();
+});
+afterAll(async () => {
+  await runner.stop();
+  await rm(dir, { recursive: true });
+});
+
+describe("the end", () => {
+  test.each([
+    ["slow.sh", "sleep 60.25"],
+    ["slow.py", "sleep 61.25"],
+  ])("%s is stopped in time, and leaves no process", async (script, mark) => {
+    const outcome = await callScript(runner, files, script, {}, { timeoutMs: 1000 });
+    expect(outcome).toMatchObject({
+      value: { error: expect.stringContaining("1000 ms") },
+      fault: "timeout",
+    });
+    expect(await processesWith(mark)).toEqual([]);
+  });
+
+  test("a fork that left its group and said nothing is found by its environment", async () => {
+    expect(await callScript(runner, files, "away.py")).toMatchObject({ value: 1, fault: null });
+    // What is left of the call would show the fork server's command line.
+    const forks = async () => {
+      const pids = (await processesWith("hull-python")).map((line) => line.trim().split(/\s+/)[0] ?? "");
+      const environments = pids.map((pid) => readFile(`/proc/${pid}/environ`, "utf8").catch(() => ""));
+      return (await Promise.all(environments)).filter((text) => /HULL_EXECUTION_ID=[0-9a-f]{8}-/.test(text));
+    };
+    await until(forks, (left) => left.length === 0);
+  });
+
+  test("a handler in JavaScript is told before it is stopped; a cancel is an outcome", async () => {
+    const late = await callScript(runner, files, "stopped.js", {}, { timeoutMs: 500 });
+    expect(late).toMatchObject({ fault: "timeout", said: "told\n" });
+    const leaving = new AbortController();
+    const call = handlerCall(files, "slow.sh", {}, { signal: leaving.signal });
+    const outcome = runInRunner(call, processDeps(runner, files));
+    await until(
+      () => processesWith("sleep 60.25"),
+      (found) => found.length > 0,
+    );
+    leaving.abort();
+    expect(await outcome).toMatchObject({ fault: "cancelled" });
+    await until(
+      () => processesWith("sleep 60.25"),
+      (found) => found.length === 0,
+    );
+  });
+
+  test("a plain script takes effect once", async () => {
+    const file = join(dir, "plain");
+    expect(await callScript(runner, files, "once.py", { file })).toMatchObject({ value: "done" });
+    expect(await readFile(file, "utf8")).toBe("once ");
+  });
+
+  test("a runner out of reach, a script that is not there", async () => {
+    const nowhere: Runner = { key: runner.key, fetch: () => Promise.reject(new TypeError("refused")) };
+    const outcome = await runInRunner(handlerCall(files, "pid.py", {}), processDeps(nowhere, files));
+    expect(outcome).toMatchObject({ fault: "unavailable" });
+    expect(await callScript(runner, files, "absent.py")).toMatchObject({ fault: "tool_error" });
+    expect(await callScript(runner, files, "../absent.sh")).toMatchObject({ fault: "tool_error" });
+  });
+});
+
+describe("who makes a call comes back", () => {
+  const remembered = (): KnownExecutions => {
+    const facts = new Map<string, "handed_in" | "admitted">();
+    return { known: (id) => facts.get(id) ?? "nothing", note: (id, fact) => void facts.set(id, fact) };
+  };
+
+  test("a Worker that dies: the next one follows the same execution, which ran once", async () => {
+    const file = join(dir, "again");
+    const call = handlerCall(files, "count.py", { file, s: 1.5 });
+    const known = remembered();
+    const dying = new AbortController();
+    const dies: Runner = {
+      key: runner.key,
+      fetch: (path, request) => {
+        if (dying.signal.aborted) return Promise.reject(new TypeError("dead"));
+        const signals = [dying.signal, ...(request.signal === undefined ? [] : [request.signal])];
+        return runner.fetch(path, { ...request, signal: AbortSignal.any(signals) });
+      },
+    };
+    const deps = processDeps(dies, files);
+    const first = runInRunner(call, { ...deps, options: { ...deps.options, known } });
+    await until(
+      () => readFile(file, "utf8").catch(() => ""),
+      (text) => text !== "",
+    );
+    dying.abort();
+    void first;
+    const later = processDeps(runner, files);
+    const second = await runInRunner(call, { ...later, options: { ...later.options, known } });
+    expect(second).toMatchObject({ value: "done", fault: null });
+    expect(await readFile(file, "utf8")).toBe("once ");
+  });
+
+  test("a runner that dies: the outcome is unknown, and nothing is run again", async () => {
+    const file = join(dir, "lost");
+    let current = await startRunner();
+    const moving: Runner = { key: current.key, fetch: (path, request) => current.fetch(path, request) };
+    const deps = processDeps(moving, files);
+    const options = { ...deps.options, known: remembered() };
+    const call = handlerCall(files, "count.py", { file, s: 30 });
+    const outcome = runInRunner(call, { ...deps, options });
+    await until(
+      () => readFile(file, "utf8").catch(() => ""),
+      (text) => text !== "",
+    );
+    await current.kill("SIGKILL");
+    current = await startRunner({ from: current });
+    try {
+      expect(await outcome).toMatchObject({
+        fault: "tool_error",
+        diagnostics: [{ code: "outcome_unknown" }],
+      });
+      expect(await readFile(file, "utf8")).toBe("once ");
+    } finally {
+      await current.stop();
+    }
+  });
+});
+
+describe("where it works, and what it is given", () => {
+  test("a new folder, which goes away; the skill's is elsewhere and read-only", async () => {
+    const { value } = await callScript(runner, files, "work.sh");
+    const [here, skill] = String(value).trim().split("\n");
+    expect(here).not.toBe(skill);
+    expect(skill).toContain(files.digest);
+    await until(
+      () => scratchOf(runner),
+      (names) => names.every((name) => !name.endsWith("here")),
+    );
+  });
+
+  test("ctx in JavaScript: notes in order, configuration, models, Python", async () => {
+    const fields = {
+      ...{ sessionId: "s", bot: "b", config: { quality: "high" }, models: { fast: "m" } },
+      tool: { filesystem: true },
+    };
+    const { value, notes } = await callScript(runner, files, "ctx.js", {}, fields);
+    expect(value).toEqual({
+      ...{ config: { quality: "high" }, callId: "call_1", sessionId: "s", bot: "b", models: { fast: "m" } },
+      ...{ same: true, exit_code: 0 },
+    });
+    expect(notes).toEqual([
+      { kind: "output", stream: "emit", text: "half" },
+      { kind: "artifact", value: { type: "code", content: "c", __artifact__: true } },
+      { kind: "artifact", value: { title: "t", __artifact_update__: true, id: "i" } },
+    ]);
+    expect(await callScript(runner, files, "ctx.js")).toMatchObject({
+      value: { error: expect.stringContaining("x-requires-filesystem") },
+    });
+  });
+
+  test("runPython: for handlers that are elsewhere, also of a skill without files here", async () => {
+    const call = handlerCall(files, "x.js", {});
+    const bare = { ...call, record: { ...call.record, pack: null } };
+    const deps = processDeps(runner, files);
+    expect(await runPython(bare, "print(1)", null, deps)).toEqual({
+      stdout: "1\n",
+      stderr: "",
+      exit_code: 0,
+    });
+    expect(await runPython(call, "import sys; sys.exit(3)", null, deps)).toMatchObject({ exit_code: 3 });
+    const late = await runPython(call, "import time; time.sleep(60)", 300, deps);
+    expect(late).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("300 ms") });
+  });
+
+  test("progress comes while it runs, in whole lines", async () => {
+    const call = handlerCall(files, "slow.sh", {}, { timeoutMs: 300 });
+    expect(call.notes).toEqual([]);
+    await runInRunner(call, processDeps(runner, files));
+    expect(call.notes.every((note) => note.kind === "output")).toBe(true);
+  });
+});
+
+describe.runIf(root)("a uid of their own (only where the test runs as root)", () => {
+  let apart: TestRunner;
+  let spies: Bundle;
+  beforeAll(async () => {
+    apart = await startRunner({ flags: ["--child-uid", String(CHILD_UID)] });
+    spies = await bundle({
+      "who.py":
+        "import os\ndef handler(a):\n    return [os.getuid(), os.getgroups(), open('/proc/self/status').read()]",
+      // Whatever an earlier call had would be in the memory that this one shares with the server.
+      "memory.py": `import os
+def handler(a):
+    needle = a["needle"].encode()[::-1]
+    found = 0
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as mem:
+        for line in maps:
+            start, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if "r" in line.split()[1] and "[v" not in line:
+                try:
+                    mem.seek(start)
+                    found += mem.read(end - start).count(needle)
+                except OSError:
+                    pass
+    return found`,
+      "server.py": `import os
+def handler(a):
+    denied = []
+    for name in ("environ", "mem"):
+        try:
+            open("/proc/%d/%s" % (os.getppid(), name), "rb").read(1)
+        except OSError as error:
+            denied.append(name)
+    return [denied, open("/proc/%d/cmdline" % os.getppid()).read()]`,
+    });
+  });
+  afterAll(() => apart.stop());
+
+  test("forks have it, and no way back", async () => {
+    const { value } = await callScript(apart, spies, "who.py");
+    expect(value).toEqual([CHILD_UID, [], expect.stringMatching(/CapEff:\s0+\n[\s\S]*NoNewPrivs:\s1/)]);
+  });
+
+  test("a fork finds nothing of an earlier call in its memory, and its server's is closed", async () => {
+    const canary = `canary-${randomUUID()}`;
+    const secret = { env: { GRANTED: canary }, config: { apiKey: canary } };
+    const count = async (text: string, fields = {}) => {
+      const needle = [...text].reverse().join("");
+      return Number((await callScript(apart, spies, "memory.py", { needle }, fields)).value);
+    };
+    await callScript(apart, spies, "who.py", { canary }, secret);
+    // What it looks for is in its own memory.
+    const own = await count(`canary-${randomUUID()}`);
+    expect(await count(canary)).toBe(own);
+    expect(await count(canary, secret)).toBeGreaterThan(own);
+    const { value } = await callScript(apart, spies, "server.py");
+    expect(value).toEqual([["environ", "mem"], expect.stringContaining("hull-python")]);
+  });
+
+  test("processes of forks are ended across uids", async () => {
+    const away = await callScript(apart, files, "slow.py", {}, { timeoutMs: 500 });
+    expect(away.fault).toBe("timeout");
+    expect(await processesWith("sleep 61.25")).toEqual([]);
+  });
+});
+
+describe("packages", () => {
+  /** A wheel of one module `hullpkg`, whose `answer` is 42. */
+  const wheel = (): Uint8Array => {
+    const script = `
+import io, sys, zipfile
+out = io.BytesIO()
+with zipfile.ZipFile(out, "w") as z:
+    z.writestr("hullpkg.py", "answer = 42\\n")
+    z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
+    z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\n")
+sys.stdout.buffer.write(out.getvalue())`;
+    return execFileSync("python3", ["-c", script]);
+  };
+  const HANDLER = "import hullpkg\ndef handler(a):\n    return [hullpkg.answer, hullpkg.__file__]\n";
+  const block = (lines: string[]): string =>
+    ["# /// script", ...lines.map((line) => `# ${line}`), "# ///", ""].join("\n");
+  const installs = (of: TestRunner) =>
+    of
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("packages_installed"));
+
+  let offline: TestRunner;
+  let packed: Bundle;
+  beforeAll(async () => {
+    offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" } });
+    packed = await bundle({
+      "requirements.txt": "# local\n--find-links wheels\nhullpkg==1.0\n",
+      "wheels/hullpkg-1.0-py3-none-any.whl": wheel(),
+      "scripts/use.py": HANDLER,
+      "scripts/other.py": HANDLER,
+      "scripts/inline.py": block(['dependencies = ["no-such-package-of-hull"]']) + HANDLER,
+      "scripts/newer.py": block(['requires-python = ">=4"', "dependencies = []"]) + HANDLER,
+      "scripts/none.py": `${block(["dependencies = []"])}def handler(a):\n    return 1\n`,
+    });
+  });
+  afterAll(() => offline.stop());
+
+  test("requirements.txt is installed once, whoever asks; its files cannot be changed", async () => {
+    const calls = ["scripts/use.py", "scripts/other.py", "scripts/use.py"].map((script) =>
+      callScript(offline, packed, script),
+    );
+    for (const outcome of await Promise.all(calls)) {
+      expect(outcome).toMatchObject({ value: [42, expect.stringContaining("bundles")], fault: null });
+    }
+    expect(installs(offline)).toHaveLength(1);
+    await offline.kill("SIGTERM");
+    offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" }, from: offline });
+    expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
+    expect(installs(offline)).toHaveLength(0);
+  });
+
+  test("inline metadata comes before it; a failure says what the installer said", async () => {
+    expect(await callScript(offline, packed, "scripts/none.py")).toMatchObject({ value: 1 });
+    const { value, fault } = await callScript(offline, packed, "scripts/inline.py");
+    expect(fault).toBe("tool_error");
+    expect(JSON.stringify(value)).toMatch(
+      /scripts\/inline.py.*could not be installed.*no-such-package-of-hull.*network/,
+    );
+    const newer = await callScript(offline, packed, "scripts/newer.py");
+    expect(JSON.stringify(newer.value)).toContain("requires Python >=4");
+  });
+
+  test("an installation has a time limit of its own", async () => {
+    const hasty = await startRunner({ flags: ["--install-ms", "20"] });
+    try {
+      const { value } = await callScript(hasty, packed, "scripts/use.py");
+      expect(JSON.stringify(value)).toContain("stopped after 20 ms");
+    } finally {
+      await hasty.stop();
+    }
+  });
+});
