@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Bundles } from "./bundles.ts";
 import type { Cgroups } from "./cgroup.ts";
@@ -74,11 +74,7 @@ export class Dependencies {
     this.#parts = parts;
   }
 
-  /** Makes the folder of records. */
-  async prepare(): Promise<void> {
-    await makeFolder(this.#parts.dir, null);
-  }
-
+  /** Lets go of what it started. */
   async close(): Promise<void> {
     (await this.#outside)?.close();
   }
@@ -193,7 +189,7 @@ export class Dependencies {
     const python = this.#python();
     const launcher = await this.#launcher();
     while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
-    await mkdir(this.#parts.dir, { recursive: true });
+    await makeFolder(this.#parts.dir, null);
     const out = createWriteStream(tar, { mode: 0o600 });
     const written = new Promise<void>((resolve, reject) => out.once("finish", resolve).once("error", reject));
     const cgroup = cgroups?.create() ?? null;

@@ -14,7 +14,7 @@ import type { Pipes } from "./pipes.ts";
 import { absolute, type Place, type Program } from "./program.ts";
 import { PYTHON_SHIM_PROGRAM } from "./python-shim.ts";
 import { Refused } from "./refusal.ts";
-import { makeFolder } from "./scratch.ts";
+import { makeFolder, removeTree } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -59,8 +59,10 @@ export class Handlers {
       await writeFile(join(dir, name), text);
   }
 
+  /** Ends the fork servers and removes the shims. */
   async close(): Promise<void> {
     (await this.#forks)?.close();
+    await removeTree(this.#parts.dir);
   }
 
   /**

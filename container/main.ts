@@ -83,8 +83,8 @@ async function run(options: RunnerOptions): Promise<void> {
     ...{ dir: join(state, "programs"), group, forkServers: Math.min(MOST_FORK_SERVERS, options.spawners) },
     ...{ commands, dependencies, inherited, launcher, pipes, python, spawner: spawners?.usual ?? null },
   });
-  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare(), workspaces.prepare()]);
-  await Promise.all([dependencies.prepare(), handlers.prepare()]);
+  const folders = [scratch, pipes, bundles, workspaces, handlers];
+  await Promise.all(folders.map((folder) => folder.prepare()));
 
   const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
   const shop = {
@@ -129,8 +129,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    await Promise.all([scratch.close(), workspaces.close(), pipes.close(), bundles.close()]);
-    await Promise.all([handlers.close(), dependencies.close()]);
+    await Promise.all([...folders, dependencies].map((part) => part.close()));
     launcher.close();
     log("info", "stopped");
     flushLog();

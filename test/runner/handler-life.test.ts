@@ -1,11 +1,11 @@
-/** Handlers' processes: their ends, their context, their packages, what is kept from them (skill-formats.md §4). */
-import { execFileSync } from "node:child_process";
-import { randomUUID } from "node:crypto";
+/** Handlers' processes: their ends, their context, what is kept from them (skill-formats.md §4). */
+import { createHash, randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runInRunner, runPython } from "../../src/tool/handler/process.ts";
+import { encodeFrame, encodeJsonFrame, FRAME, type WorkspaceChange } from "../../src/tool/protocol.ts";
 import type { KnownExecutions, Runner } from "../../src/tool/runner-client.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
 import {
@@ -36,16 +36,26 @@ beforeAll(async () => {
       return { config, callId, sessionId, bot, models, same: stdout.trim() === workDir, exit_code };
     };`,
     "stopped.js": `export default (args, ctx) => new Promise((resolve) => {
+      console.log("begun");
       setTimeout(() => resolve("too late"), 60_000);
       ctx.signal.addEventListener("abort", () => console.log("told"));
     });`,
     "once.py": "import sys, json\nopen(json.load(sys.stdin)['file'], 'a').write('once ')\nprint('done')\n",
     "count.py":
       "import time\ndef handler(a):\n    open(a['file'], 'a').write('once ')\n    time.sleep(a['s'])\n    return 'done'\n",
-    "slow.sh": "sleep 60.25 & wait",
-    "slow.py": "import subprocess\ndef handler(a):\n    subprocess.run(['sleep', '61.25'])",
+    "slow.sh": "echo begun >&2; sleep 60.25 & wait",
+    "slow.py":
+      "import subprocess\ndef handler(a):\n    print('begun')\n    subprocess.run(['sleep', '61.25'])",
     "away.py":
-      "import os, time\ndef handler(a):\n    if os.fork() == 0:\n        os.setsid()\n        os.close(1); os.close(2)\n        time.sleep(62.25)\n        os._exit(0)\n    return 1",
+      "import os, time\ndef handler(a):\n    child = os.fork()\n    if child == 0:\n        os.setsid()\n        os.closerange(0, 100)\n        time.sleep(62.25)\n        os._exit(0)\n    return child",
+    "files.py":
+      "import os\ndef handler(a):\n    open('out.txt', 'w').write('py!')\n    return {'text': open('a/in.txt').read(), 'same': os.getcwd() == a['__workDir']}\n",
+    "files.js": `import { readFileSync, writeFileSync } from "node:fs";
+      export default (args) => {
+        writeFileSync("out.txt", "js!");
+        return { text: readFileSync(args.__workDir + "/a/in.txt", "utf8"), same: process.cwd() === args.__workDir };
+      };`,
+    "eats.py": "def handler(a):\n    held = bytearray(a['mib'] * 2**20)\n    return 'ate'\n",
     "pid.py": "import os\ndef handler(a):\n    return os.getpid()\n",
     "work.sh": 'pwd > here; echo "$HULL_SKILL_DIR" >> here; touch "$HULL_SKILL_DIR/x" 2>/dev/null; cat here',
     "read.py": "def handler(a):\n    return open(a['name']).read()\n",
@@ -70,20 +80,18 @@ describe("the end", () => {
     expect(await processesWith(mark)).toEqual([]);
   });
 
-  test("a fork that left its group and said nothing is found by its environment", async () => {
-    expect(await callScript(runner, files, "away.py")).toMatchObject({ value: 1, fault: null });
-    // What is left of the call would show the fork server's command line.
-    const forks = async () => {
-      const pids = (await processesWith("hull-python")).map((line) => line.trim().split(/\s+/)[0] ?? "");
-      const environments = pids.map((pid) => readFile(`/proc/${pid}/environ`, "utf8").catch(() => ""));
-      return (await Promise.all(environments)).filter((text) => /HULL_EXECUTION_ID=[0-9a-f]{8}-/.test(text));
-    };
-    await until(forks, (left) => left.length === 0);
+  test("a fork that left its group and says nothing more is found by its environment", async () => {
+    const { value, fault } = await callScript(runner, files, "away.py");
+    expect(fault).toBeNull();
+    await until(
+      () => readFile(`/proc/${value}/stat`, "utf8").catch(() => "gone"),
+      (stat) => stat === "gone" || stat.includes(") Z "),
+    );
   });
 
   test("a handler in JavaScript is told before it is stopped; a cancel is an outcome", async () => {
     const late = await callScript(runner, files, "stopped.js", {}, { timeoutMs: 500 });
-    expect(late).toMatchObject({ fault: "timeout", said: "told\n" });
+    expect(late).toMatchObject({ fault: "timeout", said: "begun\ntold\n" });
     const leaving = new AbortController();
     const call = handlerCall(files, "slow.sh", {}, { signal: leaving.signal });
     const outcome = runInRunner(call, processDeps(runner, files));
@@ -185,6 +193,44 @@ describe("where it works, and what it is given", () => {
     );
   });
 
+  test("the session's files are its folder, in Python and in JavaScript", async () => {
+    const content = Buffer.from("hello");
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const row = { path: "a/in.txt", sha256, size: content.length, executable: false };
+    const id = randomUUID().replaceAll("-", "");
+    for (const script of ["files.py", "files.js"]) {
+      const changes: WorkspaceChange[] = [];
+      const written: Uint8Array[] = [];
+      const workspace = {
+        ...{ id, version: 1 },
+        source: {
+          manifest: async () => JSON.stringify({ id, version: 1, files: [row] }),
+          contents: () =>
+            new Blob([
+              new Uint8Array(encodeJsonFrame(FRAME.file, { filename: sha256, size: content.length, sha256 })),
+              new Uint8Array(encodeFrame(FRAME.fileBytes, content)),
+            ]).stream(),
+        },
+        changes: {
+          change: async (change: WorkspaceChange) => void changes.push(change),
+          bytes: async (bytes: Uint8Array) => void written.push(bytes),
+          finish: async () => [{ path: "out.txt", why: "too_large" }],
+          abandon: async () => undefined,
+        },
+      };
+      const outcome = await runInRunner(
+        handlerCall(files, script, {}),
+        processDeps(runner, files, { workspace }),
+      );
+      expect(outcome).toMatchObject({ value: { text: "hello", same: true }, fault: null });
+      expect(outcome.diagnostics).toEqual([
+        { code: "files_not_kept", message: expect.stringContaining('"out.txt" (too_large)') },
+      ]);
+      expect(changes).toMatchObject([{ kind: "write", path: "out.txt", size: 3 }]);
+      expect(Buffer.concat(written).toString()).toBe(script.slice(-2) === "py" ? "py!" : "js!");
+    }
+  });
+
   test("ctx in JavaScript: notes in order, configuration, models, Python", async () => {
     const fields = {
       ...{ sessionId: "s", bot: "b", config: { quality: "high" }, models: { fast: "m" } },
@@ -219,12 +265,35 @@ describe("where it works, and what it is given", () => {
     expect(late).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("300 ms") });
   });
 
-  test("progress comes while it runs, in whole lines", async () => {
-    const call = handlerCall(files, "slow.sh", {}, { timeoutMs: 300 });
-    expect(call.notes).toEqual([]);
-    await runInRunner(call, processDeps(runner, files));
-    expect(call.notes.every((note) => note.kind === "output")).toBe(true);
+  test.each(["slow.sh", "slow.py", "stopped.js"])("what %s says comes while it runs", async (script) => {
+    const call = handlerCall(files, script, {}, { timeoutMs: 2000 });
+    const outcome = runInRunner(call, processDeps(runner, files));
+    const over = outcome.then(() => "over");
+    await until(
+      () => call.notes,
+      (notes) => notes.some((note) => note.kind === "output" && note.text.includes("begun\n")),
+      1500,
+    );
+    expect(await Promise.race([over, "under way"])).toBe("under way");
+    await outcome;
   });
+});
+
+test("memory of a fork is limited as that of any process, where the system permits it", async ({ skip }) => {
+  const limited = await startRunner({ flags: ["--memory-bytes", String(64 * 1024 * 1024)] });
+  try {
+    skip((await (await limited.fetch("/readyz", {})).text()).includes('"memory":false'));
+    expect(await callScript(limited, files, "eats.py", { mib: 8 })).toMatchObject({ value: "ate" });
+    expect(await callScript(limited, files, "eats.py", { mib: 512 })).toMatchObject({
+      value: { error: expect.stringContaining("memory") },
+      fault: "tool_error",
+    });
+    // Its server goes on.
+    expect(await callScript(limited, files, "eats.py", { mib: 8 })).toMatchObject({ value: "ate" });
+    expect(limited.log()).not.toContain("spawner_ended");
+  } finally {
+    await limited.stop();
+  }
 });
 
 describe.runIf(root)("a uid of their own (only where the test runs as root)", () => {
@@ -288,80 +357,5 @@ def handler(a):
     const away = await callScript(apart, files, "slow.py", {}, { timeoutMs: 500 });
     expect(away.fault).toBe("timeout");
     expect(await processesWith("sleep 61.25")).toEqual([]);
-  });
-});
-
-describe("packages", () => {
-  /** A wheel of one module `hullpkg`, whose `answer` is 42. */
-  const wheel = (): Uint8Array => {
-    const script = `
-import io, sys, zipfile
-out = io.BytesIO()
-with zipfile.ZipFile(out, "w") as z:
-    z.writestr("hullpkg.py", "answer = 42\\n")
-    z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
-    z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\n")
-sys.stdout.buffer.write(out.getvalue())`;
-    return execFileSync("python3", ["-c", script]);
-  };
-  const HANDLER = "import hullpkg\ndef handler(a):\n    return [hullpkg.answer, hullpkg.__file__]\n";
-  const block = (lines: string[]): string =>
-    ["# /// script", ...lines.map((line) => `# ${line}`), "# ///", ""].join("\n");
-  const installs = (of: TestRunner) =>
-    of
-      .log()
-      .split("\n")
-      .filter((line) => line.includes("packages_installed"));
-
-  let offline: TestRunner;
-  let packed: Bundle;
-  beforeAll(async () => {
-    offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" } });
-    packed = await bundle({
-      "requirements.txt": "# local\n--find-links wheels\nhullpkg==1.0\n",
-      "wheels/hullpkg-1.0-py3-none-any.whl": wheel(),
-      "scripts/use.py": HANDLER,
-      "scripts/other.py": HANDLER,
-      "scripts/inline.py": block(['dependencies = ["no-such-package-of-hull"]']) + HANDLER,
-      "scripts/newer.py": block(['requires-python = ">=4"', "dependencies = []"]) + HANDLER,
-      "scripts/none.py": `${block(["dependencies = []"])}def handler(a):\n    return 1\n`,
-    });
-  });
-  afterAll(() => offline.stop());
-
-  test("requirements.txt is installed once, whoever asks; its files cannot be changed", async () => {
-    const calls = ["scripts/use.py", "scripts/other.py", "scripts/use.py"].map((script) =>
-      callScript(offline, packed, script),
-    );
-    for (const outcome of await Promise.all(calls)) {
-      expect(outcome).toMatchObject({ value: [42, expect.stringContaining("bundles")], fault: null });
-    }
-    expect(installs(offline)).toHaveLength(1);
-    await offline.kill("SIGTERM");
-    offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" }, from: offline });
-    expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
-    expect(installs(offline)).toHaveLength(0);
-  });
-
-  test("inline metadata comes before it; a failure says what the installer said", async () => {
-    expect(await callScript(offline, packed, "scripts/none.py")).toMatchObject({ value: 1 });
-    const { value, fault } = await callScript(offline, packed, "scripts/inline.py");
-    expect(fault).toBe("tool_error");
-    expect(JSON.stringify(value)).toMatch(
-      /scripts\/inline.py.*could not be installed.*no-such-package-of-hull.*network/,
-    );
-    const newer = await callScript(offline, packed, "scripts/newer.py");
-    expect(JSON.stringify(newer.value)).toContain("requires Python >=4");
-  });
-
-  test("an installation has a time limit of its own", async () => {
-    const hasty = await startRunner({ flags: ["--install-ms", "20"] });
-    try {
-      const { value } = await callScript(hasty, packed, "scripts/use.py");
-      expect(JSON.stringify(value)).toContain("stopped after 20 ms");
-    } finally {
-      await hasty.stop();
-    }
   });
 });
