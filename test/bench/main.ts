@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { handlerRows } from "./handlers-runner.ts";
 import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
@@ -45,6 +46,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   model: () => modelRows(rounds),
   tools: () => toolVaultRows(rounds),
   hooks: () => hookRows(rounds),
+  "handlers-runner": () => handlerRows(rounds),
   bundle: bundleRows,
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
