@@ -51,12 +51,13 @@ export class Handlers {
   /** Writes the shims. */
   async prepare(): Promise<void> {
     const { dir, group } = this.#parts;
+    await removeTree(dir);
     await makeFolder(dir, group);
     for (const [name, text] of [
       [PYTHON_SHIM_FILE, PYTHON_SHIM_PROGRAM],
       [NODE_SHIM_FILE, NODE_SHIM_PROGRAM],
     ] as const)
-      await writeFile(join(dir, name), text);
+      await writeFile(join(dir, name), text, { mode: 0o440 });
   }
 
   /** Ends the fork servers and removes the shims. */

@@ -50,6 +50,9 @@ export interface SpawnerCommands {
 /** How long a program that is tried may take. */
 const PROBE_MS = 10_000;
 const SYSTEM_PYTHON = "/usr/bin/python3";
+/** It has what a spawner needs, and the processes' uid can start it and read its library, not only whoever changes to it. */
+const PYTHON_PROBE = `import os, sys; os.POSIX_SPAWN_OPEN
+os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])`;
 
 /**
  * Finds out what is possible, and starts the spawners in it. `state` must exist.
@@ -98,7 +101,7 @@ async function findSpawners(
   for (const prefix of prefixes(options)) {
     for (const python of pythons) {
       const argv = [...prefix, python];
-      const failure = await probe([...argv, "-I", "-S", "-c", "import os; os.POSIX_SPAWN_OPEN"]);
+      const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
         const hidden = options.childUid !== null;
         const networked = { argv: [...toUid(options), python], private: hidden };

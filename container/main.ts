@@ -3,10 +3,10 @@
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
- *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--install-ms N] [--exit-with-parent]
+ *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
- * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts; `HULL_RUNNER_INSTALLS` (`on`, `off`) says
- * whether packages of Python handlers are fetched nevertheless.
+ * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
+ * says whether packages of Python handlers are fetched: by default where processes reach the network.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */

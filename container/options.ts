@@ -72,7 +72,7 @@ const OPTIONAL = {
 
 /**
  * Reads the flags of `container/main.ts`; of `environment` `HULL_RUNNER_FLAGS`, which come before them, and
- * `HULL_RUNNER_EGRESS` and `HULL_RUNNER_INSTALLS`.
+ * `HULL_RUNNER_EGRESS`.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
 export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): RunnerOptions {
@@ -83,6 +83,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     state: text,
     "secret-file": text,
     setpriv: text,
+    installs: text,
     "exit-with-parent": { type: "boolean" } as const,
     ...Object.fromEntries(names.map((name) => [name, text])),
   };
@@ -109,7 +110,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
   };
   const stateDir = string("state");
   if (stateDir === null) throw new UsageError("--state DIR is required");
-  const egress = readSwitch(environment, "HULL_RUNNER_EGRESS", true);
+  const egress = readSwitch("HULL_RUNNER_EGRESS", environment.HULL_RUNNER_EGRESS ?? "on");
   return {
     port: number("port"),
     host: string("host") ?? "127.0.0.1",
@@ -131,15 +132,13 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     maxProcesses: optional("max-processes"),
     egress,
     // Who takes the network away from handlers takes it away from what they bring, too, unless told otherwise.
-    installs: readSwitch(environment, "HULL_RUNNER_INSTALLS", egress),
+    installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
     installMs: number("install-ms"),
     exitWithParent: values["exit-with-parent"] === true,
   };
 }
 
-function readSwitch(environment: NodeJS.ProcessEnv, name: string, fallback: boolean): boolean {
-  const value = environment[name];
-  if (value === undefined) return fallback;
+function readSwitch(name: string, value: string): boolean {
   if (value !== "on" && value !== "off") throw new UsageError(`${name} must be \`on\` or \`off\``);
   return value === "on";
 }

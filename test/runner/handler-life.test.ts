@@ -304,6 +304,15 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     spies = await bundle({
       "who.py":
         "import os\ndef handler(a):\n    return [os.getuid(), os.getgroups(), open('/proc/self/status').read()]",
+      "writes.py": `def handler(a):
+    said = []
+    for path in a["paths"]:
+        try:
+            open(path, "a").write("x")
+            said.append("written")
+        except OSError as error:
+            said.append(type(error).__name__)
+    return said`,
       // Whatever an earlier call had would be in the memory that this one shares with the server.
       "memory.py": `import os
 def handler(a):
@@ -351,6 +360,18 @@ def handler(a):
     expect(await count(canary, secret)).toBeGreaterThan(own);
     const { value } = await callScript(apart, spies, "server.py");
     expect(value).toEqual([["environ", "mem"], expect.stringContaining("hull-python")]);
+  });
+
+  test("the shims, the packages' folder and the other folders are closed to them", async () => {
+    const names = ["programs/handler.py", "programs/handler.mjs", "packages/x", "programs/new", "journal/x"];
+    const paths = names.map((name) => join(apart.stateDir, name));
+    const { value } = await callScript(apart, spies, "writes.py", { paths });
+    expect(value).toEqual(names.map(() => expect.stringMatching(/PermissionError|FileNotFoundError/)));
+    for (const script of ["ctx.js", "work.sh", "files.js"]) {
+      expect((await callScript(apart, files, script, {}, { tool: { filesystem: true } })).said).not.toContain(
+        "EACCES",
+      );
+    }
   });
 
   test("processes of forks are ended across uids", async () => {

@@ -38,7 +38,7 @@ const installs = (of: TestRunner) =>
 let offline: TestRunner;
 let packed: Bundle;
 beforeAll(async () => {
-  offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" } });
+  offline = await startRunner({ flags: ["--installs", "off"] });
   packed = await bundle({
     "requirements.txt": "# local\n--find-links wheels\nhullpkg==1.0\n",
     "wheels/hullpkg-1.0-py3-none-any.whl": wheel(),
@@ -60,7 +60,7 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   }
   expect(installs(offline)).toHaveLength(1);
   await offline.kill("SIGTERM");
-  offline = await startRunner({ env: { HULL_RUNNER_INSTALLS: "off" }, from: offline });
+  offline = await startRunner({ flags: ["--installs", "off"], from: offline });
   expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
   expect(installs(offline)).toHaveLength(0);
 });
@@ -102,8 +102,8 @@ test.runIf(canUnshare)(
         ["off", { fault: "tool_error" }],
         ["on", { value: [false, 42, expect.any(String)] }],
       ] as const) {
-        const env = { HULL_RUNNER_EGRESS: "off", HULL_RUNNER_INSTALLS: installs };
-        const closed = await startRunner({ env });
+        const env = { HULL_RUNNER_EGRESS: "off" };
+        const closed = await startRunner({ env, flags: ["--installs", installs] });
         expect(await callScript(closed, fetched, "use.py")).toMatchObject(expected);
         await closed.stop();
         expect(asked.length > 0).toBe(installs === "on");
