@@ -19,6 +19,7 @@ import { getEvents, getRun, getRuns, postCancel, postRun } from "./runs.ts";
 import {
   deleteSession,
   getAncestry,
+  getCassette,
   getExists,
   getLength,
   getMessages,
@@ -38,6 +39,7 @@ const ROUTES: { [path: string]: Methods } = {
   "/sessions/:id/ancestry": { GET: getAncestry },
   "/sessions/:id/messages": { GET: getMessages, POST: postMessage },
   "/sessions/:id/transcript": { GET: getTranscript },
+  "/sessions/:id/cassette": { GET: getCassette },
   "/sessions/:id/events": { GET: getEvents },
   "/sessions/:id/reset": { POST: postReset },
   "/sessions/:id/trim": { POST: postTrim },

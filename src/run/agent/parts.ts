@@ -15,6 +15,8 @@ export interface RunPlace extends KnownExecutions {
   run_id: string;
   session_id: string;
   context: RunContext;
+  /** All records of the session, in order. */
+  records(): Iterable<AgentRecord>;
   /** The session's files. */
   workspace: WorkspaceAccess;
   /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */

@@ -22,7 +22,7 @@ export const SESSION_PARTS: AgentParts = {
     const of = { signal, session: session_id, skill: null, account };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
-    const vault = runVault(spec);
+    const vault = runVault(spec, context);
     const told = new ToldAnswer(place);
     const effects = agentEffects({
       context,
@@ -30,6 +30,7 @@ export const SESSION_PARTS: AgentParts = {
       spec,
       vault,
       known: place,
+      records: () => place.records(),
       workspace,
       watcher: told.watcher,
     });
@@ -63,6 +64,7 @@ export const SESSION_PARTS: AgentParts = {
 /** Tells of each answer while it comes, secrets cut out across pieces. */
 class ToldAnswer {
   readonly #place: RunPlace;
+  #round = 0;
   #text: DeltaText;
   #thought: DeltaText;
 
@@ -75,9 +77,11 @@ class ToldAnswer {
   readonly watcher: CallWatcher = {
     onText: (text) => void this.#text.pushText(text),
     onReasoning: (text) => void this.#thought.pushText(text),
+    onRestart: () => this.#restart(),
   };
 
   async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#round = round;
     this.#text = this.#make("delta", round);
     this.#thought = this.#make("thought", round);
     try {
@@ -86,6 +90,15 @@ class ToldAnswer {
       await this.#text.end();
       await this.#thought.end();
     }
+  }
+
+  /** What was told of the round so far is void. */
+  #restart(): void {
+    const [text, thought] = [this.#text, this.#thought];
+    this.#text = this.#make("delta", this.#round);
+    this.#thought = this.#make("thought", this.#round);
+    void Promise.all([text.end(), thought.end()]);
+    this.#place.emit({ event: "round", data: { round: this.#round, restarted: true } });
   }
 
   #make(event: "delta" | "thought", round: number): DeltaText {

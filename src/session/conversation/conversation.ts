@@ -6,7 +6,7 @@ import type { SessionState, Wake } from "../../engine/agent/records.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
+import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
@@ -18,6 +18,7 @@ import type {
   NamedRequest,
   SessionCaller,
   SessionEventsCall,
+  SessionOperations,
   SessionView,
 } from "./rpc.ts";
 import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
@@ -115,13 +116,14 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    wanted: Pick<SessionRow, "metadata" | "request_hash">,
+    { imported, ...wanted }: SessionOperations["open"]["in"],
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
     const known = this.#store.session();
     if (known !== null) {
       const { request_hash } = wanted;
+      if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
       if (request_hash !== null && known.request_hash !== request_hash) {
         throw new IdempotencyKeyReused({ key: id });
       }
@@ -133,6 +135,7 @@ export class Conversation {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id: null, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
+      if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });
     });
     await this.#indexedSoon();

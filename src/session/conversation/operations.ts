@@ -6,6 +6,7 @@ import { withRecords } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
+import { cassetteOf } from "./cassette.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
@@ -90,6 +91,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const start = { ...emptyTranscript(newId()), metadata, state: "active" };
       return withRecords(start, store.records(), newId);
     }),
+    cassette: within((_, { id }) => cassetteOf(id, store.records())),
     history: within((_, row) => {
       conversation.active(row);
       conversation.quiet(row);

@@ -33,6 +33,7 @@ export function placeOf(options: PlaceOptions): RunPlace {
     session_id: session.id,
     workspace,
     context: detachedContext(env, request, background),
+    records: () => store.records(),
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,
