@@ -14,6 +14,7 @@ import { MAX_RESULT_BYTES, type ProcessResult } from "./process-result.ts";
 /** Of what a handler's process writes: its result, and what it tells meanwhile. */
 export const MAX_CHANNEL_BYTES = 32 * 1024 * 1024;
 
+const CANCELLED = "The call was cancelled.";
 const LOST =
   "The call was lost while it ran. It may or may not have taken effect, and was not made a second time.";
 
@@ -33,7 +34,7 @@ export function outcomeOf(
     ...failedCall("tool_error", error, duration_ms),
     exit_code,
   });
-  if (status.cause === "cancelled") return failedCall("cancelled", "The call was cancelled.", duration_ms);
+  if (status.cause === "cancelled") return failedCall("cancelled", CANCELLED, duration_ms);
   if (status.cause === "timed_out") {
     const error = `${tool.name} was stopped: its time limit is ${timeoutMs} ms.`;
     return { ...failedCall("timeout", error, duration_ms), exit_code };
@@ -79,13 +80,12 @@ const lost = (durationMs: number): HandlerOutcome => ({
   diagnostics: [{ code: "outcome_unknown", message: LOST }],
 });
 
-/** Faults on the way to the runner as an outcome; `null`: it is none of these. */
-export function outcomeOfError(error: unknown): HandlerOutcome | null {
-  if (error instanceof ClientClosedRequest) return failedCall("cancelled", "The call was cancelled.", 0);
+/** Faults on the way to the runner, as outcomes. @throws any other error, as it is */
+export function outcomeOfError(error: unknown): HandlerOutcome {
+  if (error instanceof ClientClosedRequest) return failedCall("cancelled", CANCELLED, 0);
   if (error instanceof ExecutionLost) return lost(0);
-  const unavailable = [RunnerUnavailable, RunnerBusy, RunnerDraining, ConcurrencyLimited];
-  for (const kind of unavailable) {
+  for (const kind of [RunnerUnavailable, RunnerBusy, RunnerDraining, ConcurrencyLimited]) {
     if (error instanceof kind) return failedCall("unavailable", error.data.detail, 0);
   }
-  return null;
+  throw error;
 }

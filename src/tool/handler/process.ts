@@ -64,9 +64,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
     const message = `Not kept among the session's files: ${files.join(", ")}.`;
     return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "files_not_kept", message }] };
   } catch (error) {
-    const outcome = outcomeOfError(error);
-    if (outcome === null) throw error;
-    return outcome;
+    return outcomeOfError(error);
   }
 }
 
