@@ -56,7 +56,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: toolEnvironment(variables, request),
+    env: allowedVariables(variables, request),
     ...withheldKeys(variables, request.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
@@ -76,16 +76,16 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
 }
 
 /**
- * The variables that a skill or a tool opted in, as far as they are set and the skill may have them. Provider keys
- * never are, neither by name nor under another name (serving.md §6.2).
+ * Of the variables that a skill or a tool opted in, those that are set and that the skill may have. Provider keys never
+ * are, neither by name nor under another name (serving.md §6.2).
  */
-function toolEnvironment(
-  variables: readonly string[],
+export function allowedVariables(
+  names: readonly string[],
   { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
 ): Record<string, string> {
-  if (variables.length === 0) return {};
+  if (names.length === 0) return {};
   const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));
-  const entries = variables.flatMap((name): [string, string][] => {
+  const entries = names.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||
