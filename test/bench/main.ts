@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { formatRows } from "./formats.ts";
 import { handlerRows } from "./handlers-runner.ts";
 import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
@@ -48,6 +49,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   hooks: () => hookRows(rounds),
   "handlers-runner": () => handlerRows(rounds),
   bundle: bundleRows,
+  formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
   serving: () => servingRows(rounds),
