@@ -100,7 +100,14 @@ export interface Compacted {
 export type AgentRecord = { v: 1; at: number } & (
   | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
   /** What a fork begins with: what its parent's next model call would have been sent. */
-  | { type: "session_imported"; messages: Message[]; summary: string | null; skills: string[] }
+  | {
+      type: "session_imported";
+      messages: Message[];
+      summary: string | null;
+      skills: string[];
+      /** As `AgentState.known`. */
+      known?: Record<string, { digest: string; arguments: string }>;
+    }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
