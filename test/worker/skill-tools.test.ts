@@ -95,6 +95,17 @@ it("H8: an upload's x-env is warned of, unless HULL_GRANTS names it; a provider'
   expect(record?.tools?.[0]?.env).toEqual(["TOKEN", "OTHER"]);
 });
 
+it("H8: an upload is scanned for keys", async () => {
+  const { found } = await upload("[]", { "notes.md": `AKIA${"A".repeat(16)}` });
+  expect(found).toEqual(["warning secret_in_file notes.md"]);
+});
+
+it("8.1: an upload's skill.ts has to be built first", async () => {
+  const answer = await red.put("fox", { "SKILL.md": mockSkill("fox"), "skill.ts": "export default 1;" });
+  expect(answer.status).toBe(422);
+  expect(await answer.json()).toMatchObject({ diagnostics: [{ code: "typed_needs_build" }] });
+});
+
 it("the card shows tools to everybody, diagnostics and details to who may publish", async () => {
   const tools = JSON.stringify([
     tool("look", { script: "scripts/a.js", "x-requires-network": true, "x-side-effects": true }),
