@@ -151,6 +151,14 @@ function searchBelow(
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
 
+/** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
+export const TYPED_FILE = "skill.ts";
+
+function skillFileOf(entries: readonly Dirent[]): string | null {
+  const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
+}
+
 /** Skill Tools (skill-formats.md §3 L2) that nobody says what for. */
 function toolsAlone(folder: string): Diagnostic {
   const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
@@ -158,9 +166,6 @@ function toolsAlone(folder: string): Diagnostic {
   const code = { level: "error" as const, code: "skill_file_missing" };
   return { ...code, skill: folder, file: `${folder}/tools.json`, message, hint };
 }
-
-const skillFileOf = (entries: readonly Dirent[]): string | null =>
-  skillFileName(entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name));
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
 
