@@ -7,7 +7,7 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
-import { skillFileName } from "../../skill/file-text.ts";
+import { instructionFiles } from "../../skill/file-text.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
@@ -116,18 +116,12 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** What a skill has for Hull alone. */
-const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml"];
 /** Files that the model is told of by name. */
 const MAX_LISTED_FILES = 200;
 
 function skillOf({ manifest, body, files, pack }: SkillRecord, digest: string): AgentSkill {
   const { activation = {} } = manifest;
-  const own = skillFileName(files.map(({ path }) => path));
-  const paths =
-    pack === null
-      ? []
-      : files.map(({ path }) => path).filter((path) => path !== own && !FOR_HULL.includes(path));
+  const paths = pack === null ? [] : instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
