@@ -1,6 +1,7 @@
 /** Immutable bundles and the catalog (serving.md §1): the same tree gives the same digests everywhere. */
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
+import { instructionFiles } from "./file-text.ts";
 import type {
   BundledFile,
   Card,
@@ -95,7 +96,7 @@ export function utf8(text: string): Uint8Array<ArrayBuffer> {
 
 /** Models read the files of a skill that instructs them (skill-formats.md §2). */
 function isRead({ mode }: Manifest, files: readonly BundledFile[]): boolean {
-  return mode === "llm" && files.length > 1;
+  return mode === "llm" && instructionFiles(files.map(({ path }) => path)).length > 0;
 }
 
 function runsProcesses(manifest: Manifest): boolean {

@@ -106,7 +106,7 @@ function stepOf(
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec.skills) : null;
+  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec) : null;
   if (resource !== null) {
     const fault = resourceFault(state, run, call.arguments);
     if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));

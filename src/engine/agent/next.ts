@@ -191,7 +191,7 @@ function offered(run: RunState, vault: Vault | null): VaultOffer {
 function runtimeTools(run: RunState): ToolDefinition[] {
   const { skills } = run.spec;
   const loads = skills.some((skill) => !skill.disable_model_invocation);
-  const reads = resourceDefinition(skills);
+  const reads = resourceDefinition(run.spec);
   return [
     ...(loads ? [loadSkillTool(skills)] : []),
     ...(reads === null ? [] : [reads]),

@@ -1,5 +1,6 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import { resources } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
@@ -19,7 +20,7 @@ import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
-import { readSkills, servedSkill, toolsOf } from "./skills.ts";
+import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -44,7 +45,9 @@ export async function agentSpec(
   const read = readRunOptions(ownOptions);
   if ("faults" in read) throw refused(read.faults);
   const { options } = read;
-  const served = options.skill === undefined ? null : await servedSkill(context, options.skill);
+  const own = options.skill === undefined ? null : await ownSkill(context, options.skill);
+  const served = own?.record ?? null;
+  const own_skill = own?.skill ?? null;
   const asked = served === null ? call : withSkill(call, served);
   const model = readOptions(asked, (name) => host.isProvider(name));
   if ("faults" in model) throw refused(model.faults);
@@ -70,7 +73,9 @@ export async function agentSpec(
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", served?.body ?? ""].filter((text) => text.trim() !== "").join("\n\n"),
+    system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
+      .filter((text) => text.trim() !== "")
+      .join("\n\n"),
     prompt: promptOf(input, model.options),
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
@@ -78,6 +83,7 @@ export async function agentSpec(
     tool_examples: model.options.tool_examples ?? null,
     tool_choice: model.options.tool_choice ?? null,
     skills: registry.skills,
+    ...(own_skill === null ? {} : { own_skill }),
     skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,

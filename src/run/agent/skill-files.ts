@@ -37,11 +37,13 @@ async function answerOf(
   spec: AgentSpec,
   { skill, path, offset, limit }: JsonObject,
 ): Promise<AgentToolResult> {
-  const digest = spec.skills.find(({ name }) => name === skill)?.digest;
+  const { own_skill, skills } = spec;
+  const known = own_skill === undefined ? skills : [own_skill, ...skills];
+  const digest = known.find(({ name }) => name === skill)?.digest;
   const record = digest === undefined ? null : await readSkill(env, digest);
   const file = record === null ? null : fileOf(record, String(path));
   if (record === null || file === null || record.pack === null) {
-    const paths = record?.files.map((known) => known.path) ?? [];
+    const paths = record?.files.map((one) => one.path) ?? [];
     const near = nearest(String(path), paths, 3);
     const hint = near.length === 0 ? "" : ` Did you mean ${near.join(", ")}?`;
     return failed(`The skill ${String(skill)} has no file ${String(path)}.${hint}`);

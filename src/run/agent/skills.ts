@@ -7,7 +7,7 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
-import { skillFileName } from "../../skill/file-text.ts";
+import { instructionFiles } from "../../skill/file-text.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
@@ -74,6 +74,17 @@ export async function servedSkill(context: RunContext, slug: string): Promise<Sk
   return (await servedVersion(context, slug)).record;
 }
 
+/** A served skill that a run is; `skill`: for its files, where its text names one. @throws SkillNotFound */
+export async function ownSkill(
+  context: RunContext,
+  slug: string,
+): Promise<{ record: SkillRecord; skill: AgentSkill | null }> {
+  const { record, digest } = await servedVersion(context, slug);
+  const skill = skillOf(record, digest);
+  const named = skill.files?.paths.some((path) => record.body.includes(path)) === true;
+  return { record, skill: named ? skill : null };
+}
+
 async function servedVersion(
   context: RunContext,
   slug: string,
@@ -110,8 +121,7 @@ const MAX_LISTED_FILES = 200;
 
 function skillOf({ manifest, body, files, pack }: SkillRecord, digest: string): AgentSkill {
   const { activation = {} } = manifest;
-  const own = skillFileName(files.map(({ path }) => path));
-  const paths = pack === null ? [] : files.map(({ path }) => path).filter((path) => path !== own);
+  const paths = pack === null ? [] : instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
