@@ -146,8 +146,8 @@ function checkPackage(file: string, part: string, specifier: string): string | n
   const pure = part === "engine" || part === "skill";
   if (pure && /^(?:cloudflare:|node:|hono)/.test(specifier))
     return `${part} is pure and may not import ${specifier}`;
-  if (specifier === "yaml" && file !== "src/skill/frontmatter.ts")
-    return "yaml is evaluated by frontmatter.ts only";
+  if (specifier === "yaml" && !file.startsWith("src/skill/frontmatter/"))
+    return "yaml is evaluated in src/skill/frontmatter only";
   return null;
 }
 

@@ -42,7 +42,7 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const project = await openProject(root);
     const grounds = survey(root, project.dir);
     const [folder] = findSkills(grounds).skills;
-    if (folder?.single !== true) {
+    if (folder?.within !== "") {
       const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
       throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
     }
@@ -52,7 +52,7 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const sources = await readSources(files);
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});
-    const here = { folder: folder.name, file: "SKILL.md", providers, uploadedBy: "me" };
+    const here = { folder: folder.name, file: folder.file, providers, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...found];
     if (skill === null || all.some(stopsSkill)) {

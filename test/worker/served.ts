@@ -82,7 +82,6 @@ export class Client {
       const { digest, record, recordJson, pack, blob, modules } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
       if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
-      for (const module of modules) files.push(entry(`module/${module.sha256}`, module.bytes));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
       for (const { sha256, bytes } of modules) modulesByName.set(`module/${sha256}`, bytes);
       cards.push(skill.card);

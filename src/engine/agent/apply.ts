@@ -4,11 +4,13 @@ import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
+import { afterActivation, afterInvocation } from "./known-skills.ts";
 import { counted } from "./loop-detection.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import { changedTools } from "./session-tools.ts";
+import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
-import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
@@ -113,10 +115,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: hooks, stage: "skill_hooks" },
+        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
         { skills: record.active },
       );
     }
+    case "skill_invoked":
+      return afterInvocation(state, run, record);
     case "hook_settled":
       return applyHook(state, run, record);
     case "model_call_settled": {
@@ -200,8 +204,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
-      const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
-      return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
+      const given = state.known?.[record.name]?.arguments ?? "";
+      const changed = afterActivation(state, run, record.name, given);
+      return settleCall(changed.state, changed.run, record.effect, record.result, true);
     }
     case "approval_requested":
       return next({
@@ -275,17 +280,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   }
 }
 
-/** The session's tools after a call; nothing where it left them alone. */
-function changedTools(
-  { tools = [] }: AgentState,
-  { tools: change }: AgentToolResult,
-): { tools?: AgentTool[] } {
-  if (change === undefined) return {};
-  const name = "removed" in change ? change.removed : change.defined.definition.name;
-  const others = tools.filter(({ definition }) => definition.name !== name);
-  return { tools: "removed" in change ? others : [...others, change.defined] };
-}
-
 function takeIn(
   state: AgentState,
   deliveries: readonly Delivery[],
@@ -342,7 +336,11 @@ function settleCall(
   if (open === undefined || open.stage === "settled") return { ...state, run };
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
-  const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
+  // Instructions and slices of files are as long as they are meant to be.
+  const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE;
+  const text = whole
+    ? result.content
+    : shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
   const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
   const { table, shown } = executed
     ? counted(run.loop, run.spec.loop_detect, name, args, text)
@@ -363,9 +361,11 @@ function settleCall(
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  const parts = calls.flatMap(({ result }) => result?.parts ?? []);
+  const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
     ...state,
-    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }],
+    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
     run: { ...settled, stage: "after" },
   };
 }

@@ -2,6 +2,7 @@
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
@@ -29,6 +30,7 @@ import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostPermission } from "./host-tools.ts";
+import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
@@ -203,6 +205,8 @@ async function carryOut(
     const made = artifacts.call(effect);
     return runSkillTool(planned, { context, spec, emit, known, workspace: access, artifacts: made }, at);
   }
+  if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
+    return readSkillFile(context, spec, call.arguments ?? {});
   if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     const made = artifacts.call(effect);

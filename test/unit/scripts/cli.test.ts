@@ -139,7 +139,7 @@ describe("folders (S4)", () => {
       const { code, out } = await hull(["validate", path, "--json"]);
       expect(code).toBe(0);
       expect(JSON.parse(out)).toMatchObject([
-        { properties: { name: "A", description: "d" }, profiles: ["husk"], diagnostics: [] },
+        { properties: { name: "A", description: "d" }, profiles: ["lenient", "husk"], diagnostics: [] },
       ]);
     }
     const custom = folder({ "hull.toml": 'skills = ["mine"]', "mine/m/SKILL.md": skillText("M") });
