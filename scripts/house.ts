@@ -57,9 +57,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "session",
     "console",
   ],
+  typed: ["skill"],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+    ...["errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),

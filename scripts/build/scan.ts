@@ -149,8 +149,13 @@ function searchBelow(
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
 
-const skillFileOf = (entries: readonly Dirent[]): string | null =>
-  skillFileName(entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name));
+/** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
+export const TYPED_FILE = "skill.ts";
+
+function skillFileOf(entries: readonly Dirent[]): string | null {
+  const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
+}
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
 

@@ -204,7 +204,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
     "1.5",
     "Zoë\u2028é\t!",
   ];
-  for (const [i, language] of ["bash", "python", "ts", "llm", "proxy"].entries()) {
+  for (const [i, language] of ["bash", "python", "ts", "llm", "proxy", "tools", "typed"].entries()) {
     expect((await hull(["new", `Kind ${i}`, "-l", language], { cwd })).code).toBe(0);
   }
   for (const name of names) expect((await hull(["new", "-d", "skills", "--", name], { cwd })).code).toBe(0);
