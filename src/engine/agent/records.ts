@@ -34,6 +34,8 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  parts?: Part[];
   /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
   artifacts?: Artifact[];
   /** Whether a failed call may be made again. Absent: it depends on the category alone. */
@@ -42,8 +44,6 @@ export interface AgentToolResult {
   metadata?: JsonObject;
   /** What the call changed about the session's own tools (skill-formats.md §5). */
   tools?: { defined: AgentTool } | { removed: string };
-  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
-  parts?: Part[];
 }
 
 /** Why a daemon woke (§10.1), most urgent first. */
@@ -100,7 +100,14 @@ export interface Compacted {
 export type AgentRecord = { v: 1; at: number } & (
   | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
   /** What a fork begins with: what its parent's next model call would have been sent. */
-  | { type: "session_imported"; messages: Message[]; summary: string | null; skills: string[] }
+  | {
+      type: "session_imported";
+      messages: Message[];
+      summary: string | null;
+      skills: string[];
+      /** As `AgentState.known`. */
+      known?: Record<string, { digest: string; arguments: string }>;
+    }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }

@@ -237,6 +237,8 @@ export interface ForkCall {
   metadata: JsonObject;
   summary: string | null;
   skills: string[];
+  /** Skills whose instructions the parent has; absent: none. */
+  known?: Record<string, { digest: string; arguments: string }>;
 }
 
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */
