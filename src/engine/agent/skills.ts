@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { globMatches } from "./glob.ts";
 import type { AgentRecordBody } from "./records.ts";
+import { allTools } from "./session-tools.ts";
 import { invocationIn } from "./skill-prefix.ts";
 import { activation, activeAlready, brings, catalogue, listedSkills } from "./skill-text.ts";
 import type { AgentSkill, AgentTool } from "./spec.ts";
@@ -154,7 +155,7 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
 
 /** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {
-  const { tools } = run.spec;
+  const tools = allTools(run);
   const allowed = scopeOf(run).filter((entry) => tools.some((tool) => allows(entry, tool)));
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }
