@@ -39,6 +39,8 @@ export interface SessionView {
   parent_id: string | null;
   child_ids: string[];
   branched_at_event_index: number | null;
+  /** Number of the last event; 0: there is none. */
+  last_event: number;
   metadata: JsonObject;
   /** The run under way. */
   run: { run_id: string; status: string } | null;
