@@ -151,7 +151,7 @@ const VICTIMS: Record<string, () => Promise<void>> = {
   },
 };
 
-test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 8_000 }, async () => {
+test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_000 }, async () => {
   let over = false;
   const all = Array.from({ length: SESSIONS }, (_, n): Told => ({ id: `s${n + 1}`, prompts: [], runs: [] }));
   const talks = Promise.all(all.map((told) => talk(told, () => over)));
