@@ -17,6 +17,7 @@ import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { servingRows } from "./serving.ts";
+import { sessionRows } from "./sessions.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
 
@@ -45,6 +46,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   model: () => modelRows(rounds),
   tools: () => toolVaultRows(rounds),
   hooks: () => hookRows(rounds),
+  sessions: () => sessionRows(rounds),
   bundle: bundleRows,
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),

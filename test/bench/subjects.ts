@@ -94,6 +94,7 @@ export async function startBare(
           }),
       modules: [{ type: "ESModule", path: "bare.mjs", contents: script }],
       compatibilityDate: "2026-10-20",
+      workerLoaders: { LOADER: {} },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     }),
   );
