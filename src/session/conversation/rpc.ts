@@ -190,8 +190,9 @@ export interface SessionQuestion<K extends SessionOperation = SessionOperation> 
   input: SessionOperations[K]["in"];
 }
 
-export type SessionAnswer =
-  | { ok: true; value: unknown }
+/** @typeParam T of the answer, `null` for none */
+export type SessionAnswer<T = unknown> =
+  | { ok: true; value: T }
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 /** Which events: those of one run up to its end, or those of the session for ever. `after: null`: from now on. */
