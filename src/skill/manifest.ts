@@ -48,6 +48,20 @@ export interface ProxySettings {
   return_headers: string[];
 }
 
+/** When and by whom agent runs may activate a skill (agent-runtime.md §11, skill-formats.md §2); what is absent has no say. */
+export interface Activation {
+  when_to_use?: string;
+  /** Globs of files that the skill is for. */
+  paths?: string[];
+  /** Models neither see it nor load it. */
+  disable_model_invocation?: true;
+  /** No message activates it by a prefix. */
+  user_invocable?: false;
+  /** Hook references. */
+  on_activate?: string;
+  on_deactivate?: string;
+}
+
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
 export interface Manifest {
   name: string;
@@ -86,6 +100,7 @@ export interface Manifest {
   compatibility?: string;
   metadata?: JsonObject;
   allowed_tools?: string[];
+  activation?: Activation;
   /** Unknown frontmatter keys, kept as they came. */
   extra: JsonObject;
 }
@@ -185,8 +200,10 @@ export interface SkillTool {
   tier: Tier;
   /** Why the build chose the tier, for people; absent where there was nothing to choose. */
   tier_reason?: string;
-  /** The handler's path in the skill's folder; absent exactly for a stub. */
+  /** The handler's path in the pack: what a process starts; absent exactly for a stub. */
   script?: string;
+  /** The handler's path in the skill's folder, where `script` is what the build has made of it. */
+  source?: string;
   /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
   module?: string;
   timeout_ms: number;
@@ -212,12 +229,14 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;
   /** Those of its tools.json, in the order of the file; absent where it has none. */
   tools?: SkillTool[];
+  /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
+  diagnostics?: Diagnostic[];
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
 }
@@ -249,6 +268,11 @@ export interface Catalog {
   openapi?: string;
   /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
   variables?: string[];
+  /**
+   * Skills that were loaded earlier and have a tool of the same name, by `slug/tool` of the one that takes their place;
+   * absent where there is none.
+   */
+  overrides?: { [tool: string]: string[] };
 }
 
 /** KV `catalog:current`. */

@@ -32,6 +32,7 @@ test.each([
     stdin: fifo("stdin"),
     stdout: fifo("stdout"),
     stderr: fifo("stderr"),
+    result: null,
     gate: gate === null ? null : fifo(gate),
     file: "/bin/sleep",
     argv0: "sleep",

@@ -13,6 +13,7 @@ import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
 import { Internal } from "../../src/errors.ts";
+import { runOptionNames } from "../../src/run/agent/option-shapes.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -74,6 +75,11 @@ test("http.md lists every error code with its status, and no other", () => {
   expect(documented.toSorted()).toEqual([...known].sort());
 });
 
+test("runs.md names every option of runs", () => {
+  const text = read("docs/runs.md");
+  expect(runOptionNames().filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});
+
 test("manifest.md lists every field, provider and key, and no other", () => {
   const fields = (heading: string) =>
     sorted(rows(section("docs/manifest.md", heading)).flatMap(([name]) => quoted(name)));
@@ -88,12 +94,13 @@ test("manifest.md lists every field, provider and key, and no other", () => {
 });
 
 test("manifest.md lists every diagnostic code, and no other", () => {
-  const sources = globSync(["src/skill/*.ts", "scripts/build/*.ts", "scripts/commands/validate.ts"], {
-    cwd: ROOT,
-  });
+  const sources = globSync(
+    ["src/skill/{,tools-json/,frontmatter/}*.ts", "scripts/build/*.ts", "scripts/validate/*.ts"],
+    { cwd: ROOT },
+  );
   const text = sources.map(read).join("\n");
   const calls =
-    /(?:findings\.(?:error|warning)\(|"(?:error|warning)",|problem\(\s*folder,|code:)\s*"(?!error|warning)([a-z_]+)"/g;
+    /(?:(?:findings|strict|lenient)\.(?:error|warning|info)\(|"(?:error|warning|info)",|problem\(\s*folder,|code:)\s*"(?!error|warning|info)([a-z_]+)"/g;
   const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
   const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
   const required = ["name", "description"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);

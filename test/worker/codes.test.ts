@@ -4,11 +4,11 @@
  * of test/e2e provoke most codes by real ones.
  */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import documentation from "../../docs/http.md?raw";
 import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
 import { callFaults } from "./call-faults.ts";
+import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
@@ -281,37 +281,6 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   upstream_timeout: () => above(hangs),
   deadline_exceeded: () => from(hangs, "due"),
 };
-
-/** Configuration faults and others that waiting does not mend (serving.md §5.5). */
-const NO_WAIT = [
-  "provider_not_configured",
-  "provider_misconfigured",
-  "proxy_not_configured",
-  "auth_not_configured",
-];
-/**
- * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts.
- */
-const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
-  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
-];
-/** Members of only some of a code's answers. */
-const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];
-/** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
-const DOCUMENTED = Array.from(
-  (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(
-    /^\| (\d{3}) \| `(\w+)` \|.*?\|([^|]*)\|$/gm,
-  ),
-  ([, status, code = "", members = ""]) => ({
-    status: Number(status),
-    code,
-    members: Array.from(members.matchAll(/`(\w+)`/g), ([, name = ""]) => name).filter(
-      (name) => !SOMETIMES.includes(name),
-    ),
-  }),
-).filter(({ code }) => !ELSEWHERE.includes(code));
 
 /** What every answer carries; and its one log line. */
 function expectWhole(response: Response, text: string): Record<string, unknown> {

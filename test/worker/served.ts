@@ -7,9 +7,10 @@ import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
-import type { Manifest } from "../../src/skill/manifest.ts";
+import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
+import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 
 const app = createApp();
 
@@ -48,18 +49,24 @@ export class Client {
     return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
 
-  /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
+  /**
+   * Publishes skills given as SKILL.md texts, or as texts of files, by folder name, each with the further files; answers the
+   * catalog's id.
+   */
   async publish(
-    skills: Record<string, string>,
+    skills: Record<string, string | Record<string, string>>,
     further: Record<string, Uint8Array> = {},
     providers: KnownProviders = SHIPPED,
   ): Promise<string> {
     const files: TarFile[] = [];
     const cards = [];
     const manifests: Manifest[] = [];
-    for (const [folder, text] of Object.entries(skills)) {
-      const bytes = new TextEncoder().encode(text);
-      const contents = { "SKILL.md": bytes, ...further };
+    const modulesByName = new Map<string, Uint8Array>();
+    const loaded: { slug: string; tools: SkillTool[] }[] = [];
+    for (const [folder, given] of Object.entries(skills)) {
+      const texts = Object.entries(typeof given === "string" ? { "SKILL.md": given } : given);
+      const own = texts.map(([path, text]) => [path, new TextEncoder().encode(text)] as const);
+      const contents = { ...Object.fromEntries(own), ...further };
       const sources = Object.entries(contents).map(([path, data]) => ({
         path,
         mode: 0o644 as const,
@@ -72,18 +79,23 @@ export class Client {
         hooks: asTheyAre,
       });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
-      const { digest, record, recordJson, pack, blob, module } = skill;
+      const { digest, record, recordJson, pack, blob, modules } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
       if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
-      if (module !== null) files.push(entry(`module/${module.sha256}`, module.bytes));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
+      for (const { sha256, bytes } of modules) modulesByName.set(`module/${sha256}`, bytes);
       cards.push(skill.card);
+      loaded.push({ slug: skill.card.slug, tools: record.tools ?? [] });
       manifests.push(record.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
+    for (const [name, module] of modulesByName) files.push(entry(name, module));
+    const overrides = overridesOf(loaded);
+    const text = openapiText(manifests, "test");
+    const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
-    const uploaded = await this.upload(files);
+    // Skills may hold the same things.
+    const uploaded = await this.upload([...new Map(files.map((file) => [file.path, file])).values()]);
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
     const moved = await this.post("/_hull/catalog", { id: catalog.id });
     if (!moved.ok) throw new TypeError(await moved.text());

@@ -1,13 +1,16 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
-import { callDigest, judgeCall, onlyReads } from "./policy.ts";
+import { brokenConstraint, callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
-import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
-import type { AgentTool } from "./spec.ts";
+import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
+import { LOAD_SKILL, loadSkill, scopedTools, scopePatterns } from "./skills.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
+import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -90,23 +93,38 @@ function stepOf(
   if (search?.owns(call.name) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
   }
+  if (call.name === LEDGER_TOOL && keepsLedger(run)) {
+    const updated = updatedLedger(run.ledger, call.arguments);
+    if ("error" in updated) return settle(plainResult("error", updated.error, "schema_validation"));
+    const { ledger, content } = updated;
+    const result = plainResult("ok", content, null);
+    return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
+  }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
-    const loaded = loadSkill(run.spec, call.arguments);
+    const loaded = loadSkill(state, run, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  if (call.arguments === null) {
-    return settle(
-      plainResult("error", `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`, "parse_aborted"),
-    );
+  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec.skills) : null;
+  if (resource !== null) {
+    const fault = resourceFault(state, run, call.arguments);
+    if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
+    return {
+      type: "ready",
+      planned: { effect, call, tool: resourceTool(resource), again: open.stage === "started" },
+    };
   }
   const tool = toolOf(run, call.name);
+  if (call.arguments === null) {
+    const text = `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`;
+    return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
+  }
   if (tool === null) {
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const given = coerced(call.arguments, tool);
+  const given = numericArguments(call.arguments, tool.definition.parameters);
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
     call: { ...call, arguments: args },
@@ -114,6 +132,9 @@ function stepOf(
     again: open.stage === "started",
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  const scope = scopePatterns(run, tool);
+  const outside = scope === null ? null : brokenConstraint([scope], call.name, given);
+  if (outside !== null) return settle(denied(call.name, outside));
   const refusal = judged(state, run, open, tool, given, now);
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);
@@ -122,12 +143,19 @@ function stepOf(
   const { args } = before;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
-    return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
+    return settle(
+      plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
+    );
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
   return { type: "ready", planned: planned(args) };
+}
+
+/** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
+function errorText(tool: AgentTool | null, text: string): string {
+  return tool?.executor === "isolate" ? JSON.stringify({ error: text }) : text;
 }
 
 /** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
@@ -181,8 +209,15 @@ function judged(
       return isGrant(answer) ? null : deny(verdict.reason);
     }
     case "ask":
-      return granted() ? null : approval(run, open, tool, args, now, deny);
+      return granted() ? null : approval(run, open, tool, args, now, { ...verdict, deny });
   }
+}
+
+/** Why nobody can be asked; `null`: somebody can. */
+function approverMissing({ session_id, daemon }: AgentSpec, attended: boolean): string | null {
+  if (session_id === null) return "An anonymous run has no approver.";
+  if (daemon === null || !attended) return null;
+  return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";
 }
 
 function approval(
@@ -191,10 +226,15 @@ function approval(
   tool: AgentTool,
   args: JsonObject,
   now: number,
-  deny: (reason: string) => AgentStep,
+  { reason, attended, deny }: { reason: string; attended: boolean; deny: (reason: string) => AgentStep },
 ): AgentStep | null {
   const { spec } = run;
-  if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
+  const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
+  if (host !== null && "ask" in host) return host.ask;
+  if (host?.decision === "approve") return null;
+  if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
+  const missing = approverMissing(spec, attended);
+  if (missing !== null) return deny(`${reason} ${missing}`);
   const asked = open.approval;
   if (asked === null) {
     const request: ApprovalRequest = {
@@ -203,7 +243,7 @@ function approval(
       tool: open.call.name,
       arguments: args,
       arguments_digest: callDigest(open.call.name, args),
-      risk: tool.annotations.side_effect_level ?? "unknown",
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,
     };
@@ -219,6 +259,29 @@ function approval(
   if (asked.decision === "deny") return deny(asked.reason ?? "It was denied.");
   if (now >= asked.expires_at) return deny("Nobody approved it in time.");
   return waiting(run, "approval", asked.expires_at, [asked]);
+}
+
+/** What the host delegate says of a call, or the question that is still to be asked; `null`: it leaves it to a person. */
+function hostSays(
+  { spec, hookResults }: RunState,
+  { call, effect }: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+): { ask: AgentStep } | { decision: "approve" | "deny"; reason: string | null } | null {
+  const asked = effects.hostPermission(effect);
+  const answer = hookResults[asked];
+  if (answer === undefined) {
+    const payload: JsonObject = {
+      ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
+      ...{ session_id: spec.session_id, run_id: spec.run_id },
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
+    };
+    return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
+  }
+  if (!isObject(answer)) return null;
+  const { decision, reason } = answer;
+  if (decision !== "approve" && decision !== "deny") return null;
+  return { decision, reason: typeof reason === "string" ? reason : null };
 }
 
 function waiting(
@@ -237,31 +300,16 @@ function isGrant(answer: Json): boolean {
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
 }
 
-/** Whether an escalation's answer holds for the whole session. */
+/** Whether the answer of an escalation, or of the host, holds for the whole session. */
 export function isSessionGrant(answer: Json): boolean {
-  return answer === "session" || (isObject(answer) && answer.grant === "session");
+  if (!isObject(answer)) return answer === "session";
+  return answer.grant === "session" || (answer.decision === "approve" && answer.scope === "session");
 }
 
 function missingOf(tool: AgentTool, args: JsonObject): string[] {
   const { required } = tool.definition.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   return names.filter((name) => args[name] === undefined);
-}
-
-const NUMERIC_KEYS = ["offset", "limit", "line", "count", "timeout"];
-
-/** Numeric strings become numbers where the schema, or a usual name, says that they are. */
-function coerced(args: JsonObject, { definition }: AgentTool): JsonObject {
-  const properties = isObject(definition.parameters.properties) ? definition.parameters.properties : {};
-  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
-    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
-    const schema = properties[name];
-    const type = isObject(schema) ? schema.type : undefined;
-    const numeric =
-      type === "integer" || type === "number" || (type === undefined && NUMERIC_KEYS.includes(name));
-    return [name, numeric ? Number(value) : value];
-  });
-  return Object.fromEntries(entries);
 }
 
 export function denied(tool: string, reason: string): AgentToolResult {

@@ -1,10 +1,12 @@
 /** What is known of a session and of the run in it: the result of the fold over its records. JSON-safe. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
+import type { ArtifactHead } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
   /** The prompt-visible history: what the next model call is sent. */
@@ -17,8 +19,12 @@ export interface AgentState {
   feedback: Feedback[];
   /** Skills that were active when the last run ended. */
   skills: string[];
+  /** Skills whose instructions the session has: of which version, and what they were called with. Absent: none. */
+  known?: Record<string, { digest: string; arguments: string }>;
   /** Digests of the calls that were approved for the whole session. */
   grants: string[];
+  /** Tools that were defined in the session. Absent: none. */
+  tools?: AgentTool[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
@@ -78,6 +84,8 @@ export interface RunState {
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
+  /** `null`: none is kept. */
+  ledger: TaskLedger | null;
   /** Hooks of skills that are still to be called, in order. */
   skillHooks: string[];
   vault: Json;
@@ -103,6 +111,10 @@ export interface RunState {
   /** Empty wakes of a daemon in a row. */
   idleTicks: number;
   feedback: Feedback[];
+  /** What the run's tools made, each as its last version is, without content; absent: nothing. */
+  artifacts?: ArtifactHead[];
+  /** Those of the session, as far as no tool of the run has their name. Absent: none. */
+  tools?: AgentTool[];
 }
 
 /** Of this run alone. */
@@ -138,6 +150,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     fallbackUsed: false,
     active: [...active],
     loaded: [],
+    ledger: spec.task_ledger,
     skillHooks: [],
     vault: null,
     loop: {},
@@ -164,6 +177,7 @@ export const effects = {
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  hostPermission: (call: string): string => `host-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,

@@ -35,6 +35,7 @@ export type HookPurpose =
   | "compress"
   | "post_turn"
   | "permission"
+  | "host_permission"
   | "escalation"
   | "pre_tool"
   | "post_tool";
@@ -86,4 +87,6 @@ export interface AgentEffectContext {
   effect: string;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
+  /** Those that were defined in the session. */
+  tools: readonly AgentTool[];
 }

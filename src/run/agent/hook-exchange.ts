@@ -93,6 +93,7 @@ function madeShapes(): Record<HookPurpose, Shape> {
   const grant = z.union([flag, z.literal("once"), z.literal("session")]);
   return {
     skill: anything,
+    host_permission: anything,
     context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
     compact: {
       accepts: z.union([text, z.object({ summary: text })]),

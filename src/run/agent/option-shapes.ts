@@ -1,6 +1,8 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
+import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { BOT_ID } from "../../skill/config/given.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
@@ -16,6 +18,9 @@ function shapes() {
     profile: maybe(text),
     skill: maybe(text),
     skills: maybe(json),
+    dynamic_tools: maybe(flag),
+    skill_tools: maybe(z.enum(["at_start", "on_activation"])),
+    models: maybe(z.record(text, text)),
     skill_match: maybe(
       z.strictObject({
         strategy: maybe(text),
@@ -47,12 +52,26 @@ function shapes() {
     token_budget: maybe(count),
     native_tool_fallback: maybe(z.enum(["allow", "allow_once", "reject"])),
     break_unless_phase: maybe(text),
-    task_ledger: maybe(json),
+    task_ledger: maybe(
+      z.array(
+        z.union([
+          text,
+          z.strictObject({
+            title: text,
+            id: maybe(text.check(z.minLength(1))),
+            status: maybe(z.enum(LEDGER_STATUSES)),
+            note: maybe(text),
+          }),
+        ]),
+      ),
+    ),
     deliverables: maybe(texts),
     root_task: maybe(text),
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
+    bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
+    tool_configs: maybe(z.record(text, z.json())),
     tool_hooks: maybe(
       z.array(
         z.strictObject({

@@ -1,6 +1,7 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
@@ -12,15 +13,20 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { readToolConfigs } from "../tool-config.ts";
+import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** What `readToolConfigs` made of the option before, where that was asked for early. */
+  toolConfigs?: JsonObject;
 }
 
 /**
@@ -45,11 +51,21 @@ export async function agentSpec(
   checkConflicts(model.options);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
-  const tools = allTools(model.options, served, registry.tools);
-  checkTools(tools, at.session, options.daemon === true);
+  const records = distinct(served === null ? registry.records : [served, ...registry.records]);
+  const onActivation = options.skill_tools === "on_activation";
+  const registered = withSkillTools(
+    allTools(model.options, served, registry.tools),
+    // The run's own skill is active from the start.
+    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+  );
+  const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
+  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const hosted = context.settings.host !== undefined;
+  checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
+  const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
   const spec: AgentSpec = {
     run_id: at.run,
@@ -84,16 +100,20 @@ export async function agentSpec(
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     native_tool_fallback: options.native_tool_fallback ?? "allow",
     break_unless_phase: options.break_unless_phase ?? null,
-    task_ledger: options.task_ledger ?? options.deliverables ?? null,
+    task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
+      ...(hosted ? { host: true as const } : {}),
       ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
+    ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
@@ -105,10 +125,23 @@ export async function agentSpec(
       native_tools: choice.capabilities.native_tools,
       defer_loading: choice.capabilities.defer_loading,
       tool_search: [...choice.capabilities.tool_search],
+      ...(choice.capabilities.vision === false ? { vision: false } : {}),
     },
   };
-  const records = served === null ? registry.records : [served, ...registry.records];
-  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+  return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/**
+ * The option `tool_configs` as a specification has it, for a run whose request is stored before it begins.
+ * @throws as `agentSpec`
+ */
+export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
+  const read = readRunOptions(divide(given).run);
+  if ("faults" in read) throw refused(read.faults);
+  const { skill, skills, tool_configs } = read.options;
+  const served = skill === undefined ? [] : [await servedSkill(context, skill)];
+  const { records } = await readSkills(context, skills);
+  return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
 /** A skill may be the run's own and one of its list. */
@@ -134,6 +167,9 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     ...call,
   };
 }
+
+const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
+  tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
   { tools: given }: CallOptions,
@@ -175,7 +211,10 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
 }
 
 /** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
-function checkTools(tools: readonly AgentTool[], session: string | null, daemon: boolean): void {
+function checkTools(
+  tools: readonly AgentTool[],
+  { session, daemon, hosted }: { session: string | null; daemon: boolean; hosted: boolean },
+): void {
   const client = tools.find(({ executor }) => executor === "client");
   if (client !== undefined && (session === null || daemon)) {
     const where = daemon ? "a daemon" : "an anonymous run";
@@ -185,7 +224,7 @@ function checkTools(tools: readonly AgentTool[], session: string | null, daemon:
     });
   }
   const web = tools.find(({ executor }) => executor === "webhook");
-  if (web !== undefined) {
+  if (web !== undefined && !hosted) {
     throw new InvalidRequest({
       option: "tools",
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
@@ -242,6 +281,22 @@ function daemon(options: RunOptions): DaemonOptions {
     persist_path: options.persist_path ?? null,
     resume_path: options.resume_path ?? null,
   };
+}
+
+/** Items without an id are numbered. */
+function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
+  const given = task_ledger ?? deliverables;
+  if (given === undefined) return null;
+  const items = given.map((item, n): TaskLedger["items"][number] => {
+    const {
+      id = String(n + 1),
+      title,
+      status = "open",
+      note,
+    } = typeof item === "string" ? { title: item } : item;
+    return { id, title, status, ...(note === undefined ? {} : { note }) };
+  });
+  return { root_task: root_task ?? null, items };
 }
 
 function listOf(value: Json | string | readonly string[] | undefined): string[] {

@@ -37,12 +37,13 @@ export function runResult(
     cost_usd,
     daemon_state: spec.daemon === null ? null : status,
     daemon_snapshot_path: spec.daemon?.persist_path ?? null,
-    task_ledger: spec.task_ledger,
+    task_ledger: run.ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: wakeSources(run) }),
     ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
+    ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
     transcript: full,
   };
   const json: JsonObject = JSON.parse(JSON.stringify(result));
