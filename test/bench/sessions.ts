@@ -9,6 +9,9 @@ import { megabytes, ms, perSecond, type Row, row, times } from "./row.ts";
 import { bareLoop, bareObject, piping } from "./session-floors.ts";
 import { type Provider, startBare, startHull, startProvider, writeProject } from "./subjects.ts";
 
+/** In the log of a long session. */
+const RECORDS = 10_000;
+const SAID_MB = 100;
 const JSON_TYPE = { "content-type": "application/json" };
 const SKILLS = {
   "skills/steps/SKILL.md": "---\nname: steps\ndescription: Steps\nprovider: mock\n---\nStep.\n",
@@ -61,9 +64,9 @@ export async function sessionRows(rounds: number): Promise<Row[]> {
       await conversationRow(subjects, few),
       ...(await streamRows(subjects, few)),
       await wakeRow(subjects),
-      ...(await longRows(subjects, few, rounds >= 300 ? 10_000 : 2_000)),
+      ...(await longRows(subjects, few)),
     ];
-    const big = await bigSession(hull.started.url, rounds >= 300 ? 100 : 20);
+    const big = await bigSession(hull.started.url);
     await hull.started.stop();
     running = false;
     return [...rows, await memoryRow(project.dir, big)];
@@ -216,11 +219,18 @@ function follow(
   const begun = performance.now();
   let seen = 0;
   let first = 0;
+  let text = "";
   const method = sent.body === undefined ? "GET" : "POST";
   const asked = httpRequest(url, { method, headers: sent.headers }, (answer) => {
     answer.setEncoding("utf8");
     answer.on("data", (chunk: string) => {
-      seen += chunk.match(wanted.pattern)?.length ?? 0;
+      text += chunk;
+      let end = 0;
+      for (const match of text.matchAll(wanted.pattern)) {
+        seen += 1;
+        end = match.index + match[0].length;
+      }
+      text = text.slice(end);
       if (seen > 0 && first === 0) first = performance.now() - begun;
       if (seen >= wanted.count) resolve({ first_ms: first, last_ms: performance.now() - begun });
     });
@@ -260,7 +270,7 @@ async function wakeRow(subjects: Subjects): Promise<Row> {
 }
 
 /** Many records behind, few messages in sight. */
-async function longRows(subjects: Subjects, rounds: number, records: number): Promise<Row[]> {
+async function longRows(subjects: Subjects, rounds: number): Promise<Row[]> {
   const { hull } = subjects;
   const [long = "", short = ""] = await opened(subjects, 2);
   const url = (id: string) => `${hull.started.url}/sessions/${id}`;
@@ -272,7 +282,7 @@ async function longRows(subjects: Subjects, rounds: number, records: number): Pr
   await grow(short);
   let last = 0;
   // A loop leaves some more records than events.
-  while (last < records) last = await grow(long);
+  while (last < RECORDS) last = await grow(long);
   const turn = (id: string) => async () => {
     await post(`${url(id)}/runs`, SHORT);
     await post(`${url(id)}/reset`, {});
@@ -291,17 +301,17 @@ async function longRows(subjects: Subjects, rounds: number, records: number): Pr
   }
   const p50 = middle(missed);
   return [
-    ratio(`a turn in a session of ${records} records over one of 50`, floor.p50, ours.p50, 1.3),
-    row(`20 missed events of ${records}: p50`, "", ms(p50), p50, 20, ms),
+    ratio(`a turn in a session of ${RECORDS} records over one of 50`, floor.p50, ours.p50, 1.3),
+    row(`20 missed events of ${RECORDS}: p50`, "", ms(p50), p50, 20, ms),
   ];
 }
 
-/** A session that so many MB were said in, of which little is left in sight. */
-async function bigSession(hull: string, megabytes: number): Promise<string> {
+/** A session that much was said in, of which nothing is left in sight. */
+async function bigSession(hull: string): Promise<string> {
   const id = newName();
   await post(`${hull}/sessions`, { id }, 201);
   const content = "0123456789abcdef".repeat(65_536);
-  for (let n = 0; n < megabytes; n += 1) {
+  for (let n = 0; n < SAID_MB; n += 1) {
     await post(`${hull}/sessions/${id}/inject`, { message: { role: "user", content } });
     await post(`${hull}/sessions/${id}/reset`, {});
   }
@@ -319,7 +329,7 @@ async function memoryRow(dir: string, id: string): Promise<Row> {
     for (let n = 0; n < 20; n += 1) await post(`${hull.url}/sessions/${id}/runs`, SHORT);
     const more = Math.max(0, residentOf(pid) - before);
     return row(
-      "a session in which 100 MB were said: memory after 20 turns",
+      `a session in which ${SAID_MB} MB were said: memory after 20 turns`,
       "",
       megabytes(more),
       more,
