@@ -102,7 +102,7 @@ function builtSkill(
   { digest, record, recordJson, pack, blob, module, card }: AssembledSkill,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
-  if (pack !== null) contents.set(`pack/${record.pack}`, pack);
+  if (record.pack !== null) contents.set(`pack/${record.pack}`, pack);
   if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
   if (module !== null) contents.set(`module/${module.sha256}`, module.bytes);
   contents.set(`skill/${digest}`, utf8(recordJson));

@@ -16,8 +16,8 @@ export interface AssembledSkill {
   record: SkillRecord;
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   recordJson: string;
-  /** For KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
-  pack: Uint8Array<ArrayBuffer> | null;
+  /** For KV `pack:<sha256>`. */
+  pack: Uint8Array<ArrayBuffer>;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
   /** Its hook module, for KV `module:<sha256>`. */

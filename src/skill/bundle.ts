@@ -35,8 +35,8 @@ export interface Bundle {
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   json: string;
   digest: string;
-  /** Deterministic tar of the folder, `null` where nothing of the skill ever runs. */
-  pack: Uint8Array<ArrayBuffer> | null;
+  /** Deterministic tar of the folder, without the file that a static skill serves. */
+  pack: Uint8Array<ArrayBuffer>;
 }
 
 /** What a record says beside what follows from the folder. */
@@ -65,13 +65,14 @@ export async function makeRecord(
     packed.push({ path: file.path, mode, bytes: file.bytes });
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
-  const pack = runsProcesses(manifest) ? packTar(packed) : null;
+  // What a static skill serves is stored by itself, and may be large.
+  const pack = packTar(packed.filter(({ path }) => path !== manifest.serve));
   const record: SkillRecord = {
     format: 1,
     manifest,
     body,
     files: index,
-    pack: pack === null ? null : await hash(pack),
+    pack: await hash(pack),
     ...extras,
   };
   const json = canonicalJson(record);
@@ -81,10 +82,6 @@ export async function makeRecord(
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
-}
-
-function runsProcesses(manifest: Manifest): boolean {
-  return manifest.run !== undefined || (manifest.llm?.tools.length ?? 0) > 0;
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */

@@ -212,7 +212,7 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;
