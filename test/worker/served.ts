@@ -5,6 +5,7 @@ import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import type { HookReader } from "../../src/skill/hooks.ts";
 import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
@@ -68,11 +69,13 @@ export class Client {
         folder,
         file: `${folder}/SKILL.md`,
         providers,
+        hooks: asTheyAre,
       });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
-      const { digest, record, recordJson, pack, blob } = skill;
+      const { digest, record, recordJson, pack, blob, module } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
       if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
+      if (module !== null) files.push(entry(`module/${module.sha256}`, module.bytes));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
       cards.push(skill.card);
       manifests.push(record.manifest);
@@ -97,6 +100,12 @@ export class Client {
     return this.fetch(path, { method: "POST", headers, body: JSON.stringify(value) });
   }
 }
+
+/** Hook modules that need no bundler. */
+const asTheyAre: HookReader = async ({ bytes }) => {
+  const exported = new TextDecoder().decode(bytes).matchAll(/^export const (\w+)/gm);
+  return { bytes, exports: Array.from(exported, ([, name = ""]) => name).sort() };
+};
 
 export const entry = (path: string, bytes: Uint8Array): TarFile => ({ path, mode: 0o644, bytes });
 

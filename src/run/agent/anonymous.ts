@@ -35,7 +35,7 @@ export async function runAnonymous(
   spec: AgentSpec,
   { host, signal, watcher, started, emit }: AnonymousOptions,
 ): Promise<JsonObject> {
-  const vault = runVault(spec);
+  const vault = runVault(spec, context);
   const startedAt = Date.now();
   const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
   const records: AgentRecord[] = [first];
@@ -49,7 +49,16 @@ export async function runAnonymous(
     }
   };
   const rest = await driveAgent(seen, {
-    effects: agentEffects({ context, host, spec, vault, known: null, watcher }),
+    effects: agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: null,
+      workspace: null,
+      records: () => records,
+      watcher,
+    }),
     vault,
     append(batch) {
       records.push(...batch);

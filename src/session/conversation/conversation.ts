@@ -6,9 +6,10 @@ import type { SessionState, Wake } from "../../engine/agent/records.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
+import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
+import type { WatchedChange } from "../workspace/workspace.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
@@ -17,9 +18,11 @@ import type {
   NamedRequest,
   SessionCaller,
   SessionEventsCall,
+  SessionOperations,
   SessionView,
 } from "./rpc.ts";
 import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
+import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { sessionView } from "./views.ts";
@@ -35,6 +38,8 @@ export interface ConversationHooks {
   rested?(step: WaitStep): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** Files have changed; told in the transaction that changes them. */
+  filesChanged?(changes: readonly WatchedChange[]): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -54,6 +59,7 @@ export class Conversation {
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
   readonly log: SessionLog;
+  readonly files: SessionFiles;
   readonly runs: Runs;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks;
@@ -71,8 +77,12 @@ export class Conversation {
     const { redactor: answers, toldRedactor: told } = settings(env);
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
+    this.files = new SessionFiles({
+      ...{ storage, env, now, store: this.#store },
+      changed: (changes) => this.#tell("filesChanged", () => this.#hooks.filesChanged?.(changes)),
+    });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background },
+      ...{ log: this.log, env, parts, background, workspace: this.files },
       session: () => this.#identity ?? this.#row(),
       rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
       ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
@@ -106,13 +116,14 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    wanted: Pick<SessionRow, "metadata" | "request_hash">,
+    { imported, ...wanted }: SessionOperations["open"]["in"],
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
     const known = this.#store.session();
     if (known !== null) {
       const { request_hash } = wanted;
+      if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
       if (request_hash !== null && known.request_hash !== request_hash) {
         throw new IdempotencyKeyReused({ key: id });
       }
@@ -124,6 +135,7 @@ export class Conversation {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id: null, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
+      if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });
     });
     await this.#indexedSoon();
@@ -264,6 +276,9 @@ export class Conversation {
       case "delete":
         this.background(this.#clear(row));
         break;
+      case FILES_DUE:
+        this.background(this.files.collect());
+        break;
       default:
         this.#hooks.due?.(kind, now);
     }
@@ -305,8 +320,10 @@ export class Conversation {
     clearTimeout(timer);
   }
 
-  async #clear({ tenant, id }: SessionRow): Promise<void> {
+  async #clear(row: SessionRow): Promise<void> {
+    const { tenant, id } = row;
     await this.#indexing;
+    await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
     // Another one may have cleared it meanwhile, and a new session may be here.

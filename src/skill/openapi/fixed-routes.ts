@@ -16,6 +16,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
@@ -323,6 +324,7 @@ const OPERATIONS: Operations = {
   ...SPENDING,
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };
 

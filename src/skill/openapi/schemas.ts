@@ -5,6 +5,7 @@ import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
@@ -206,6 +207,7 @@ export function schemaComponents(): JsonObject {
     ...transcriptSchemas(),
     ...modelSchemas(),
     ...sessionSchemas(),
+    ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
   };
