@@ -13,7 +13,7 @@ import type {
 import { byteOrder } from "./path.ts";
 import { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
-import { proxyVariables } from "./variables.ts";
+import { sentVariables } from "./variables.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -128,7 +128,7 @@ export async function makeCatalog(
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
-  const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
+  const names = new Set(manifests.flatMap(sentVariables));
   const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
   const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables };
   const json = canonicalJson(catalog);

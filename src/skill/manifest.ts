@@ -39,6 +39,18 @@ export interface ModelTarget {
   model: string | null;
 }
 
+/** A remote MCP server of an llm skill. */
+export interface McpServer {
+  /** Begins the names of its tools, with `_` for `-` and followed by `__`. */
+  name: string;
+  url: string;
+  /** Values may hold `${VAR}`. */
+  headers: { [name: string]: string };
+  /** The server's own names of the tools that are brought in; absent: all. */
+  tools?: string[];
+  timeout_ms: number;
+}
+
 export interface ProxySettings {
   url: string;
   /** `null`: the caller's own method. */
@@ -81,6 +93,8 @@ export interface Manifest {
     max_tokens: number;
     max_tool_rounds: number;
     max_tool_output_bytes: number;
+    /** Absent where it has none. */
+    mcp_servers?: McpServer[];
   };
   license?: string;
   compatibility?: string;

@@ -90,7 +90,8 @@ export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
 export function warnNotGranted(manifest: Manifest, granted: ReadonlySet<string>, place: Place): Diagnostic[] {
   const missing = variablesOf(manifest).filter((name) => !granted.has(name));
   return missing.map((name) => {
-    const field = manifest.tool_env.includes(name) ? "tool_env" : "proxy";
+    const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
+    const field = manifest.tool_env.includes(name) ? "tool_env" : sent;
     const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {

@@ -1,7 +1,7 @@
 /** `POST /mcp`: what its revisions want of a server, and whom it shows what. The official clients are in test/e2e. */
 import { beforeAll, describe, expect, it } from "vitest";
 import hull from "../../package.json";
-import { HULL_VERSION } from "../../src/http/mcp/methods.ts";
+import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
 import { Client, mockSkill } from "./served.ts";
 import { FOLDER, skill, tenant } from "./tenant.ts";
 

@@ -1,5 +1,6 @@
 /** The methods of Hull's MCP server, by name and revision. */
 import type { JsonObject } from "../../skill/manifest.ts";
+import { HULL_VERSION, LEGACY_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
 import type { Watch } from "../skills/run.ts";
 import { callTool } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
@@ -7,7 +8,7 @@ import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { listResources, listTemplates, readResource } from "./resources.ts";
 import { listTools } from "./tools.ts";
-import { LEGACY_VERSIONS, SERVER_INFO_KEY, VERSIONS } from "./version.ts";
+import { SERVER_INFO_KEY } from "./version.ts";
 
 type Method = (exchange: Exchange, params: JsonObject, watch: Watch | null) => Outcome | Promise<Outcome>;
 
@@ -56,9 +57,6 @@ export function dressed({ context, spoken }: Exchange, method: string, outcome: 
 }
 
 const CAPABILITIES: JsonObject = { tools: {}, prompts: {}, resources: {} };
-
-/** That of package.json; a test compares the two. */
-export const HULL_VERSION = "0.1.0";
 
 function serverInfo({ settings }: Exchange["context"]): JsonObject {
   return { name: settings.name, title: "Hull", version: HULL_VERSION };

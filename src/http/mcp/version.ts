@@ -5,18 +5,14 @@
 import { fromBase64 } from "../../run/delta.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
 import { FAULT_CODES, type Fault, isObject, type RpcRequest } from "./message.ts";
-
-export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
-export const MODERN_VERSIONS = ["2026-07-28"] as const;
-export const VERSIONS: readonly string[] = [...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
 /** That of a client which names none: the last one without the header. */
 const UNNAMED = "2025-03-26";
 /** The only one that has batches. */
 export const BATCH_VERSION = "2025-03-26";
 
-const META = "io.modelcontextprotocol";
 export const SERVER_INFO_KEY = `${META}/serverInfo`;
 export const SUBSCRIPTION_KEY = `${META}/subscriptionId`;
 
