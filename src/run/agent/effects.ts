@@ -16,6 +16,8 @@ import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
+import { callRemoteTool } from "../mcp/agent-tools.ts";
+import { RunServers } from "../mcp/servers.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
@@ -47,9 +49,10 @@ const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function agentEffects(options: EffectsOptions): AgentEffects {
   const { vault } = options;
+  const servers = new RunServers(options.context);
   return {
     callModel: (step) => callModel(options, step),
-    runTool: (planned, context) => runTool(options, planned, context),
+    runTool: (planned, context) => runTool(options, servers, planned, context),
     async callHook(step, { signal }) {
       const { context, spec } = options;
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
@@ -142,6 +145,7 @@ async function summarize({ host, spec }: EffectsOptions, instructions: string): 
 
 async function runTool(
   options: EffectsOptions,
+  servers: RunServers,
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
@@ -150,7 +154,9 @@ async function runTool(
   try {
     const result = await (tool.executor === "webhook"
       ? callHostTool(options.context, planned, at)
-      : carryOut(options, planned, at));
+      : tool.executor === "mcp"
+        ? callRemoteTool(servers, planned, at, (slug) => servedSkill(options.context, slug))
+        : carryOut(options, planned, at));
     countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
     return result;
   } catch (error) {

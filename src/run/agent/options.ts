@@ -13,6 +13,7 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
@@ -46,7 +47,8 @@ export async function agentSpec(
   checkConflicts(model.options);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
-  const tools = allTools(model.options, served, registry.tools);
+  const records = distinct(served === null ? registry.records : [served, ...registry.records]);
+  const tools = await withRemoteTools(context, allTools(model.options, served, registry.tools), records);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -110,8 +112,7 @@ export async function agentSpec(
       tool_search: [...choice.capabilities.tool_search],
     },
   };
-  const records = served === null ? registry.records : [served, ...registry.records];
-  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+  return { ...spec, hooks: runHooks(spec, records) };
 }
 
 /** A skill may be the run's own and one of its list. */

@@ -102,7 +102,10 @@ export class RunServers {
     const opened = this.#client(record, server);
     if (!opened.ok) return opened;
     const { client, key } = opened.value;
-    const schema = this.#known().get(key)?.tools.find(({ name }) => name === tool)?.inputSchema ?? {};
+    const schema =
+      this.#known()
+        .get(key)
+        ?.tools.find(({ name }) => name === tool)?.inputSchema ?? {};
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
     const reply = await client.callTool(tool, args, schema, limit);
     // The tool may be gone, or want other arguments: the next run asks for the list again.

@@ -1,5 +1,5 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
-import { type JsonObject, MODES } from "../manifest.ts";
+import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
@@ -95,8 +95,31 @@ export function schemaComponents(): JsonObject {
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
+        diagnostics: {
+          type: "array",
+          items: ref("schemas", "Diagnostic"),
+          description: "What the build found wrong with it; for keys that may publish, and not in listings.",
+        },
+        tool_details: {
+          type: "array",
+          items: ref("schemas", "ToolDetails"),
+          description: "The tools of its tools.json; for keys that may publish, and not in listings.",
+        },
       },
-      ["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"],
+      [...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"], "diagnostics", "tool_details"],
+    ),
+    ToolDetails: object(
+      {
+        name: TEXT,
+        description: TEXT,
+        tier: { enum: [...TIERS] },
+        tier_reason: { type: "string", description: "Why the build chose the tier, for people." },
+        risk: { enum: [...RISKS] },
+        hidden: { type: "boolean", description: "Left out of `tools`; models may call it." },
+        script: { type: "string", description: "Its handler in the skill's folder." },
+        overrides: { ...TEXTS, description: "Skills loaded before, whose tool of this name it replaces." },
+      },
+      ["tier_reason", "script", "overrides"],
     ),
     McpMessage: {
       description: "A message of MCP: JSON-RPC 2.0. Up to 2025-03-26 also a list of them.",

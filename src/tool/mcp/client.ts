@@ -272,5 +272,9 @@ function resultOf({ message, status }: Received): Reply<JsonObject> {
   const fault = errorShape.safeParse(error).data;
   if (fault === undefined) return failed("protocol", "Its answer has neither result nor error.");
   const { code, message: said, data } = fault;
-  return failed("error", `It answered with the error ${code}: ${said.slice(0, 1000)}`, { status, code, data });
+  return failed("error", `It answered with the error ${code}: ${said.slice(0, 1000)}`, {
+    status,
+    code,
+    data,
+  });
 }

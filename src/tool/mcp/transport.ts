@@ -98,7 +98,8 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
   if (text === null)
     return failed("protocol", `It answered with more than ${MAX_ANSWER_BYTES} bytes.`, { status });
   const answer = type === "application/json" ? parsed(text) : null;
-  if (answer !== null && isResponse(answer, asked)) return { ok: true, value: { message: answer, status, headers } };
+  if (answer !== null && isResponse(answer, asked))
+    return { ok: true, value: { message: answer, status, headers } };
   // An error whose request could not be told, e.g. one of a missing header.
   if (answer !== null && status >= 400 && errorShape.safeParse(answer.error).success) {
     return { ok: true, value: { message: answer, status, headers } };
