@@ -185,20 +185,27 @@ export class RunServers {
       }
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
-      const variable = String(error.operator.variable ?? "");
       const message = "One of its headers needs a variable that is not set.";
-      this.#context.log.mcp_variable = variable;
-      return { ok: false, failure: { kind: "refused", message } };
+      return { ok: false, failure: { kind: "refused", message, hint: error.message } };
     }
     headers.set("user-agent", "hull");
     return { ok: true, value: headers };
   }
 
-  #note({ manifest }: SkillRecord, { name }: McpServer, { kind, message, status, code }: McpFailure): void {
-    const { log } = this.#context;
-    const earlier = Array.isArray(log.mcp_failures) ? log.mcp_failures : [];
-    const further = { ...(status === undefined ? {} : { status }), ...(code === undefined ? {} : { code }) };
-    const note = { skill: manifest.slug, server: name, kind, message, ...further };
-    log.mcp_failures = [...earlier, note].slice(-20);
+  /** A line in the log, since the run goes on without the server. */
+  #note(
+    { manifest }: SkillRecord,
+    { name }: McpServer,
+    { kind, message, status, code, hint }: McpFailure,
+  ): void {
+    const { requestId, tenant } = this.#context;
+    const further = {
+      ...(status === undefined ? {} : { status }),
+      ...(code === undefined ? {} : { code }),
+      ...(hint === undefined ? {} : { hint }),
+    };
+    const run = { event: "mcp_failure", request_id: requestId, tenant };
+    const line = { ...run, skill: manifest.slug, server: name, kind, message, ...further };
+    console.log(JSON.stringify(this.#context.redacted(line)));
   }
 }

@@ -20,6 +20,8 @@ export interface McpFailure {
   /** JSON-RPC code of an `error`. */
   code?: number;
   data?: unknown;
+  /** For the operator alone. */
+  hint?: string;
 }
 
 export type Reply<T> = { ok: true; value: T } | { ok: false; failure: McpFailure };
