@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { formatRows } from "./formats.ts";
 import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
@@ -46,6 +47,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   tools: () => toolVaultRows(rounds),
   hooks: () => hookRows(rounds),
   bundle: bundleRows,
+  formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
   serving: () => servingRows(rounds),

@@ -3,9 +3,11 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
+import { afterActivation, afterInvocation } from "./known-skills.ts";
 import { counted } from "./loop-detection.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { LEDGER_TOOL } from "./task-ledger.ts";
@@ -111,10 +113,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: hooks, stage: "skill_hooks" },
+        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
         { skills: record.active },
       );
     }
+    case "skill_invoked":
+      return afterInvocation(state, run, record);
     case "hook_settled":
       return applyHook(state, run, record);
     case "model_call_settled": {
@@ -195,8 +199,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
-      const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
-      return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
+      const given = state.known?.[record.name]?.arguments ?? "";
+      const changed = afterActivation(state, run, record.name, given);
+      return settleCall(changed.state, changed.run, record.effect, record.result, true);
     }
     case "approval_requested":
       return next({
@@ -326,7 +331,11 @@ function settleCall(
   if (open === undefined || open.stage === "settled") return { ...state, run };
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
-  const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
+  // Instructions and slices of files are as long as they are meant to be.
+  const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE;
+  const text = whole
+    ? result.content
+    : shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
   const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
   const { table, shown } = executed
     ? counted(run.loop, run.spec.loop_detect, name, args, text)
@@ -346,9 +355,11 @@ function settleCall(
     verification: name === "run" && executed ? verified(result) : run.verification,
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  const parts = calls.flatMap(({ result }) => result?.parts ?? []);
+  const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
     ...state,
-    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }],
+    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
     run: { ...settled, stage: "after" },
   };
 }

@@ -1,9 +1,10 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { skipped } from "./loop-detection.ts";
-import { callDigest, judgeCall, onlyReads } from "./policy.ts";
+import { brokenConstraint, callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
-import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
+import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
+import { LOAD_SKILL, loadSkill, scopedTools, scopePatterns } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
@@ -99,10 +100,19 @@ function stepOf(
     return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
-    const loaded = loadSkill(run.spec, call.arguments);
+    const loaded = loadSkill(state, run, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
+  }
+  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec.skills) : null;
+  if (resource !== null) {
+    const fault = resourceFault(state, run, call.arguments);
+    if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
+    return {
+      type: "ready",
+      planned: { effect, call, tool: resourceTool(resource), again: open.stage === "started" },
+    };
   }
   if (call.arguments === null) {
     return settle(
@@ -122,6 +132,9 @@ function stepOf(
     again: open.stage === "started",
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  const scope = scopePatterns(run, tool);
+  const outside = scope === null ? null : brokenConstraint([scope], call.name, given);
+  if (outside !== null) return settle(denied(call.name, outside));
   const refusal = judged(state, run, open, tool, given, now);
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);

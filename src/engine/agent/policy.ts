@@ -80,7 +80,11 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
 }
 
 /** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
-function brokenConstraint(constraints: Json | undefined, name: string, args: JsonObject): string | null {
+export function brokenConstraint(
+  constraints: Json | undefined,
+  name: string,
+  args: JsonObject,
+): string | null {
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
     if (tool !== name) continue;

@@ -4,7 +4,7 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
+import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
@@ -33,6 +33,8 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  parts?: Part[];
 }
 
 /** Why a daemon woke (§10.1), most urgent first. */
@@ -142,6 +144,8 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
+  /** A message began with a skill's name: `message` is its index in the visible history. */
+  | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }

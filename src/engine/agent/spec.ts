@@ -45,6 +45,12 @@ export interface AgentSkill {
   /** Hook references; `null`: none. */
   on_activate: string | null;
   on_deactivate: string | null;
+  /** SHA-256 of what it brings: of a served skill its version. Absent in runs that were stored without. */
+  digest?: string;
+  /** Absent: a message may activate it by its prefix. */
+  user_invocable?: false;
+  /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
+  files?: { paths: string[]; count: number };
 }
 
 /** What happens around the calls of the tools that a glob names (§7.12); hook references, `null`: none. */
@@ -176,5 +182,7 @@ export interface AgentSpec {
     native_tools: boolean;
     defer_loading: boolean;
     tool_search: string[];
+    /** Absent: it takes images, or nobody knows. */
+    vision?: false;
   };
 }

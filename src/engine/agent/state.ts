@@ -18,6 +18,8 @@ export interface AgentState {
   feedback: Feedback[];
   /** Skills that were active when the last run ended. */
   skills: string[];
+  /** Skills whose instructions the session has: of which version, and what they were called with. Absent: none. */
+  known?: Record<string, { digest: string; arguments: string }>;
   /** Digests of the calls that were approved for the whole session. */
   grants: string[];
   /** The run under way, or the last one. */

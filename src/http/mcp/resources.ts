@@ -2,6 +2,7 @@
 import { readBundleFile } from "../../registry/bundle-file.ts";
 import { toBase64 } from "../../run/delta.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
+import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { byteOrder } from "../../skill/path.ts";
@@ -24,9 +25,9 @@ export async function listResources(exchange: Exchange, params: JsonObject): Pro
   const rows: { row: JsonObject; key: string }[] = [];
   for (const served of begun === null ? skills : [begun, ...skills]) {
     const files = filesOf(served);
-    const from = served === begun ? files.findIndex((file) => file.path === path) + 1 : 0;
+    const from = served === begun ? files.findIndex((file) => file.shown === path) + 1 : 0;
     for (const file of files.slice(from)) {
-      rows.push({ row: resource(served, file), key: `${served.card.slug}\n${file.path}` });
+      rows.push({ row: resource(served, file), key: `${served.card.slug}\n${file.shown}` });
     }
   }
   const page = rows.slice(0, PAGE);
@@ -56,7 +57,7 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   const [, slug = "", path = ""] = /^skill:\/\/([a-z0-9-]+)\/([^?#]+)$/.exec(uri) ?? [];
   const served = slug === "" ? null : await skillOf(exchange, slug);
   const wanted = decoded(path);
-  const file = served?.record.files.find((known) => known.path === wanted);
+  const file = served === null ? undefined : filesOf(served).find((known) => known.shown === wanted);
   if (served === null || file === undefined) return unknown;
   if (file.size > MAX_BYTES) {
     return invalidParams(`The file has ${file.size} bytes; resources of up to ${MAX_BYTES} can be read.`);
@@ -68,13 +69,20 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   return { result: { contents: [{ uri, mimeType: mediaTypeOf(file.path), ...content }] } };
 }
 
-/** Sorted, `SKILL.md` first. */
-function filesOf({ record }: Served): BundledFile[] {
-  const first = (path: string): number => (path === "SKILL.md" ? 0 : 1);
-  return [...record.files].sort((a, b) => first(a.path) - first(b.path) || byteOrder(a.path, b.path));
+interface ShownFile extends BundledFile {
+  /** `SKILL.md` is whatever the file is called. */
+  shown: string;
 }
 
-function resource({ record: { manifest } }: Served, { path, size }: BundledFile): JsonObject {
+/** Sorted, `SKILL.md` first. */
+function filesOf({ record: { files } }: Served): ShownFile[] {
+  const own = skillFileName(files.map(({ path }) => path));
+  const shown = files.map((file) => ({ ...file, shown: file.path === own ? "SKILL.md" : file.path }));
+  const first = ({ path }: BundledFile): number => (path === own ? 0 : 1);
+  return shown.sort((a, b) => first(a) - first(b) || byteOrder(a.shown, b.shown));
+}
+
+function resource({ record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
   const own = path === "SKILL.md";
   return {
     uri: `skill://${manifest.slug}/${encoded(path)}`,

@@ -2,6 +2,7 @@
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
@@ -26,6 +27,7 @@ import { toolWorkspace } from "../workspace/transfer.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostPermission } from "./host-tools.ts";
+import { readSkillFile } from "./skill-files.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
@@ -176,6 +178,8 @@ async function carryOut(
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
+    return readSkillFile(context, spec, call.arguments ?? {});
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
   }

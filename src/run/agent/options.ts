@@ -110,6 +110,7 @@ export async function agentSpec(
       native_tools: choice.capabilities.native_tools,
       defer_loading: choice.capabilities.defer_loading,
       tool_search: [...choice.capabilities.tool_search],
+      ...(choice.capabilities.vision === false ? { vision: false } : {}),
     },
   };
   return { ...spec, hooks: runHooks(spec, records) };
