@@ -109,7 +109,7 @@ function checkKeys(
   for (const name of headerVariables(headers)) {
     if (!keyVariables.includes(name)) continue;
     findings.error(
-      "provider_key_withheld",
+      "mcp_server_key",
       slot,
       `${name} is a model provider's key and is never sent to an MCP server.`,
       "Give the server a key of its own.",
