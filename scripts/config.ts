@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
-import { policyShape } from "../src/skill/policy.ts";
+import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -110,6 +110,8 @@ const config = z.strictObject({
   host_delegate: z.optional(hostDelegate),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
+  /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */
+  approvals: z.optional(approvalsShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

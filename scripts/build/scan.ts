@@ -132,10 +132,12 @@ function searchBelow(
       if (inside === null) continue;
       const name = skillFileOf(inside);
       const target = entry.isSymbolicLink() ? outsideTarget(path, boundary) : null;
-      if (name === null) {
+      if (name === null && depth === 1 && inside.some((entry) => entry.name === "tools.json")) {
+        scan.diagnostics.push(toolsAlone(entry.name));
+      } else if (name === null) {
         if (deep && depth < MAX_DEPTH && target === null) visit(inside, `${within}/`, depth + 1);
-        continue;
       }
+      if (name === null) continue;
       const file = `${within}/${name}`;
       const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside) };
       if (target === null) scan.skills.push(folder);
@@ -155,6 +157,14 @@ export const TYPED_FILE = "skill.ts";
 function skillFileOf(entries: readonly Dirent[]): string | null {
   const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
   return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
+}
+
+/** Skill Tools (skill-formats.md §3 L2) that nobody says what for. */
+function toolsAlone(folder: string): Diagnostic {
+  const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
+  const hint = "Add a SKILL.md with name and description, or list the folder in .hullignore.";
+  const code = { level: "error" as const, code: "skill_file_missing" };
+  return { ...code, skill: folder, file: `${folder}/tools.json`, message, hint };
 }
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);

@@ -2,8 +2,8 @@
 import type { RequestContext } from "./context.ts";
 
 const ALLOW_HEADERS = [
-  ...["authorization", "content-type", "idempotency-key", "last-event-id", "prefer", "x-request-id"],
-  ...["mcp-protocol-version", "mcp-method", "mcp-name"],
+  ...["authorization", "content-type", "idempotency-key", "last-event-id", "prefer", "x-hull-bot"],
+  ...["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
 ].join(", ");
 /** How long a browser may keep what a preflight said, in seconds. */
 const MAX_AGE_S = "7200";

@@ -51,7 +51,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: toolEnvironment(manifest, request),
+    env: allowedVariables(manifest.tool_env, request),
     ...withheldKeys(manifest, request.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
@@ -70,16 +70,16 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
 }
 
 /**
- * The variables that a skill opted in with `tool_env`, as far as they are set and the skill may have them. Provider keys
- * never are, neither by name nor under another name (serving.md §6.2).
+ * Of the variables that a skill or a tool opted in, those that are set and that the skill may have. Provider keys never
+ * are, neither by name nor under another name (serving.md §6.2).
  */
-export function toolEnvironment(
-  manifest: Manifest,
+export function allowedVariables(
+  names: readonly string[],
   { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
 ): Record<string, string> {
-  if (manifest.tool_env.length === 0) return {};
+  if (names.length === 0) return {};
   const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));
-  const entries = manifest.tool_env.flatMap((name): [string, string][] => {
+  const entries = names.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||

@@ -182,8 +182,8 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
 
 /** The tools of the next request: scoped by skills, then as the vault leaves them. */
 function offered(run: RunState, vault: Vault | null): VaultOffer {
-  const own = scopedTools(run).map(({ definition }) => definition);
-  const offer = vault === null ? { tools: own, further: [] } : vault.offer(run, own);
+  const scoped = scopedTools(run).map(({ definition }) => definition);
+  const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped);
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
@@ -197,6 +197,14 @@ function runtimeTools(run: RunState): ToolDefinition[] {
     ...(reads === null ? [] : [reads]),
     ...(keepsLedger(run) ? [ledgerTool()] : []),
   ];
+}
+
+/** The vault was made when the run began: what was defined since is always on offer. */
+function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
+  const defined = new Set((run.tools ?? []).map(({ definition }) => definition));
+  const known = tools.filter((tool) => !defined.has(tool));
+  const offer = vault.offer(run, known);
+  return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => defined.has(tool))] };
 }
 
 /** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */

@@ -152,9 +152,21 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
   };
 }
 
+/** All tools of a run: its own, and those of the session. */
+function allTools({ spec, tools = [], active, loaded }: RunState): AgentTool[] {
+  const own = spec.tools.filter(
+    ({ on_activation, skill }) =>
+      on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),
+  );
+  const further = tools.filter(({ definition }) =>
+    spec.tools.every((tool) => tool.definition.name !== definition.name),
+  );
+  return [...own, ...further];
+}
+
 /** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {
-  const { tools } = run.spec;
+  const tools = allTools(run);
   const allowed = scopeOf(run).filter((entry) => tools.some((tool) => allows(entry, tool)));
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }

@@ -6,6 +6,7 @@ import { fromBase64 } from "../../run/delta.ts";
 import { logError } from "../../run/problem.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
+import { callHandlerTool } from "./call-handler.ts";
 import { contentOf } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, isObject, type Outcome } from "./message.ts";
@@ -30,7 +31,12 @@ export async function callTool(
   if (named === null) return invalidParams(`Unknown tool: ${name}`);
   exchange.context.log.tool = name;
   try {
-    return { result: await run(exchange, named, given, watch) };
+    const { record, tool } = named;
+    const made =
+      tool === null
+        ? run(exchange, named, given, watch)
+        : callHandlerTool(exchange, { record, tool }, given, watch);
+    return { result: await made };
   } catch (thrown) {
     return failed(exchange, toHullError(thrown));
   }

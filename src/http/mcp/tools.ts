@@ -43,16 +43,22 @@ function skillAsTool({ manifest }: SkillRecord): JsonObject {
   };
 }
 
-function ownTool({ spoken }: Exchange, { manifest }: SkillRecord, tool: SkillTool): JsonObject {
-  const { output_schema, display } = tool;
-  // Up to 2025-11-25 structured results are objects.
-  const structured = output_schema !== undefined && (spoken.modern || output_schema.type === "object");
+/** The schema of a tool's structured results; `null`: it has none that this revision knows. */
+export function structuredSchema({ spoken }: Exchange, { output_schema }: SkillTool): JsonObject | null {
+  if (output_schema === undefined) return null;
+  // Up to 2025-11-25 they are objects.
+  return spoken.modern || output_schema.type === "object" ? output_schema : null;
+}
+
+function ownTool(exchange: Exchange, { manifest }: SkillRecord, tool: SkillTool): JsonObject {
+  const { display } = tool;
+  const outputSchema = structuredSchema(exchange, tool);
   return {
     name: `${toolName(manifest)}${SEPARATOR}${tool.name}`,
     ...(display?.display_name === undefined ? {} : { title: display.display_name }),
     description: tool.description,
     inputSchema: { ...tool.parameters, type: "object" },
-    ...(structured ? { outputSchema: output_schema } : {}),
+    ...(outputSchema === null ? {} : { outputSchema }),
     annotations: {
       readOnlyHint: !tool.side_effects,
       idempotentHint: tool.idempotent,

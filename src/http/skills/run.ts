@@ -42,6 +42,7 @@ export async function runSkill(
   const record = await readSkill(env, card.version);
   const { manifest } = record;
   if (card.uploaded) context.log.uploaded = true;
+  if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
   const id = durable?.id ?? runId(context);
@@ -80,7 +81,7 @@ export async function runSkill(
 }
 
 /** Names the run. Locally the dev front does, so that it can stop the run of a client who left. */
-function runId({ request, settings }: RequestContext): string {
+export function runId({ request, settings }: RequestContext): string {
   const given = settings.local ? request.headers.get("x-hull-run-id") : null;
   return given !== null && /^ex_[0-9a-f]{32}$/.test(given)
     ? given

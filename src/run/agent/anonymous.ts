@@ -12,6 +12,7 @@ import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
 import { agentEffects } from "./effects.ts";
 import { eventsOf } from "./events.ts";
 import { runResult } from "./result.ts";
@@ -55,9 +56,11 @@ export async function runAnonymous(
       spec,
       vault,
       known: null,
+      artifacts: new RunArtifacts(() => null),
       workspace: null,
       records: () => records,
       watcher,
+      emit,
     }),
     vault,
     append(batch) {
@@ -82,8 +85,18 @@ function settledResult(
   const transcript = withRecords(emptyTranscript(host.ids()), records, host.ids);
   return {
     ...runResult(state, run, { transcript, durationMs: Date.now() - startedAt }),
+    ...artifactsIn(records),
     ...json(host.further()),
   };
+}
+
+/** Nothing keeps them but the answer: each as its last version is. */
+function artifactsIn(records: readonly AgentRecord[]): JsonObject {
+  const made = records.flatMap((record) =>
+    record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],
+  );
+  if (made.length === 0) return {};
+  return json({ artifacts: [...new Map(made.map((artifact) => [artifact.id, artifact])).values()] });
 }
 
 const json = (value: Record<string, unknown>): JsonObject => JSON.parse(JSON.stringify(value));

@@ -1,5 +1,5 @@
 /** What the records of a run say to watchers (contract.md "Events", agent-runtime.md §7.11). Pure. */
-import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
@@ -30,10 +30,15 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
           arguments: call.arguments ?? parseErrorArguments(call.raw),
         },
       }));
+    case "tool_executed":
+      return artifactEvents(record.effect, record.result, state);
     case "tool_settled":
     case "skill_loaded":
     case "ledger_updated":
-      return toolResult(record.effect, record.result, state);
+      return [
+        ...artifactEvents(record.effect, record.result, state),
+        ...toolResult(record.effect, record.result, state),
+      ];
     case "tool_searched":
       return record.events.map((data) => ({
         event: data.type === "tool_search_query" ? "tool_search_query" : "tool_search_result",
@@ -64,11 +69,16 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
   }
 }
 
-function toolResult(
+function artifactEvents(
   effect: string,
-  result: Extract<AgentRecord, { type: "tool_settled" }>["result"],
+  { artifacts = [] }: AgentToolResult,
   { run }: AgentState,
 ): RunEvent[] {
+  const call_id = run?.calls.find((call) => call.effect === effect)?.call.id;
+  return artifacts.map((artifact) => ({ event: "artifact", data: { call_id, ...artifact } }));
+}
+
+function toolResult(effect: string, result: AgentToolResult, { run }: AgentState): RunEvent[] {
   const open = run?.calls.find((call) => call.effect === effect);
   if (run === null || open === undefined) return [];
   const { status, exit_code, duration_ms, error_category, content } = result;

@@ -14,15 +14,20 @@ import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { readToolConfigs } from "../tool-config.ts";
+import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** What `readToolConfigs` made of the option before, where that was asked for early. */
+  toolConfigs?: JsonObject;
 }
 
 /**
@@ -48,12 +53,21 @@ export async function agentSpec(
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
-  const tools = await withRemoteTools(context, allTools(model.options, served, registry.tools), records);
+  const onActivation = options.skill_tools === "on_activation";
+  const registered = withSkillTools(
+    allTools(model.options, served, registry.tools),
+    // The run's own skill is active from the start.
+    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+  );
+  const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
+  const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const tools = await withRemoteTools(context, local, records);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
+  const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
   const spec: AgentSpec = {
     run_id: at.run,
@@ -91,6 +105,7 @@ export async function agentSpec(
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
       ...(hosted ? { host: true as const } : {}),
@@ -99,6 +114,8 @@ export async function agentSpec(
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
+    ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemon(options) : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
@@ -114,6 +131,19 @@ export async function agentSpec(
     },
   };
   return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/**
+ * The option `tool_configs` as a specification has it, for a run whose request is stored before it begins.
+ * @throws as `agentSpec`
+ */
+export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
+  const read = readRunOptions(divide(given).run);
+  if ("faults" in read) throw refused(read.faults);
+  const { skill, skills, tool_configs } = read.options;
+  const served = skill === undefined ? [] : [await servedSkill(context, skill)];
+  const { records } = await readSkills(context, skills);
+  return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
 /** A skill may be the run's own and one of its list. */
@@ -139,6 +169,9 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     ...call,
   };
 }
+
+const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
+  tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
   { tools: given }: CallOptions,

@@ -6,7 +6,7 @@ import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { FailureKind } from "../../tool/mcp/failure.ts";
 import type { RunContext } from "../context.ts";
-import { RunServers } from "./servers.ts";
+import { type FoundTool, RunServers } from "./servers.ts";
 
 /**
  * The run's tools with those of its skills' servers behind them; where two have one name, the first counts.
@@ -21,25 +21,26 @@ export async function withRemoteTools(
   const servers = new RunServers(context);
   const lists = await Promise.all(records.map((record) => servers.toolsOf(record)));
   servers.close();
-  for (const [index, list] of lists.entries()) {
-    const slug = records[index]?.manifest.slug ?? "";
-    for (const { name, description, parameters, server, remote, idempotent, reads } of list) {
-      if (tools.has(name)) continue;
-      tools.set(name, {
-        definition: { name, description, parameters },
-        executor: "mcp",
-        // What a server says of itself lets nothing pass that a policy would stop.
-        annotations: {
-          side_effect_level: "network",
-          idempotent,
-          ...(reads ? { kind: "fetch" as const } : {}),
-        },
-        handler: { slug, server, tool: remote },
-        skill: slug,
-      });
+  for (const [index, record] of records.entries()) {
+    for (const found of lists[index] ?? []) {
+      if (!tools.has(found.name)) tools.set(found.name, remoteAgentTool(record, found));
     }
   }
   return [...tools.values()];
+}
+
+/** A server's tool as runs and policies have it. */
+export function remoteAgentTool({ manifest }: SkillRecord, found: FoundTool): AgentTool {
+  const { name, description, parameters, server, remote, idempotent, reads } = found;
+  const { slug } = manifest;
+  return {
+    definition: { name, description, parameters },
+    executor: "mcp",
+    // What a server says of itself lets nothing pass that a policy would stop.
+    annotations: { side_effect_level: "network", idempotent, ...(reads ? { kind: "fetch" as const } : {}) },
+    handler: { slug, server, tool: remote },
+    skill: slug,
+  };
 }
 
 const CATEGORIES: Record<FailureKind, string> = {

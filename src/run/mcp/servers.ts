@@ -4,6 +4,7 @@
  */
 import { HullError } from "../../errors.ts";
 import type { JsonObject, McpServer, SkillRecord } from "../../skill/manifest.ts";
+import { toolPrefix } from "../../skill/mcp-servers.ts";
 import { type Dialect, type ListedTool, McpClient } from "../../tool/mcp/client.ts";
 import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
 import { type RemoteTool, remoteTools, resultText } from "../../tool/mcp/remote-tool.ts";
@@ -30,6 +31,11 @@ interface Known {
 /** By address and headers, and by deployment: another one has other secrets. */
 const memory = new WeakMap<object, Map<string, Known>>();
 
+export interface FoundTool extends RemoteTool {
+  /** The skill's name of the server that has it. */
+  server: string;
+}
+
 export interface McpOutcome {
   ok: boolean;
   text: string;
@@ -48,7 +54,7 @@ export class RunServers {
   }
 
   /** The tools that a skill brings from its servers. A server that fails brings none. */
-  async toolsOf(record: SkillRecord): Promise<(RemoteTool & { server: string })[]> {
+  async toolsOf(record: SkillRecord): Promise<FoundTool[]> {
     const servers = record.manifest.llm?.mcp_servers ?? [];
     const lists = servers.map(async (server) => {
       const listed = await this.#listed(record, server);
@@ -59,6 +65,13 @@ export class RunServers {
       return remoteTools(server, listed.value).map((tool) => ({ ...tool, server: server.name }));
     });
     return (await Promise.all(lists)).flat();
+  }
+
+  /** The tool that a model calls by this name; `null`: none of the skill's servers has it. */
+  async named(record: SkillRecord, name: string): Promise<FoundTool | null> {
+    const servers = record.manifest.llm?.mcp_servers ?? [];
+    if (!servers.some((server) => name.startsWith(toolPrefix(server.name)))) return null;
+    return (await this.toolsOf(record)).find((tool) => tool.name === name) ?? null;
   }
 
   /** Calls a tool by the server's own name of it. */

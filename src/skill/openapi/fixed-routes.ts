@@ -1,6 +1,7 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
+import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
@@ -319,6 +320,7 @@ const OPERATIONS: Operations = {
       faults: [400, 404, 406, 408, 413, 415],
     },
   },
+  ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,

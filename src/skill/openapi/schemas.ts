@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { configSchemas } from "./config-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
@@ -230,6 +231,7 @@ export function schemaComponents(): JsonObject {
     ...transcriptSchemas(),
     ...modelSchemas(),
     ...sessionSchemas(),
+    ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),

@@ -69,6 +69,13 @@ describe("several roots", () => {
     expect(result.slugs).toEqual(["one", "x"]);
   });
 
+  test("L2, D1: a tools.json without SKILL.md is an error, and the others load", async () => {
+    const project = folder({ "skills/x/SKILL.md": plain("x"), "skills/lone/tools.json": "[]" });
+    const result = await build(project, { keepGoing: true });
+    expect(result.found).toEqual(["error skill_file_missing lone/tools.json"]);
+    expect(result.slugs).toEqual(["x"]);
+  });
+
   test("one that is not there is passed over, unless it is the only one", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x") });
     const result = await build(project, {}, roots(project, "skills", ".agents/skills"));

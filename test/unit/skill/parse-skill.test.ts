@@ -28,7 +28,10 @@ describe.each(Object.entries(FIXTURES))("%s", (_, fixtures) => {
 });
 
 test("strict reports all broken rules of the fields, in this order", () => {
-  const { verdicts } = parseSkill(file("name: My_Skill\nversion: 1"), { directory: "my-skill" });
+  const { verdicts } = parseSkill(file("name: My_Skill\nversion: 1\nauthor: x"), {
+    directory: "my-skill",
+  });
+  expect(verdicts.strict.diagnostics[0]?.field).toBe("author, version");
   expect(verdicts.strict.diagnostics.map(({ code }) => code)).toEqual([
     "unknown_fields",
     "name_not_lowercase",
