@@ -103,10 +103,20 @@ const asAgent: Way = async (name, ...calls) => {
   return told();
 };
 
+const asServed: Way = async (name, ...calls) => {
+  scripted(calls);
+  const response = await hull.call(`/skills/${name}`, "go", { headers: { "content-type": "text/plain" } });
+  expect([response.status, await response.text()]).toEqual([200, "Done."]);
+  return told();
+};
+
 const offered = (): string[] =>
   (fake.requests[0]?.body.tools ?? []).map((tool) => String(Object(Object(tool).function).name));
 
-describe.each<[string, Way]>([["an agent run", asAgent]])("%s", (_, run) => {
+describe.each<[string, Way]>([
+  ["an agent run", asAgent],
+  ["a served skill", asServed],
+])("%s", (_, run) => {
   test("has the tools of a server, named after it, and calls them", async () => {
     const [echo, failing, mixed] = await run(
       "plain",
@@ -130,8 +140,7 @@ describe.each<[string, Way]>([["an agent run", asAgent]])("%s", (_, run) => {
     ]);
     expect(offered()).toEqual(["kept__echo", "kept__remember"]);
     expect(remote.headers.authorization).toBe(`Bearer ${SECRET}`);
-    const again = await run("kept", call);
-    expect(again).toEqual([expect.stringContaining("call 1")]);
+    expect(await run("kept", call)).toEqual([expect.stringContaining("call 1")]);
     expect(hull.output()).not.toContain(SECRET);
   });
 

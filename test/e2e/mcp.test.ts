@@ -10,7 +10,7 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
 import { processesWith, until } from "../support/runner.ts";
 
 const run = promisify(execFile);
@@ -26,12 +26,27 @@ const SCHEMA_2020 = {
   properties: { name: { type: "string" }, address: { $ref: "#/$defs/address" } },
   additionalProperties: false,
 };
+const COUNT = {
+  description: "Counts words.",
+  script: "scripts/count.js",
+  parameters: { text: { type: "string", description: "The text." } },
+};
+const TEXT_TOOLS = [
+  {
+    ...COUNT,
+    name: "count_words",
+    "x-idempotent": true,
+    "x-output-schema": { type: "object", properties: { count: { type: "integer" } }, required: ["count"] },
+  },
+  { ...COUNT, name: "count_hidden", "x-hidden": true },
+];
 const PNG = "\\x89PNG\\r\\n\\x1a\\n";
 const PNG_BASE64 = "iVBORw0KGgo=";
 
 let hull: HullDev;
 beforeAll(async () => {
   hull = await startHullDev({ skills: join(REPO, "skills"), args: ["--direct"] });
+  const examples = await json<{ slug: string }[]>(await hull.call("/skills"));
   const script = async (name: string, lines: string, more = "") => {
     await hull.write(`${name}/run.sh`, lines);
     const text = `---\nname: ${name}\ndescription: Test.\nrun: [bash, run.sh]\n${more}---\nTest.\n`;
@@ -46,13 +61,19 @@ beforeAll(async () => {
   const shaped = "input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}\n";
   await script("doubles-it", `python3 -c 'import json; print(json.loads(input())["n"] * 2)'`, shaped);
   await hull.write("doubles-it/references/a b.md", "# Deep\n");
+  await hull.write("counters/SKILL.md", "---\nname: counters\ndescription: Test.\n---\nTest.\n");
+  await hull.write("counters/tools.json", JSON.stringify(TEXT_TOOLS));
+  await hull.write(
+    "counters/scripts/count.js",
+    `export default ({ text }) => text === "" ? { error: "no text" } : { count: text.split(" ").length };`,
+  );
   await script("test-simple-text", "echo text", NONE);
   await script("test-error-handling", "echo why >&2; exit 1", NONE);
   await script("test-tool-with-progress", "for n in 1 2 3; do echo $n >&2; sleep 0.1; done", NONE);
   const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
   await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
   await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
-  await hull.printed(/Reloaded: 19 skills/, 20_000);
+  await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`), 20_000);
 });
 afterAll(() => hull?.stop());
 
@@ -80,12 +101,10 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
 
   test("finds the example folder as tools, prompts and resources", async () => {
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual([
-      ...["assistant", "doubles_it", "echo_chat", "fails", "hangs", "hello", "json_schema_2020_12_tool"],
-      ...["paints", "several", "site_checker", "status_page", "steps", "test_error_handling"],
-      ...["test_image_content", "test_simple_text", "test_tool_with_progress", "to_csv"],
-      ...["weather_proxy", "word_count"],
-    ]);
+    const cards = await json<{ slug: string }[]>(await hull.call("/skills"));
+    const skills = tools.map(({ name }) => name).filter((name) => !name.includes("__"));
+    expect(skills).toEqual(cards.map(({ slug }) => slug.replaceAll("-", "_")));
+    expect(skills).toContain("json_schema_2020_12_tool");
     const tool = (name: string) => tools.find((known) => known.name === name);
     expect(tool("hello")?.inputSchema).toMatchObject({ properties: { input: {} }, required: ["input"] });
     expect(tool("doubles_it")?.inputSchema).toMatchObject({
@@ -193,6 +212,29 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
       isError: true,
       _meta: { problem: { code: "input_required" } },
     });
+  });
+
+  test("calls the tools of a tools.json, hidden ones too", async () => {
+    const { tools } = await client.listTools();
+    const listed = tools.find(({ name }) => name === "counters__count_words");
+    expect(listed).toMatchObject({
+      inputSchema: { type: "object", properties: { text: {} }, required: ["text"] },
+      outputSchema: { properties: { count: {} } },
+      annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
+    });
+    const counted = await call("counters__count_words", { text: "one two three" });
+    expect(counted).toMatchObject({ structuredContent: { count: 3 }, content: [{ text: '{"count":3}' }] });
+    const hidden = await call("counters__count_hidden", { text: "one" });
+    expect(hidden.structuredContent).toBeUndefined();
+    expect(hidden.content).toMatchObject([{ text: '{"count":1}' }]);
+    for (const [text, told] of [
+      ["", /no text/],
+      [7, /do not fit the parameters/],
+    ] as const) {
+      const failed = await call("counters__count_words", { text });
+      expect(failed.isError).toBe(true);
+      expect(JSON.stringify(failed.content)).toMatch(told);
+    }
   });
 
   test("is told of the progress", async () => {

@@ -73,7 +73,7 @@ async function open(wire: Wire, { message, headers, signal }: Sent): Promise<Rep
     if (response.status < 300 || response.status >= 400) return { ok: true, value: response };
     await response.body?.cancel();
     const target = response.headers.get("location");
-    if (!FOLLOWED.has(response.status) || target === null || !URL.canParse(target, url)) {
+    if (!FOLLOWED.has(response.status) || target === null || !URL.canParse(target, url.href)) {
       return failed("refused", "It redirects in a way that is not followed.", { status: response.status });
     }
     if (hops === MAX_REDIRECTS) return failed("refused", `It redirects more than ${MAX_REDIRECTS} times.`);
