@@ -2,6 +2,7 @@
 import type { SourceFile } from "./bundle.ts";
 import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
+import { secretIn } from "./lint.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import type { Position } from "./tree.ts";
 import { variablesOf } from "./variables.ts";
@@ -88,6 +89,21 @@ export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
     const hint = "Name a program on PATH, such as python3, or a file of the skill, such as ./run.sh.";
     return [{ ...at(field, place), ...finding, message, hint }];
   });
+}
+
+/** What is said of an upload's files: keys that whoever may run the skill may read, and what the build would have to make. */
+export function checkUploadedFiles(files: readonly SourceFile[], skill: string): Diagnostic[] {
+  const found: Diagnostic[] = files.flatMap(({ path, bytes }) => {
+    const secret = secretIn(path, bytes);
+    return secret === null ? [] : [{ level: "warning", skill, file: path, ...secret }];
+  });
+  const has = (name: string) => files.some(({ path }) => path === name);
+  if (has("skill.ts") && !has("tools.json")) {
+    const message = "An upload's skill.ts would have to be built into tools.json and handlers.";
+    const hint = "Use hull upload, which does that, or let the operator publish the folder.";
+    found.push({ level: "error", code: "typed_needs_build", skill, file: "skill.ts", message, hint });
+  }
+  return found;
 }
 
 /** Warns about variables that the skill and its tools ask for and do not get. */

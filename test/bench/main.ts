@@ -9,6 +9,8 @@ import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
 import { formatRows } from "./formats.ts";
+import { isolateRows } from "./handlers.ts";
+import { handlerRows } from "./handlers-runner.ts";
 import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
@@ -18,6 +20,7 @@ import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { servingRows } from "./serving.ts";
+import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
 
@@ -44,8 +47,10 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
     }
   },
   model: () => modelRows(rounds),
-  tools: () => toolVaultRows(rounds),
+  tools: async () => [...(await toolVaultRows(rounds)), ...(await skillToolRows(rounds))],
   hooks: () => hookRows(rounds),
+  handlers: () => isolateRows(rounds),
+  "handlers-runner": () => handlerRows(rounds),
   bundle: bundleRows,
   formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],

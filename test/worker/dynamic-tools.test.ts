@@ -124,7 +124,13 @@ describe("define_tool", () => {
       skills: ["words"],
     });
     expect(answers).toEqual([{ error: expect.stringMatching(message) }]);
-    expect(offered.sort()).toEqual(["define_tool", "load_skill", "published", "remove_tool"]);
+    expect(offered.sort()).toEqual([
+      "define_tool",
+      "load_skill",
+      "published",
+      "read_skill_resource",
+      "remove_tool",
+    ]);
   });
 
   it("makes tools that live in the session, also when its object does not", async () => {
@@ -164,7 +170,13 @@ describe("remove_tool", () => {
       expect.stringContaining('"add" is not available'),
       ...Array.from({ length: 4 }, () => ({ error: expect.any(String) })),
     ]);
-    expect(offered.sort()).toEqual(["define_tool", "load_skill", "published", "remove_tool"]);
+    expect(offered.sort()).toEqual([
+      "define_tool",
+      "load_skill",
+      "published",
+      "read_skill_resource",
+      "remove_tool",
+    ]);
   });
 });
 

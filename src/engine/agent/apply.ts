@@ -6,9 +6,9 @@ import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation } from "./known-skills.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
 import { skillHooks } from "./skills.ts";
-import type { AgentTool } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
@@ -276,17 +276,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
   }
-}
-
-/** The session's tools after a call; nothing where it left them alone. */
-function changedTools(
-  { tools = [] }: AgentState,
-  { tools: change }: AgentToolResult,
-): { tools?: AgentTool[] } {
-  if (change === undefined) return {};
-  const name = "removed" in change ? change.removed : change.defined.definition.name;
-  const others = tools.filter(({ definition }) => definition.name !== name);
-  return { tools: "removed" in change ? others : [...others, change.defined] };
 }
 
 function takeIn(

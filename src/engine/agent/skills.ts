@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { globMatches } from "./glob.ts";
 import type { AgentRecordBody } from "./records.ts";
+import { allTools } from "./session-tools.ts";
 import { invocationIn } from "./skill-prefix.ts";
 import { activation, activeAlready, brings, catalogue, listedSkills } from "./skill-text.ts";
 import type { AgentSkill, AgentTool } from "./spec.ts";
@@ -150,18 +151,6 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
       additionalProperties: false,
     },
   };
-}
-
-/** All tools of a run: its own, and those of the session. */
-function allTools({ spec, tools = [], active, loaded }: RunState): AgentTool[] {
-  const own = spec.tools.filter(
-    ({ on_activation, skill }) =>
-      on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),
-  );
-  const further = tools.filter(({ definition }) =>
-    spec.tools.every((tool) => tool.definition.name !== definition.name),
-  );
-  return [...own, ...further];
 }
 
 /** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */

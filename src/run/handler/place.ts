@@ -1,11 +1,11 @@
 /** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
-import { failedCall } from "../../tool/handler/call.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { type ConfigChoice, configForCall } from "../tool-config.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { workFolder } from "../workspace/work-folder.ts";
+import { runnerPorts } from "./in-runner.ts";
 import type { ArtifactShelf, HandlerPlace } from "./ports.ts";
 
 export interface PlaceOptions {
@@ -22,14 +22,12 @@ export interface PlaceOptions {
 
 export function handlerPlace(
   context: RunContext,
-  { emit, workspace, choice, artifacts }: PlaceOptions,
+  { emit, known, workspace, choice, artifacts }: PlaceOptions,
 ): HandlerPlace {
   return {
     context,
     emit,
-    runner: async ({ tool }) =>
-      failedCall("unavailable", `${tool.name} needs a runner, and there is none.`, 0),
-    python: async () => ({ error: "There is no runner for Python." }),
+    ...runnerPorts(context, known, workspace),
     folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
     config: (record, tool) => configForCall(context, record, tool, choice),
     artifacts,
