@@ -14,6 +14,7 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
@@ -62,7 +63,8 @@ export async function agentSpec(
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
-  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const tools = await withRemoteTools(context, local, records);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
