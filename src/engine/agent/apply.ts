@@ -5,7 +5,7 @@ import { isSessionGrant } from "./calls.ts";
 import { shortenOutput, withoutArchived } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
 import { callDigest } from "./policy.ts";
-import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
@@ -40,7 +40,10 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
           state.summary === null
             ? record.compacted.summary
             : `${state.summary}\n\n${record.compacted.summary}`,
-        run: state.run === null || record.run === null ? state.run : afterCompaction(state.run),
+        run:
+          state.run === null || record.run === null
+            ? state.run
+            : afterCompaction(state.run, record.compacted.mode),
       };
     case "run_started": {
       const { spec } = record;
@@ -58,8 +61,9 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
   }
 }
 
-/** A compaction stands before a model call, or behind the tools of a turn. */
-function afterCompaction(run: RunState): RunState {
+/** A compaction stands before a model call, or behind the tools of a turn; or it changes nothing about where a run stands. */
+function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
+  if (mode === "idle") return { ...run, consolidated: true };
   return run.stage === "tools" || run.stage === "after"
     ? { ...run, stage: "after" }
     : { ...run, stage: "context" };
@@ -219,15 +223,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle" });
-    case "woke": {
-      const { messages } = record.wake;
-      const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
-      return next(
-        { stage: "open", status: "running", wakeIterations: 0, textOnly: 0, idleTicks: 0 },
-        { visible: [...visible, ...messages], waiting },
-      );
-    }
+      return next({ stage: "idle", status: "idle", consolidated: false });
+    case "woke":
+      return wake(state, run, record.wake);
     case "run_settled": {
       const answered = { ...state, visible: [...state.visible, ...brokenOff(run)] };
       const { visible, waiting, messages } = takeIn(answered, ["wait_for_completion"]);
@@ -244,6 +242,34 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
   }
+}
+
+/** Of what a daemon said and did it remembers so much: it may live for ever. */
+const KEPT_CHARACTERS = 128 * 1024;
+const KEPT_CALLS = 1000;
+const KEPT_FEEDBACK = 100;
+
+/** A daemon begins anew: what counts within a turn, and what it does again at each wake, does not add up over wakes. */
+function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
+  const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+  const woken: RunState = {
+    ...run,
+    ...{ stage: "open", status: "running", wakeIterations: 0, textOnly: 0, loop: {} },
+    texts: latestTexts(run.texts),
+    tools_used: run.tools_used.slice(-KEPT_CALLS),
+    feedback: run.feedback.slice(-KEPT_FEEDBACK),
+  };
+  const next = { ...state, visible: [...visible, ...messages], waiting, run: woken };
+  return feedback === null ? next : addFeedback(next, feedback);
+}
+
+function latestTexts(texts: readonly string[]): string[] {
+  let characters = 0;
+  const from = texts.findLastIndex((text) => {
+    characters += text.length;
+    return characters > KEPT_CHARACTERS;
+  });
+  return texts.slice(from + 1);
 }
 
 function takeIn(

@@ -101,8 +101,8 @@ export interface RunState {
   deferred: Message[];
   /** Exit code of the last `run` tool; `null`: none ran. */
   verification: { ok: boolean; exit_code: number | null } | null;
-  /** Empty wakes of a daemon in a row. */
-  idleTicks: number;
+  /** What it was told while it waited is compacted already. */
+  consolidated: boolean;
   feedback: Feedback[];
 }
 
@@ -131,7 +131,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     spec,
     status: "running",
     error: null,
-    stage: "open",
+    stage: spec.daemon?.begins_idle === true ? "idle" : "open",
     iterations: 0,
     wakeIterations: 0,
     textOnly: 0,
@@ -154,7 +154,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     texts: [],
     deferred: [],
     verification: null,
-    idleTicks: 0,
+    consolidated: false,
     feedback: [],
   };
 }
@@ -168,4 +168,5 @@ export const effects = {
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
   summary: (iteration: number): string => `summary-${iteration}`,
+  idleSummary: (iteration: number): string => `idle-summary-${iteration}`,
 };

@@ -31,8 +31,10 @@ const INDEX_MS = 1000;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
-  /** The run under way waits for something that can only come from outside. */
+  /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
   rested?(step: WaitStep): void;
+  /** A run that was idle is woken. What is written here is stored with that. */
+  woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
@@ -75,6 +77,7 @@ export class Conversation {
       ...{ log: this.log, env, parts, background },
       session: () => this.#identity ?? this.#row(),
       rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
+      woke: (wake) => this.#tell("woke", () => this.#hooks.woke?.(wake)),
       ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
     });
     this.#hooks = hooks?.(this) ?? {};
