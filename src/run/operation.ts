@@ -38,7 +38,9 @@ export const completionBody = z.lazy(() =>
 
 /** A request of one operation, its body checked. `account` names the soft ledger that it counts in. */
 export type OperationRequest = { account: string } & (
-  | { operation: "llm/call" | "runs"; body: z.infer<typeof callBody> }
+  | { operation: "llm/call"; body: z.infer<typeof callBody> }
+  /** Until when a daemon lives that nobody can reach: its end, or its first rest. */
+  | { operation: "runs"; until: "terminal" | "idle"; body: z.infer<typeof callBody> }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
   | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
 );
@@ -119,6 +121,7 @@ async function perform(
         host,
         signal,
         watcher,
+        until: request.until,
         started: () => handle.started(),
         emit: (event) => void teller.tell(event),
       });

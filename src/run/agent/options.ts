@@ -1,5 +1,5 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import type { AgentSpec, AgentTool, DaemonOptions } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -8,10 +8,11 @@ import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { daemonOptions } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
-import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
@@ -92,7 +93,7 @@ export async function agentSpec(
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
     compaction: compactionOptions(options),
-    daemon: options.daemon === true ? daemon(options) : null,
+    daemon: options.daemon === true ? daemonOptions(options) : null,
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
@@ -202,24 +203,4 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
   };
-}
-
-function daemon(options: RunOptions): DaemonOptions {
-  return {
-    bounded: options.max_iterations !== undefined,
-    wake_interval_ms: options.wake_interval_ms ?? 0,
-    cron: options.cron ?? null,
-    time_zone: options.time_zone ?? "UTC",
-    watch_paths: listOf(options.watch_paths),
-    watch_events: options.watch_events ?? ["change", "create", "delete"],
-    consolidate_on_idle: options.consolidate_on_idle ?? false,
-    idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
-    persist_path: options.persist_path ?? null,
-    resume_path: options.resume_path ?? null,
-  };
-}
-
-function listOf(value: Json | string | readonly string[] | undefined): string[] {
-  if (typeof value === "string") return [value];
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
