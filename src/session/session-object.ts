@@ -5,6 +5,7 @@ import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
 import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
+import { Daemon } from "./daemon/daemon.ts";
 
 /** One conversation or daemon (design.md §1), addressed by its tenant and its id. */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
@@ -13,13 +14,14 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
+    const { storage } = ctx;
     this.#conversation = new Conversation({
-      storage: ctx.storage,
+      storage,
       env,
       background: (work) => ctx.waitUntil(work),
       parts: SESSION_PARTS,
     });
-    this.#desk = new SessionDesk(this.#conversation);
+    this.#desk = new SessionDesk(this.#conversation, new Daemon(this.#conversation, storage));
   }
 
   ask(question: LongText): Promise<LongText> {

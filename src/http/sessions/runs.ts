@@ -1,11 +1,13 @@
 /** Runs of a session: begun, waited for, streamed or left; looked at, cancelled (agent-runtime.md §0.2). */
+
 import type * as z from "zod/mini";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { NamedRequest, RunView, Wait } from "../../session/conversation/rpc.ts";
+import type { RunView, Wait } from "../../session/conversation/rpc.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";

@@ -2,23 +2,20 @@
  * One session (agent-runtime.md §12.1, design.md §2.2–2.4): what is kept of it, the runs in it, what is due. The Durable
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
+
 import type { SessionState, Wake } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
+import { within } from "../within.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
-import type {
-  ForkCall,
-  LongText,
-  NamedRequest,
-  SessionCaller,
-  SessionEventsCall,
-  SessionView,
-} from "./rpc.ts";
+import type { ForkCall, LongText, SessionCaller, SessionEventsCall, SessionView } from "./rpc.ts";
 import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
@@ -31,12 +28,16 @@ const INDEX_MS = 1000;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
+  /** A run begins. What is written here is stored with that. */
+  started?(spec: AgentSpec): void;
   /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
   rested?(step: WaitStep): void;
   /** A run that was idle is woken. What is written here is stored with that. */
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** Everything of the session is being removed; asked again until it is. */
+  cleared?(session: SessionIdentity): Promise<void>;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -46,7 +47,6 @@ export interface ConversationOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   parts: AgentParts;
-  hooks?: (conversation: Conversation) => ConversationHooks;
   /** Unix ms. */
   now?: () => number;
 }
@@ -58,7 +58,7 @@ export class Conversation {
   readonly log: SessionLog;
   readonly runs: Runs;
   readonly #store: ConversationStore;
-  readonly #hooks: ConversationHooks;
+  readonly #hooks: ConversationHooks[] = [];
   /** Something changes the conversation that takes its time. */
   #changing = false;
   #armed = false;
@@ -66,7 +66,7 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
 
-  constructor({ storage, env, background, parts, hooks, now = Date.now }: ConversationOptions) {
+  constructor({ storage, env, background, parts, now = Date.now }: ConversationOptions) {
     this.env = env;
     this.background = background;
     this.parts = parts;
@@ -76,11 +76,16 @@ export class Conversation {
     this.runs = new Runs({
       ...{ log: this.log, env, parts, background },
       session: () => this.#identity ?? this.#row(),
-      rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
-      woke: (wake) => this.#tell("woke", () => this.#hooks.woke?.(wake)),
-      ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
+      started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
+      rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
+      woke: (wake) => this.#tell("woke", (hooks) => hooks.woke?.(wake)),
+      ended: (run) => this.#tell("ended", (hooks) => hooks.ended?.(run)),
     });
-    this.#hooks = hooks?.(this) ?? {};
+  }
+
+  /** For what builds on the session. */
+  extend(hooks: ConversationHooks): void {
+    this.#hooks.push(hooks);
   }
 
   /** The session of a caller, its run looked after. @throws CallNotFound */
@@ -171,12 +176,17 @@ export class Conversation {
       if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
       return JSON.parse(known.answer);
     }
+    return this.together(() => {
+      const answer = work();
+      this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
+      return answer;
+    });
+  }
+
+  /** Carries out changes as one. */
+  together<T>(work: () => T): T {
     try {
-      return this.#store.transaction(() => {
-        const answer = work();
-        this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
-        return answer;
-      });
+      return this.#store.transaction(work);
     } catch (error) {
       this.log.forget();
       throw error;
@@ -268,16 +278,18 @@ export class Conversation {
         this.background(this.#clear(row));
         break;
       default:
-        this.#hooks.due?.(kind, now);
+        for (const hooks of this.#hooks) hooks.due?.(kind, now);
     }
   }
 
   /** What builds on sessions cannot break them. */
-  #tell(hook: string, call: () => void): void {
-    try {
-      call();
-    } catch (error) {
-      console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+  #tell(hook: string, call: (hooks: ConversationHooks) => void): void {
+    for (const hooks of this.#hooks) {
+      try {
+        call(hooks);
+      } catch (error) {
+        console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+      }
     }
   }
 
@@ -302,14 +314,12 @@ export class Conversation {
   async #indexedSoon(): Promise<void> {
     const indexed = this.#index();
     this.background(indexed);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, INDEX_MS);
-    await Promise.race([indexed, promise]);
-    clearTimeout(timer);
+    await within(indexed, INDEX_MS);
   }
 
   async #clear({ tenant, id }: SessionRow): Promise<void> {
     await this.#indexing;
+    for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
     // Another one may have cleared it meanwhile, and a new session may be here.

@@ -5,6 +5,8 @@ import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { DaemonOperations } from "../daemon/rpc.ts";
+import type { NamedRequest } from "../named-request.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -13,15 +15,6 @@ export interface SessionCaller {
   request_id: string;
   /** See `RunContext`. */
   mock_scope: string;
-}
-
-/**
- * What makes two requests one: a name, and SHA-256 (hex) of what they hold. A request that comes again is answered as the
- * first one was.
- */
-export interface NamedRequest {
-  name: string;
-  hash: string;
 }
 
 /** A session as its routes show it. Times are RFC 3339. */
@@ -93,7 +86,7 @@ export interface CompactCall {
 type Named = { request: NamedRequest };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations {
+export interface SessionOperations extends DaemonOperations {
   /** Makes the session unless it is there. */
   open: {
     in: { metadata: JsonObject; request_hash: string | null };

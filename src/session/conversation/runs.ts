@@ -28,6 +28,8 @@ export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 export interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
+  /** Told when a run begins; what it writes is stored with that. */
+  started: (spec: AgentSpec) => void;
   /** Told when a run rests; what it writes is stored with that. */
   rested: (step: WaitStep) => void;
   /** Told when a run is woken; what it writes is stored with that. */
@@ -90,6 +92,7 @@ export class Runs {
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.touch(now);
         store.setDue({ watch: now + WATCH_MS });
+        this.#options.started(spec);
       },
     });
     this.#live(this.row(spec.run_id), false);

@@ -31,7 +31,10 @@ export function settleRun(
       const own = log.store.records(row.first_record - 1);
       return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
     },
-    write: (state, last) => noteEnd(log, row, state.run?.status ?? "error", { settled_at, done_event: last }),
+    write: ({ run }, done_event) => {
+      const daemon = run !== null && run.spec.daemon !== null;
+      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event }, daemon);
+    },
   });
   logEnd(options, row, log.state());
 }
@@ -55,8 +58,11 @@ function noteEnd(
   { id }: RunRow,
   status: RunRow["status"],
   end: { settled_at: number; done_event: number },
+  daemon = false,
 ): void {
-  store.updateRun(id, { status, memo: null, ...end });
+  // A daemon that is started again goes on where its effects left off.
+  const over = { status, ...end };
+  store.updateRun(id, daemon ? over : { ...over, memo: null });
   store.touch(end.settled_at);
   store.setDue({ watch: null, approval: null });
   store.clearHandedIn();
