@@ -1,6 +1,14 @@
 /** Errors of daemons (agent-runtime.md §10.4). */
 import { define } from "../errors.ts";
 
+// 401
+export const WebhookRefused = define<{ reason: string }>(
+  "webhook_refused",
+  401,
+  "Signed call refused",
+  (d) => ({ detail: `The call is not signed as this daemon wants it: ${d.reason}.` }),
+);
+
 // 409
 export const DaemonNotRunning = define<{ daemon: string; status: string }>(
   "daemon_not_running",

@@ -85,7 +85,8 @@ function checkOrigin(context: RequestContext): void {
   throw new OriginNotAllowed({ origin });
 }
 
-function sentKey({ headers }: Request): string | null {
+/** The key that comes with a request. */
+export function sentKey({ headers }: Request): string | null {
   const authorization = headers.get("authorization");
   return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? headers.get("x-api-key");
 }

@@ -1,6 +1,7 @@
 /** Runs of a session: begun, waited for, streamed or left; looked at, cancelled (agent-runtime.md §0.2). */
 
 import type * as z from "zod/mini";
+import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
@@ -42,8 +43,6 @@ export const postRun: Route = async (context, { id = "" }) => {
   if (streaming) return eventStream(await session.events(run.run_id, lastSeen(request, id)), headers);
   return answered(context, run, headers);
 };
-
-const newRunId = (): string => `run_${crypto.randomUUID().replaceAll("-", "")}`;
 
 async function begin(
   context: RequestContext,

@@ -1,6 +1,7 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
+import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
@@ -305,6 +306,7 @@ const OPERATIONS: Operations = {
   ...SPENDING,
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...DAEMON_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };
 

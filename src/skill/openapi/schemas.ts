@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { daemonSchemas } from "./daemon-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
@@ -202,6 +203,7 @@ export function schemaComponents(): JsonObject {
     ...transcriptSchemas(),
     ...modelSchemas(),
     ...sessionSchemas(),
+    ...daemonSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
   };
