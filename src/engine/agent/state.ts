@@ -127,11 +127,12 @@ export const EMPTY_SESSION: AgentState = {
 
 /** A run that has just been recorded as started. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
+  const idle = spec.daemon?.begins_idle === true;
   return {
     spec,
-    status: "running",
+    status: idle ? "idle" : "running",
     error: null,
-    stage: spec.daemon?.begins_idle === true ? "idle" : "open",
+    stage: idle ? "idle" : "open",
     iterations: 0,
     wakeIterations: 0,
     textOnly: 0,

@@ -308,7 +308,7 @@ export class Runs {
 
   #settle(row: RunRow, records: readonly AgentRecord[]): void {
     const life = this.#life;
-    settleRun(this.#options, row, records, () => (life?.run === row.id ? life.further() : {}));
+    settleRun(this.#options, row, records, life?.run === row.id ? life : { further: () => ({}), memo: null });
     this.#ended(row);
   }
 
