@@ -224,6 +224,16 @@ export class Runs {
     else this.#life.again = true;
   }
 
+  /** Begins the next life at once; where nothing can be read now, a later one is begun by the alarm. */
+  #goesOn(id: string): boolean {
+    try {
+      this.#live(this.row(id), false);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** @param resumed whether an earlier life may have died in the middle of something */
   #live(row: RunRow, resumed: boolean): void {
     const abort = new AbortController();
@@ -243,8 +253,7 @@ export class Runs {
       .finally(() => {
         if (this.#life !== life) return;
         this.#life = null;
-        if (life.again && !life.over) this.#live(this.row(run), false);
-        else this.#changed();
+        if (!life.again || life.over || !this.#goesOn(run)) this.#changed();
       });
     this.#options.background(ended);
   }
