@@ -38,7 +38,7 @@ export function checkOptedIn(environment: Record<string, string>, withheld: read
 export function processEnvironment(
   inherited: Environment,
   spec: ExecutionSpec,
-  cwd: string,
+  { cwd, bundle, workspace }: { cwd: string; bundle: string; workspace: { dir: string } | null },
   scratch: Scratch,
   inputFile: string | null,
 ): Environment {
@@ -55,6 +55,10 @@ export function processEnvironment(
   both("INPUT_FILENAME", spec.input.filename === undefined ? null : plainName(spec.input.filename));
   both("OUTPUT_FILE", scratch.outputFile);
   both("OUTPUT_DIR", scratch.outputDir);
+  if (workspace !== null) {
+    environment.HULL_WORKSPACE = workspace.dir;
+    environment.HULL_SKILL_DIR = bundle;
+  }
   environment.HULL_INPUT_DIR = scratch.inputDir;
   environment.HULL_EXECUTION_ID = spec.id;
   environment.HULL_SKILL = spec.skill;

@@ -1,5 +1,6 @@
 /** The life of one execution: queued, receiving its input, running, ended. */
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import {
   type EndedStatus,
@@ -26,6 +27,8 @@ import type { Refused } from "./refusal.ts";
 import type { Scratch, ScratchRoot } from "./scratch.ts";
 import { StderrTail } from "./stderr-tail.ts";
 import type { Sweep } from "./sweep.ts";
+import type { Workspace } from "./workspace.ts";
+import type { Workspaces } from "./workspaces.ts";
 
 /** An execution whose reader is lost without a cancel is ended after this long, unless somebody comes back. */
 const REATTACH_MS = 10_000;
@@ -42,6 +45,13 @@ export interface Workshop {
   pipes: Pipes;
   scratch: ScratchRoot;
   sweep: Sweep;
+  workspaces: Workspaces;
+}
+
+/** In use already; the execution releases them. */
+export interface Folders {
+  bundle: string;
+  workspace: Workspace | null;
 }
 
 export interface Input {
@@ -63,7 +73,7 @@ export class Execution {
   /** Gives the place in the queue up, while there is one. */
   abandon: ((reason: Refused) => void) | null = null;
   readonly #shop: Workshop;
-  readonly #bundleDir: string;
+  readonly #folders: Folders;
   readonly #onEnded: (cause: EndedStatus["cause"], durationMs: number) => void;
   readonly #log: FrameLog;
   readonly #stderr: StderrTail;
@@ -72,6 +82,7 @@ export class Execution {
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
   #stopReason: StopReason | null = null;
+  #ending = false;
   #ended = false;
   #startedAt = 0;
   #stdoutBytes = 0;
@@ -79,11 +90,10 @@ export class Execution {
   #orphaned: NodeJS.Timeout | undefined;
   #receiving: NodeJS.Timeout | undefined;
 
-  /** `bundleDir` must be in use already; the execution releases it. */
   constructor(
     spec: ExecutionSpec,
     specDigest: string,
-    bundleDir: string,
+    folders: Folders,
     shop: Workshop,
     onEnded: (cause: EndedStatus["cause"], durationMs: number) => void,
   ) {
@@ -91,7 +101,7 @@ export class Execution {
     this.specDigest = specDigest;
     this.admitted = this.#admission.promise;
     this.admitted.catch(() => {});
-    this.#bundleDir = bundleDir;
+    this.#folders = folders;
     this.#shop = shop;
     this.#onEnded = onEnded;
     this.#log = new FrameLog(shop.journal.framesPath());
@@ -121,7 +131,7 @@ export class Execution {
   refuse(reason: unknown): void {
     this.#ended = true;
     this.#slot?.release();
-    this.#shop.bundles.release(this.spec.digest);
+    this.#releaseFolders();
     this.#log.release();
     this.#admission.reject(reason);
   }
@@ -141,8 +151,10 @@ export class Execution {
   /** Starts the process. Every failure becomes the outcome. */
   async start(input: Input): Promise<void> {
     const { commands, pipes } = this.#shop;
+    const { bundle, workspace } = this.#folders;
+    const cwd = workspace !== null && this.spec.workspace?.cwd === true ? workspace.dir : bundle;
     const name = this.spec.argv[0] ?? "";
-    const found = commands.resolve(name, this.#bundleDir, this.spec.untrusted);
+    const found = commands.resolve(name, bundle, this.spec.untrusted);
     const command = found instanceof Promise ? await found : found;
     while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
     clearTimeout(this.#receiving);
@@ -174,12 +186,14 @@ export class Execution {
       {
         executionId: this.spec.id,
         ...command,
+        // A file of the bundle is named from there.
+        file: command.file.startsWith("./") && cwd !== bundle ? join(bundle, command.file) : command.file,
         args: this.spec.argv.slice(1),
-        cwd: this.#bundleDir,
+        cwd,
         environment: processEnvironment(
           this.#shop.inherited,
           this.spec,
-          this.#bundleDir,
+          { cwd, ...this.#folders },
           this.scratch,
           input.file,
         ),
@@ -258,6 +272,21 @@ export class Execution {
     else void this.#end({ cause: "exit", ...exit });
   }
 
+  /** What became of the session's files, however the process ended; what a cancelled one wrote is undone instead. */
+  async #reportChanges(workspace: Workspace, ending: Ending): Promise<Ending> {
+    if (this.#process === null) return ending;
+    try {
+      if (ending.cause !== "cancelled" && ending.cause !== "lost") {
+        await workspace.report((type, payload) => this.#appendFile(type, payload));
+        return ending;
+      }
+    } catch (error) {
+      log("error", "workspace_unreadable", { id: this.spec.id, reason: reasonOf(error) });
+    }
+    workspace.spoil();
+    return { ...ending, cause: ending.cause === "cancelled" ? "cancelled" : "lost" };
+  }
+
   async #endWithFiles(ending: Ending): Promise<void> {
     let result = ending;
     try {
@@ -281,12 +310,15 @@ export class Execution {
   }
 
   /** Sends the last frame and gives everything back. */
-  async #end(ending: Ending): Promise<void> {
-    if (this.#ended) return;
+  async #end(wanted: Ending): Promise<void> {
+    if (this.#ending) return;
+    this.#ending = true;
+    const { workspace } = this.#folders;
+    const ending = workspace === null ? wanted : await this.#reportChanges(workspace, wanted);
     this.#ended = true;
     clearTimeout(this.#receiving);
     clearTimeout(this.#orphaned);
-    const { bundles, journal, sweep } = this.#shop;
+    const { journal, sweep } = this.#shop;
     const duration = this.#startedAt === 0 ? 0 : performance.now() - this.#startedAt;
     const stderr = this.#stderr.finish();
     this.#status({
@@ -307,9 +339,14 @@ export class Execution {
       sweep.add(this.spec.id);
     }
     if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
-    bundles.release(this.spec.digest);
+    this.#releaseFolders();
     await this.#log.settled();
     journal.ended(this.spec.id, this.specDigest, this.#log);
     this.#onEnded(ending.cause, duration);
+  }
+
+  #releaseFolders(): void {
+    this.#shop.bundles.release(this.spec.digest);
+    if (this.#folders.workspace !== null) this.#shop.workspaces.release(this.#folders.workspace);
   }
 }

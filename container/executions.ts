@@ -25,12 +25,19 @@ export class Executions {
 
   /**
    * Registers a new execution.
-   * @throws Refused 424 `bundle_missing`
+   * @throws Refused 424 `bundle_missing`, `workspace_missing`
    */
   create(spec: ExecutionSpec, specDigest: string): Execution {
     const dir = this.#shop.bundles.use(spec.digest);
     if (dir === null) throw new Refused("bundle_missing", "The files of this skill are not here yet.");
-    const execution = new Execution(spec, specDigest, dir, this.#shop, (cause, durationMs) => {
+    const { workspace: wanted } = spec;
+    const workspace = wanted === undefined ? null : this.#shop.workspaces.use(wanted.id, wanted.version);
+    if (wanted !== undefined && workspace === null) {
+      this.#shop.bundles.release(spec.digest);
+      throw new Refused("workspace_missing", "The files of this session are not here yet, or are others.");
+    }
+    const folders = { bundle: dir, workspace };
+    const execution = new Execution(spec, specDigest, folders, this.#shop, (cause, durationMs) => {
       this.#remove(execution);
       this.endings.set(cause, (this.endings.get(cause) ?? 0) + 1);
       const { id, request_id, skill } = spec;

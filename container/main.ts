@@ -2,7 +2,7 @@
  * The runner: where scripts and tools run as processes (serving.md §6).
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
- *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--journal-bytes N] [--journal-ms N]
+ *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
  *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--exit-with-parent]
  *
  * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts.
@@ -29,6 +29,7 @@ import { Refused } from "./refusal.ts";
 import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
 import { Sweep } from "./sweep.ts";
+import { Workspaces } from "./workspaces.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
@@ -60,10 +61,24 @@ async function run(options: RunnerOptions): Promise<void> {
   const scratch = new ScratchRoot(join(state, "scratch"), group, (path) => launcher.openTree(path));
   const pipes = new Pipes(Pipes.directory(state), group);
   const bundles = new Bundles(join(state, "bundles"), options.bundleBytes, group);
-  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare()]);
+  const workspaces = new Workspaces(join(state, "workspaces"), options.workspaceBytes, group, (path) =>
+    launcher.openTree(path),
+  );
+  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare(), workspaces.prepare()]);
 
   const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
-  const shop = { bundles, cgroups, commands, inherited, journal, launcher, pipes, scratch, sweep };
+  const shop = {
+    bundles,
+    cgroups,
+    commands,
+    inherited,
+    journal,
+    launcher,
+    pipes,
+    scratch,
+    sweep,
+    workspaces,
+  };
   const executions = new Executions(shop);
   const queue = new AdmissionQueue(options);
   let draining = false;
@@ -72,6 +87,7 @@ async function run(options: RunnerOptions): Promise<void> {
     executions,
     queue,
     bundles,
+    workspaces,
     journal,
     enforced,
     draining: () => draining,
@@ -92,7 +108,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    await Promise.all([scratch.close(), pipes.close(), bundles.close()]);
+    await Promise.all([scratch.close(), workspaces.close(), pipes.close(), bundles.close()]);
     launcher.close();
     log("info", "stopped");
     flushLog();

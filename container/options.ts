@@ -21,6 +21,8 @@ export interface RunnerOptions {
   drainMs: number;
   /** Unpacked bundles may take this much disk before the least recently used go. */
   bundleBytes: number;
+  /** Sessions' folders may take this much disk before those longest at rest go. */
+  workspaceBytes: number;
   journalBytes: number;
   journalMs: number;
   /** Processes that start the executions' processes; 0: the runner does it itself. */
@@ -50,6 +52,7 @@ const NUMBERS = {
   "grace-ms": { fallback: 2000, least: 0, most: 600_000 },
   "drain-ms": { fallback: 30_000, least: 0, most: 3_600_000 },
   "bundle-bytes": { fallback: 4 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
+  "workspace-bytes": { fallback: 2 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
   "journal-bytes": { fallback: 1024 ** 3, least: 0, most: Number.MAX_SAFE_INTEGER },
   "journal-ms": { fallback: 600_000, least: 0, most: 86_400_000 },
   spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
@@ -114,6 +117,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     graceMs: number("grace-ms"),
     drainMs: number("drain-ms"),
     bundleBytes: number("bundle-bytes"),
+    workspaceBytes: number("workspace-bytes"),
     journalBytes: number("journal-bytes"),
     journalMs: number("journal-ms"),
     spawners: number("spawners"),

@@ -11,6 +11,8 @@ const STATUS: Record<Refusal["code"], number> = {
   execution_lost: 502,
   bundle_missing: 424,
   bundle_invalid: 422,
+  workspace_missing: 424,
+  workspace_invalid: 422,
   runner_busy: 503,
   runner_draining: 503,
   concurrency_limited: 429,

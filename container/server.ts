@@ -9,13 +9,16 @@ import { log, reasonOf } from "./log.ts";
 import { BodyCut } from "./multipart-body.ts";
 import { answer, Refused, refuse } from "./refusal.ts";
 import { type Desk, submit } from "./submit.ts";
+import type { Workspaces } from "./workspaces.ts";
 
 const MAX_SECRET_BYTES = 4096;
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
+const WORKSPACE = /^[0-9a-f]{32}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
 export interface ServerParts extends Desk {
   bundles: Bundles;
+  workspaces: Workspaces;
   journal: Journal;
   enforced: Enforced;
   /** Whether the runner is on its way out. */
@@ -55,8 +58,8 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
   const url = new URL(request.url ?? "/", "http://runner");
   const [, version, collection, id, more] = url.pathname.split("/");
   const at = `${request.method} ${version}/${collection ?? ""}`;
-  const named = (pattern: RegExp, subject: (id: string) => TicketSubject): string => {
-    if (id === undefined || !pattern.test(id) || more !== undefined) throw unknownRoute();
+  const named = (pattern: RegExp, subject: (id: string) => TicketSubject, below?: string): string => {
+    if (id === undefined || !pattern.test(id) || more !== below) throw unknownRoute();
     auth.permit(request, subject(id));
     return id;
   };
@@ -80,6 +83,15 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
       named(DIGEST, (name) => `bundle:${name}`),
       request,
     );
+    return answer(request, response, 204, "");
+  }
+  if (at === "PUT v1/workspaces") {
+    const workspace = named(WORKSPACE, (name) => `workspace:${name}`, more === "contents" ? more : undefined);
+    if (more === undefined) {
+      const missing = await parts.workspaces.receiveManifest(workspace, request);
+      return answer(request, response, 200, JSON.stringify({ missing }));
+    }
+    await parts.workspaces.receiveContents(workspace, request);
     return answer(request, response, 204, "");
   }
   if (at === "PUT v1/secret" && auth.deliverable && id === undefined)
@@ -129,12 +141,14 @@ function health(parts: ServerParts, path: string, request: IncomingMessage, resp
 }
 
 /** Prometheus text. */
-function metrics({ queue, executions, bundles, journal, enforced }: ServerParts): string {
+function metrics({ queue, executions, bundles, workspaces, journal, enforced }: ServerParts): string {
   const gauges: [string, string, number][] = [
     ["hull_runner_running", "Executions that hold a slot", queue.running],
     ["hull_runner_waiting", "Executions in the queue", queue.waiting],
     ["hull_runner_bundles", "Unpacked bundles", bundles.count],
     ["hull_runner_bundle_bytes", "Bytes of unpacked bundles", bundles.bytes],
+    ["hull_runner_workspaces", "Sessions' folders", workspaces.count],
+    ["hull_runner_workspace_bytes", "Bytes of sessions' folders", workspaces.bytes],
     ["hull_runner_journal_bytes", "Bytes the journal counts", journal.bytes],
     ["hull_runner_resident_bytes", "Memory of the runner", process.memoryUsage.rss()],
   ];

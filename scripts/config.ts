@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
+import { policyShape } from "../src/skill/policy.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -48,6 +49,21 @@ const runner = z.strictObject({
   drain_ms: z.int().min(0).max(900_000).default(30_000),
 });
 
+const hostDelegate = z
+  .strictObject({
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    binding: z.string().min(1).optional(),
+    secret_env: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
+      .optional(),
+    timeout_ms: count.optional(),
+  })
+  .refine(
+    ({ url, binding }) => (url === undefined) !== (binding === undefined),
+    "needs either url or binding",
+  );
+
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -73,6 +89,10 @@ const config = z.strictObject({
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
+  /** Who answers what Hull leaves to its host (docs/runs.md). */
+  host_delegate: z.optional(hostDelegate),
+  /** Ceiling of all agent runs (docs/runs.md). */
+  policy: z.optional(policyShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: [
-    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts"],
+    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts", "src/skill/policy.ts"],
     ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],
@@ -63,7 +63,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
-    ...["src/engine/messages.ts", "src/model/mock/mock.ts", "src/model/mock/read.ts"],
+    ...[
+      "src/engine/messages.ts",
+      "src/model/mock/mock.ts",
+      "src/model/mock/of-turn.ts",
+      "src/model/mock/read.ts",
+    ],
     ...[
       "base-url.ts",
       "call.ts",
@@ -74,7 +79,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "proxy.ts",
     ].map((file) => `src/model/${file}`),
   ],
-  container: ["src/tool/protocol.ts", "src/tool/multipart-reader.ts", "src/secrets.ts"],
+  container: [
+    "src/tool/protocol.ts",
+    "src/tool/workspace-path.ts",
+    "src/tool/multipart-reader.ts",
+    "src/secrets.ts",
+  ],
 };
 
 interface Import {

@@ -22,6 +22,8 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
     ...(config.rate_limit === null
       ? {}
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
+    ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
+    ...(config.policy === undefined ? {} : { policy: config.policy }),
     pin_hosts: pinHosts,
   });
 }

@@ -9,6 +9,7 @@ import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
+import { policyShape } from "./skill/policy.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -91,6 +92,19 @@ const servingConfig = z.lazy(() => {
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** Local dev on loopback serves its own names only. */
     pin_hosts: z._default(z.boolean(), true),
+    /** The host delegate (agent-runtime.md §0.5); absent: none. */
+    host: z.optional(
+      z.strictObject({
+        url: z.optional(z.url()),
+        /** Name of a service binding that is asked instead. */
+        binding: z.optional(z.string()),
+        /** Name of the secret that requests are signed with. */
+        secret_env: z.optional(z.string()),
+        timeout_ms: z.optional(positive),
+      }),
+    ),
+    /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
+    policy: z.optional(policyShape),
     /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });

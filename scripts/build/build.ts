@@ -11,6 +11,8 @@ import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { RouteTable } from "../../src/skill/route.ts";
+import { stopsSkill } from "../../src/skill/stops.ts";
+import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
@@ -105,12 +107,13 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
   );
   const served = chooseServed(perRoot, options, diagnostics);
-  const failed = diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
+  const failed = diagnostics.some(({ diagnostic }) => stopsSkill(diagnostic));
   const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
   const cards = served.map((skill) => skill.card);
   const manifests = served.map((skill) => skill.manifest);
+  const overrides = overridesOf(served.map(({ card, tools }) => ({ slug: card.slug, tools })));
   const catalog = publishable
-    ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash)
+    ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash, overrides)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);

@@ -8,7 +8,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { card } from "../../src/skill/bundle.ts";
-import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
 
@@ -25,7 +25,7 @@ interface Entry {
 /** An entry in the file: without what follows from the folder, and without bytes. */
 interface StoredEntry {
   fingerprint: string;
-  skill: { digest: string; manifest: Manifest; objects: string[] } | null;
+  skill: { digest: string; manifest: Manifest; tools: SkillTool[]; objects: string[] } | null;
   positions: [string, { line: number; column: number }][];
   diagnostics: Diagnostic[];
   imported: string[] | null;
@@ -141,7 +141,12 @@ function stored({ fingerprint, outcome }: Entry): StoredEntry {
   const { skill, positions, diagnostics, imported, stamp } = outcome;
   return {
     fingerprint,
-    skill: skill && { digest: skill.digest, manifest: skill.manifest, objects: [...skill.objects] },
+    skill: skill && {
+      digest: skill.digest,
+      manifest: skill.manifest,
+      tools: skill.tools,
+      objects: [...skill.objects],
+    },
     positions: [...positions],
     diagnostics,
     imported,

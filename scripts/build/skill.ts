@@ -7,9 +7,12 @@ import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts"
 import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
-import type { Card, Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
+import { stopsSkill } from "../../src/skill/stops.ts";
+import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
 import { checkToolCount } from "./tool-count.ts";
@@ -19,6 +22,8 @@ export interface BuiltSkill {
   folder: string;
   digest: string;
   manifest: Manifest;
+  /** Those of its tools.json. */
+  tools: SkillTool[];
   card: Card;
   /** Names (`<kind>/<sha256>`) of what the registry holds of it, the record last. */
   objects: readonly string[];
@@ -32,7 +37,7 @@ export interface Outcome {
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
-  /** What its hooks are made of, and how that looked; `null`: to be built anew in any case. */
+  /** What its hooks and handlers are made of, and how that looked; `null`: to be built anew in any case. */
   imported: string[] | null;
   stamp: string;
 }
@@ -70,17 +75,25 @@ export async function readSkill(
   const files = await readSources(found);
   const place = { folder: folder.name, file: folder.file };
   let imported: string[] | null = [];
+  // What a module lacked may be there next time.
+  const noteRead = (read: string[] | null): void => {
+    imported = imported === null || read === null ? null : [...imported, ...read];
+  };
   const hooks: HookReader = async (source) => {
     const bundled = await bundleHooks(folder.path, source);
-    // What it lacked may be there next time.
-    imported = "faults" in bundled.result ? null : bundled.read;
+    noteRead("faults" in bundled.result ? null : bundled.read);
     return bundled.result;
   };
-  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks });
+  const handlers: HandlerMaker = async (script, wanted) => {
+    const { made, read } = await buildHandler(folder.path, script, wanted);
+    noteRead(read);
+    return made;
+  };
+  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks, handlers });
   const { positions, skill } = assembly;
   const seen = { imported, stamp: stampOf(imported ?? []) };
   diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
-  if (skill === null || diagnostics.some((d) => d.level === "error"))
+  if (skill === null || diagnostics.some(stopsSkill))
     return { ...without(folder, diagnostics), positions, ...seen };
   return { folder, skill: builtSkill(folder, skill), positions, diagnostics, ...seen };
 }
@@ -99,18 +112,19 @@ export function stampOf(paths: readonly string[]): string {
 
 function builtSkill(
   { path }: SkillFolder,
-  { digest, record, recordJson, pack, blob, module, card }: AssembledSkill,
+  { digest, record, recordJson, pack, blob, modules, card }: AssembledSkill,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
   if (pack !== null) contents.set(`pack/${record.pack}`, pack);
   if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
-  if (module !== null) contents.set(`module/${module.sha256}`, module.bytes);
+  for (const { sha256, bytes } of modules) contents.set(`module/${sha256}`, bytes);
   contents.set(`skill/${digest}`, utf8(recordJson));
-  const { manifest } = record;
+  const { manifest, tools = [] } = record;
   return {
     folder: path,
     digest,
     manifest,
+    tools,
     card,
     objects: [...contents.keys()],
     contents: async () => contents,

@@ -1,11 +1,11 @@
 /** Recorded calls as mocks, in the order in which they were made (agent-runtime.md §16.3). */
-import type { Block, ModelTurn } from "../../src/engine/messages.ts";
 import { failureClassOf } from "../../src/errors/failure-class.ts";
 import { WIRES } from "../../src/model/call.ts";
 import { ALL_OFF } from "../../src/model/capabilities.ts";
 import { bytesOf, type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
 import { exchange } from "../../src/model/exchange.ts";
 import type { Mock } from "../../src/model/mock/mock.ts";
+import { mockOf } from "../../src/model/mock/of-turn.ts";
 import type { HttpTarget } from "../../src/model/providers.ts";
 
 /** The protocol that is spoken at a path; others are no calls of models. */
@@ -63,26 +63,4 @@ async function answerOf({ response }: CassetteCall): Promise<Response> {
     },
   });
   return new Response(body, { status, headers });
-}
-
-function mockOf({ blocks, stop_reason, raw_stop_reason, usage, model }: ModelTurn): Mock {
-  const text = texts(blocks, "output_text");
-  const thinking = texts(blocks, "reasoning");
-  const thinking_summary = texts(blocks, "reasoning_summary");
-  const tool_calls = blocks.flatMap((block) =>
-    block.type === "tool_call" ? [{ name: block.name, arguments: block.arguments ?? {} }] : [],
-  );
-  return {
-    ...(text === "" ? {} : { text }),
-    ...(thinking === "" ? {} : { thinking }),
-    ...(thinking_summary === "" ? {} : { thinking_summary }),
-    ...(tool_calls.length === 0 ? {} : { tool_calls }),
-    stop_reason: raw_stop_reason ?? stop_reason,
-    model,
-    ...usage,
-  };
-}
-
-function texts(blocks: readonly Block[], type: "output_text" | "reasoning" | "reasoning_summary"): string {
-  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
 }

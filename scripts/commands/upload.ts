@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { stopsSkill } from "../../src/skill/stops.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { AdminClient, target } from "../admin-client.ts";
 import { printDiagnostics } from "../build/print.ts";
@@ -54,7 +55,7 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const here = { folder: folder.name, file: "SKILL.md", providers, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...found];
-    if (skill === null || all.some(({ level }) => level === "error")) {
+    if (skill === null || all.some(stopsSkill)) {
       print(all);
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
       return EXIT.failed;

@@ -4,21 +4,18 @@
  */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
+import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/policy.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
 
 export const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 export type Executor = (typeof EXECUTORS)[number];
 
-/** In rising order. */
-export const SIDE_EFFECTS = ["none", "read_only", "workspace_write", "process_exec", "network"] as const;
-export type SideEffect = (typeof SIDE_EFFECTS)[number];
-
 /** What a tool does, for policies and for calls that may run side by side. */
 export interface Annotations {
   /** `read`, `search`, `think` and `fetch` only read. */
   kind?: string;
-  side_effect_level?: SideEffect;
+  side_effect_level?: SideEffectLevel;
   /** Operations by capability. */
   capabilities?: Record<string, string[]>;
   arg_schema?: JsonObject;
@@ -167,9 +164,13 @@ class Reader {
     if (!isObject(value)) return this.#wrong("annotations", "an object", value);
     this.#onlyKnown(Object.keys(value), ANNOTATIONS, "annotations.");
     const { side_effect_level } = value;
-    const level = SIDE_EFFECTS.find((known) => known === side_effect_level);
+    const level = SIDE_EFFECT_LEVELS.find((known) => known === side_effect_level);
     if (level === undefined && side_effect_level !== undefined) {
-      this.#wrong("annotations.side_effect_level", `one of ${SIDE_EFFECTS.join(", ")}`, side_effect_level);
+      this.#wrong(
+        "annotations.side_effect_level",
+        `one of ${SIDE_EFFECT_LEVELS.join(", ")}`,
+        side_effect_level,
+      );
     }
     const read = <T extends Json>(key: string, fits: (given: Json) => given is T, accepted: string) =>
       this.#typed(`annotations.${key}`, key, value[key] ?? undefined, fits, accepted);

@@ -37,6 +37,16 @@ export const SchemaValidation = define<{
   },
 }));
 
+export const ToolsRejected = define<{ tools: readonly string[] }>(
+  "tool_rejected",
+  403,
+  "Tools not allowed",
+  ({ tools }) => ({
+    detail: `The policy of this deployment allows none of the tools that the run asks for: ${tools.join(", ")}.`,
+    members: { kind: "terminal", reason: "tool_rejected", category: "tool_rejected", tools },
+  }),
+);
+
 /** A file of the conversation, a session or anything else that a call names and that is not there. */
 export const CallNotFound = define<{ what: string; id: string }>("not_found", 404, "Not found", (d) => ({
   detail: `There is no ${d.what} "${d.id}".`,

@@ -5,6 +5,11 @@ const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${n
 
 // 400
 export const BadRequest = define<{ detail: string }>("bad_request", 400, "Bad request", (d) => d);
+export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
+  // It may be of any length.
+  const path = d.path.slice(0, 1024).toWellFormed();
+  return { detail: `The path ${JSON.stringify(path)} ${d.reason}.`, members: { path } };
+});
 export const MalformedJson = define<{ offset?: number; reason: string }>(
   "malformed_json",
   400,
@@ -89,11 +94,18 @@ export const SkillNotFound = define<{ slug: string; near: string[] }>(
     members: { near: d.near },
   }),
 );
-export const FileNotFound = define<{ id: string }>("file_not_found", 404, "File not found", (d) => {
-  // What was sent as an id may be anything.
-  const id = d.id.slice(0, 64);
-  return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
-});
+/** By its id, or by its path in a session's workspace. */
+export const FileNotFound = define<{ id: string } | { path: string }>(
+  "file_not_found",
+  404,
+  "File not found",
+  (d) => {
+    if ("path" in d) return { detail: `The session has no file "${d.path}".`, members: { path: d.path } };
+    // What was sent as an id may be anything.
+    const id = d.id.slice(0, 64);
+    return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
+  },
+);
 export const ExecutionNotFound = define<{ id: string }>(
   "execution_not_found",
   404,
@@ -180,7 +192,26 @@ export const ExecutionCancelled = define<{ id: string }>(
   (d) => ({ detail: `Execution "${d.id}" was cancelled.`, members: { execution_id: d.id } }),
 );
 
-// 413, 415, 416
+export const WorkspaceFull = define<{ what: "bytes" | "files"; limit: number }>(
+  "workspace_full",
+  409,
+  "Workspace full",
+  (d) => ({
+    detail: `A session keeps at most ${d.limit} ${d.what} in its files. Remove some first.`,
+    members: { what: d.what, limit: d.limit },
+  }),
+);
+
+// 412, 413, 415, 416
+export const PreconditionFailed = define<{ path: string }>(
+  "precondition_failed",
+  412,
+  "Precondition failed",
+  (d) => ({
+    detail: `The file "${d.path}" is not what the request expects to find. Read it again.`,
+    members: { path: d.path },
+  }),
+);
 export const BodyTooLarge = define<{ limit: number }>("body_too_large", 413, "Body too large", (d) => ({
   detail: `The body is larger than the ${d.limit} bytes allowed here.`,
   members: { limit: d.limit },

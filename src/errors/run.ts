@@ -66,6 +66,16 @@ export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500,
   members: { limit: d.limit },
 }));
 // 502: upstreams and the runner
+export const HostDelegateFailed = define<{ method: string; reason: string }>(
+  "host_delegate_failed",
+  502,
+  "Host delegate failed",
+  (d) => ({
+    detail: `The deployment's host delegate could not answer: ${d.reason}.`,
+    members: { kind: "transient", reason: "unknown", category: "generic" },
+    operator: { method: d.method },
+  }),
+);
 export const UpstreamUnreachable = define<{ skill: string; cause: string }>(
   "upstream_unreachable",
   502,

@@ -7,6 +7,13 @@ export function noneMatch(request: Request, etag: string): boolean {
   return sent.trim() === "*" || sent.split(",").some((tag) => bare(tag) === bare(etag));
 }
 
+/** The tags of `If-Match` without quotes, weak ones left out since they match nothing; `null`: there is no such header. */
+export function matchTags(request: Request): "*" | string[] | null {
+  const sent = request.headers.get("if-match");
+  if (sent === null || sent.trim() === "*") return sent === null ? null : "*";
+  return sent.split(",").flatMap((tag) => /^\s*"([^"]*)"\s*$/.exec(tag)?.[1] ?? []);
+}
+
 function bare(tag: string): string {
   return tag.trim().replace(/^W\//, "");
 }

@@ -141,25 +141,25 @@ export async function getFile(
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
   const file = await findFile(context.env, context.tenant, id);
-  const { mime, size, etag } = file;
-  const headers = new Headers({
-    "content-type": mime,
-    "content-disposition": contentDisposition(
-      isDocument(mime) ? "attachment" : "inline",
-      file.filename ?? id,
-    ),
-    "cache-control": "private, no-cache",
-  });
   return answerBytes(context.request, {
-    size,
-    etag,
-    headers,
+    size: file.size,
+    etag: file.etag,
+    headers: fileHeaders(file.mime, file.filename ?? id),
     open: (range) =>
       readFile(
         context.env,
         file,
         range === null ? null : { offset: range.start, length: range.end - range.start },
       ),
+  });
+}
+
+/** Of an answer that is a file of a tenant's. */
+export function fileHeaders(mime: string, filename: string): Headers {
+  return new Headers({
+    "content-type": mime,
+    "content-disposition": contentDisposition(isDocument(mime) ? "attachment" : "inline", filename),
+    "cache-control": "private, no-cache",
   });
 }
 

@@ -28,6 +28,7 @@ import { type SourceFile, utf8 } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
+import { stopsSkill } from "../skill/stops.ts";
 import { readTar, TarError } from "../skill/tar.ts";
 import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
@@ -82,7 +83,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   const granted = grantedTo(settings, caller.tenant, slug);
   const place = { folder: slug, file: "SKILL.md", positions };
-  const warnings = [...diagnostics, ...warnNotGranted(record.manifest, granted, place)];
+  const warnings = [...diagnostics, ...warnNotGranted(record, granted, place)];
   return Response.json(
     { ...shown(saved, catalog), warnings },
     { status: before === null ? 201 : 200, headers: { location: `/skills/${slug}` } },
@@ -175,7 +176,7 @@ async function assemble(context: RequestContext, files: SourceFile[], slug: stri
 }
 
 function refused(diagnostics: readonly Diagnostic[]): Error {
-  const errors = diagnostics.filter(({ level }) => level === "error");
+  const errors = diagnostics.filter(stopsSkill);
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   const reason = `${first?.file}:${first?.line ?? 1}: ${first?.message.replace(/\.$/, "")}${more}`;

@@ -1,5 +1,4 @@
 /** One model call as `POST /llm/call` makes it (agent-runtime.md §1): attempts at a structured answer included. */
-import { SchemaValidation } from "../errors/llm.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { added } from "./figures.ts";
 import type { CallWatcher, LlmHost } from "./host.ts";
@@ -7,7 +6,7 @@ import { correction } from "./nudge.ts";
 import { type CallInput, type Plan, prepareCall } from "./prepare.ts";
 import { type CallFigures, type CallTurn, type LlmResult, resultOf } from "./result.ts";
 import { type Answered, ask } from "./rounds.ts";
-import { type Checked, checkAnswer, type Structured } from "./structured.ts";
+import { type Checked, checkAnswer, schemaFailure } from "./structured.ts";
 import { extraEvent, type TranscriptEvent, withMessages, withTurn } from "./transcript.ts";
 
 /** A call's result with what its structured answer took. */
@@ -36,7 +35,9 @@ export async function callLlm(
   const outcome = await attempts(plan, host, watcher);
   const { structured } = plan;
   if (structured === null || outcome.checked === null || outcome.checked.errors.length === 0) return outcome;
-  if (structured.validation === "error") throw failed(structured, outcome);
+  if (structured.validation === "error") {
+    throw schemaFailure(structured, outcome.turn, outcome.checked.errors, outcome.attempts);
+  }
   if (structured.validation === "warn") {
     host.log({ event: "schema_mismatch", errors: outcome.checked.errors, attempts: outcome.attempts });
   }
@@ -104,13 +105,4 @@ function routingOf(plan: Plan, turn: CallTurn): JsonObject | null {
   if (plan.targets.length === 1) return decided;
   const chain = plan.targets.map(({ provider }) => provider);
   return { ...decided, fallback_chain: chain, answered_by: { provider: turn.provider, model: turn.model } };
-}
-
-function failed({ retries }: Structured, { turn, checked, attempts: made }: CallOutcome) {
-  const hint =
-    retries === 0
-      ? "Set schema_retries to let the model correct itself."
-      : "Raise schema_retries, or loosen the schema.";
-  const { provider, model } = turn;
-  return new SchemaValidation({ provider, model, errors: checked?.errors ?? [], attempts: made, hint });
 }

@@ -97,6 +97,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "tool_settled":
       case "skill_loaded":
+      case "ledger_updated":
         settle(record.effect, record.result.content, record.result.status !== "ok");
         break;
       case "tool_searched":

@@ -11,8 +11,8 @@ export interface CallWatcher {
   onAdmitted?: () => void;
   onText?: (text: string) => void;
   onReasoning?: (text: string) => void;
-  /** A further attempt begins: what was told of the one before is void. */
-  onRestart?: (attempt: number) => void;
+  /** A further attempt begins: what was told of the one before is void. @param round its number from now on */
+  onRestart?: (round: number) => void;
 }
 
 /** What is asked of the choice of a model. */

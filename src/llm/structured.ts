@@ -1,5 +1,5 @@
 /** Structured answers (agent-runtime.md §1.4): what is expected, and what is wrong with an answer. */
-import { InvalidRequest } from "../errors/llm.ts";
+import { InvalidRequest, SchemaValidation } from "../errors/llm.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { extractJson } from "./extract.ts";
 import type { CallOptions } from "./options.ts";
@@ -112,6 +112,20 @@ export function checkAnswer(structured: Structured, turn: CallTurn): Checked {
   const errors = structured.check === null ? [] : schemaErrors(structured.check, found.value);
   const category = errors.length > 0 ? "schema_validation" : null;
   return { data: found.value, extracted: found.cut, errors, category };
+}
+
+/** An answer that does not match after so many attempts. */
+export function schemaFailure(
+  { retries }: Structured,
+  { provider, model }: { provider: string; model: string },
+  errors: readonly string[],
+  attempts: number,
+) {
+  const hint =
+    retries === 0
+      ? "Set schema_retries to let the model correct itself."
+      : "Raise schema_retries, or loosen the schema.";
+  return new SchemaValidation({ provider, model, errors, attempts, hint });
 }
 
 export function notOneOf(option: string, accepted: readonly string[], got: string) {

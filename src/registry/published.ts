@@ -35,6 +35,8 @@ export interface LoadedCatalog {
   openapi: string | null;
   /** Names of the variables that its proxy skills put into their calls. */
   variables: readonly string[];
+  /** See `Catalog`. */
+  overrides: NonNullable<Catalog["overrides"]>;
   /** Changes with what is served; validators are made of it. */
   tag: string;
   /** The cards among `cards` that are uploaded skills; none in the catalog that all tenants share. */
@@ -92,6 +94,7 @@ async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
     byRoute: new Map(catalog.cards.map((card) => [card.route, card])),
     openapi: catalog.openapi ?? null,
     variables: catalog.variables ?? [],
+    overrides: catalog.overrides ?? {},
     tag: id.slice(0, 32),
     uploads: [],
   };

@@ -6,6 +6,7 @@ import {
   type CatalogPointer,
   CONFIG_SCOPES,
   CONFIG_TYPES,
+  type Diagnostic,
   type Json,
   type JsonObject,
   type Manifest,
@@ -153,6 +154,7 @@ function skillTool(): z.ZodMiniType<SkillTool> {
     tier: z.enum(TIERS),
     tier_reason: maybe(text),
     script: maybe(text),
+    source: maybe(text),
     module: maybe(sha256()),
     timeout_ms: z.int().check(z.positive()),
     env: z.array(text),
@@ -165,6 +167,22 @@ function skillTool(): z.ZodMiniType<SkillTool> {
     config: z.array(configParam()),
     output_schema: maybe(jsonObject),
     display: maybe(toolDisplay()),
+  });
+}
+
+function diagnostic(): z.ZodMiniType<Diagnostic> {
+  const text = z.string();
+  return z.object({
+    level: z.enum(["error", "warning", "info"]),
+    code: text,
+    skill: text,
+    file: text,
+    line: maybe(z.int()),
+    column: maybe(z.int()),
+    field: maybe(text),
+    value: maybe(text),
+    message: text,
+    hint: maybe(text),
   });
 }
 
@@ -184,6 +202,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
     pack: z.nullable(sha256()),
     hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
     tools: maybe(z.array(skillTool())),
+    diagnostics: maybe(z.array(diagnostic())),
     uploaded_by: maybe(z.string()),
   }),
 );
@@ -217,6 +236,7 @@ export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
     cards: z.array(card()),
     openapi: maybe(sha256()),
     variables: maybe(z.array(z.string())),
+    overrides: maybe(z.record(z.string(), z.array(z.string()))),
   }),
 );
 

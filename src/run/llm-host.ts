@@ -1,4 +1,6 @@
 /** Where model calls of `/llm/*`, runs and sessions are made: models chosen, budgets kept, providers asked. */
+
+import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
 import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
@@ -31,6 +33,7 @@ import { llmRetries } from "../model/retry.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
+import { searchDelegate } from "./host-delegate.ts";
 import { countModelCall, countTokens } from "./metrics.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
 
@@ -162,6 +165,10 @@ class Host implements LlmHost {
       cost_usd: price === null ? 0 : costOf(usage, price),
       price_known: price !== null,
     };
+  }
+
+  get searchDelegate(): SearchDelegate | undefined {
+    return searchDelegate(this.#context);
   }
 
   setting(name: string): string | undefined {

@@ -23,8 +23,11 @@ function ticketKey(runner: string, secret: () => Promise<string>): Promise<Crypt
   return key;
 }
 
-/** The runner for an execution. One execution always meets the same instance, whose journal knows it. */
-export async function runnerEndpoint(context: RunContext, executionId: string): Promise<Runner> {
+/**
+ * The runner for an execution. One execution always meets the same instance, whose journal knows it.
+ * @param name decides which: the execution's id, or that of the workspace that it works in, whose folder is there
+ */
+export async function runnerEndpoint(context: RunContext, name: string): Promise<Runner> {
   const { url, secret } = context.settings.runner;
   if (url !== null) {
     if (secret === null) throw new RunnerUnavailable({ cause: "HULL_RUNNER_SECRET is not set" });
@@ -32,9 +35,9 @@ export async function runnerEndpoint(context: RunContext, executionId: string): 
     return { key, fetch: (path, init) => fetch(new URL(path, url), init) };
   }
   const { RUNNER } = context.env;
-  const name = `runner-${instanceOf(executionId)}`;
-  const stub = RUNNER.get(RUNNER.idFromName(name));
-  const key = await ticketKey(name, () => stub.runnerSecret()).catch((error: unknown) => {
+  const instance = `runner-${instanceOf(name)}`;
+  const stub = RUNNER.get(RUNNER.idFromName(instance));
+  const key = await ticketKey(instance, () => stub.runnerSecret()).catch((error: unknown) => {
     throw new RunnerUnavailable({ cause: `RunnerObject: ${String(error)}` });
   });
   return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
@@ -55,9 +58,9 @@ export function runOptions(
   };
 }
 
-function instanceOf(executionId: string): number {
+function instanceOf(name: string): number {
   let hash = 0;
-  for (const character of executionId) hash = (hash * 31 + character.charCodeAt(0)) >>> 0;
+  for (const character of name) hash = (hash * 31 + character.charCodeAt(0)) >>> 0;
   return hash % INSTANCES;
 }
 

@@ -10,6 +10,7 @@ import type {
 } from "../session/conversation/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
 
 /** What a session's id may be. */
 export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
@@ -53,7 +54,7 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
       });
       const answer: SessionAnswer = JSON.parse(text);
       if (!answer.ok) throw new HullError(answer.error, answer.operator);
-      return JSON.parse(JSON.stringify(answer.value));
+      return JSON.parse(JSON.stringify(answer.value ?? null));
     },
     events: (run_id, after) =>
       again(async () => {
@@ -62,6 +63,20 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
         const error: ErrorData = JSON.parse(events.error);
         throw new HullError(error);
       }),
+  };
+}
+
+/** The files of a session, asked for from outside of its object. */
+export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
+  return {
+    listFiles: (...asked) => ask("listFiles", asked),
+    findFile: (...asked) => ask("findFile", asked),
+    beginFile: (...asked) => ask("beginFile", asked),
+    noteUpload: (...asked) => ask("noteUpload", asked),
+    changeFiles: (...asked) => ask("changeFiles", asked),
+    workspaceVersion: (...asked) => ask("workspaceVersion", asked),
+    workspaceManifest: (...asked) => ask("workspaceManifest", asked),
+    contentKeys: (...asked) => ask("contentKeys", asked),
   };
 }
 

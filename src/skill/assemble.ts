@@ -3,12 +3,19 @@
  * uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 
-import { card, type Hash, makeRecord, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { undeclaredVariables } from "./documented-variables.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
+import { stopsSkill } from "./stops.ts";
+import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
+import { unbundled } from "./tools-json/unbundled.ts";
 import { checkUploaded } from "./uploaded.ts";
+
+/** Findings that a record keeps. */
+const MAX_DIAGNOSTICS = 100;
 
 /** A skill as it goes into the registry. */
 export interface AssembledSkill {
@@ -20,13 +27,13 @@ export interface AssembledSkill {
   pack: Uint8Array<ArrayBuffer> | null;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
-  /** Its hook module, for KV `module:<sha256>`. */
-  module: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
+  /** Its hook module and those of its tools' handlers, for KV `module:<sha256>`. */
+  modules: { sha256: string; bytes: Uint8Array<ArrayBuffer> }[];
   card: Card;
 }
 
 export interface Assembly {
-  /** `null` where there is any error. */
+  /** `null` where there is an error that stops it. */
   skill: AssembledSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
@@ -42,15 +49,18 @@ export interface AssembleOptions {
   providers?: KnownProviders;
   /** Makes a module of its hooks. Absent: hooks are not read. */
   hooks?: HookReader;
+  /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
+  handlers?: HandlerMaker;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
 }
 
-/** Checks a skill and makes its bundle. Every problem of its SKILL.md is reported, not only the first. */
+/** Checks a skill and makes its bundle. Every problem is reported, not only the first. */
 export async function assembleSkill(
   files: readonly SourceFile[],
-  { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy }: AssembleOptions,
+  options: AssembleOptions,
 ): Promise<Assembly> {
+  const { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy } = options;
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const text = decode(byPath.get("SKILL.md"));
   if (text === null) {
@@ -65,13 +75,27 @@ export async function assembleSkill(
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
   const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
   diagnostics.push(...(read?.diagnostics ?? []));
-  if (diagnostics.some(({ level }) => level === "error")) return { skill: null, positions, diagnostics };
-  const made = read?.hooks ?? null;
-  const module = made === null ? null : { sha256: await hash(made.bytes), bytes: made.bytes };
-  const bundle = await makeRecord(manifest, body, files, hash, {
-    ...(made === null || module === null ? {} : { hooks: { module: module.sha256, exports: made.exports } }),
-    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+  const base = file.slice(0, -"SKILL.md".length);
+  const taken = manifest.llm?.tools.map(({ name }) => name) ?? [];
+  const source = { folder, base, keyVariables: providers.key_variables, taken };
+  const { tools, started, ...made } = await makeTools(files, source, {
+    make: options.handlers ?? unbundled(files),
+    hash,
   });
+  diagnostics.push(...made.diagnostics);
+  if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
+  if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
+  const hookModule =
+    read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };
+  const extras: RecordExtras = {
+    ...(hookModule === null
+      ? {}
+      : { hooks: { module: hookModule.sha256, exports: read?.hooks?.exports ?? [] } }),
+    ...(tools === null ? {} : { tools }),
+    ...(diagnostics.length === 0 ? {} : { diagnostics: withoutFolder(diagnostics, base, manifest.slug) }),
+    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+  };
+  const bundle = await makeRecord(manifest, body, files, hash, extras, started);
   const bytes = manifest.serve === undefined ? undefined : byPath.get(manifest.serve);
   const skill: AssembledSkill = {
     digest: bundle.digest,
@@ -79,10 +103,19 @@ export async function assembleSkill(
     recordJson: bundle.json,
     pack: bundle.pack,
     blob: bytes === undefined ? null : { sha256: await hash(bytes), bytes },
-    module,
+    modules: hookModule === null ? made.modules : [hookModule, ...made.modules],
     card: card(bundle.record, bundle.digest),
   };
   return { skill, positions, diagnostics };
+}
+
+/** As they stand in the record, which is the same wherever the folder lies. */
+function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
+  return diagnostics.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({
+    ...diagnostic,
+    skill: slug,
+    file: diagnostic.file.startsWith(base) ? diagnostic.file.slice(base.length) : diagnostic.file,
+  }));
 }
 
 function decode(bytes: Uint8Array | undefined): string | null {

@@ -9,6 +9,7 @@ import type {
   HookModule,
   Manifest,
   SkillRecord,
+  SkillTool,
 } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import { RouteTable } from "./route.ts";
@@ -42,6 +43,8 @@ export interface Bundle {
 /** What a record says beside what follows from the folder. */
 export interface RecordExtras {
   hooks?: HookModule;
+  tools?: SkillTool[];
+  diagnostics?: Diagnostic[];
   /** The tenant, where the skill is an uploaded one. */
   uploaded_by?: string;
 }
@@ -49,6 +52,7 @@ export interface RecordExtras {
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
+ * @param started what the pack holds beside the folder's own files
  */
 export async function makeRecord(
   manifest: Manifest,
@@ -56,16 +60,18 @@ export async function makeRecord(
   files: readonly SourceFile[],
   hash: Hash = webCryptoHash,
   extras: RecordExtras = {},
+  started: readonly SourceFile[] = [],
 ): Promise<Bundle> {
-  const started = new Set(executables(manifest));
+  const programs = new Set(executables(manifest));
   const packed: TarFile[] = [];
   const index: BundledFile[] = [];
   for (const file of [...files].sort((a, b) => byteOrder(a.path, b.path))) {
-    const mode = started.has(file.path) ? 0o755 : file.mode;
+    const mode = programs.has(file.path) ? 0o755 : file.mode;
     packed.push({ path: file.path, mode, bytes: file.bytes });
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
-  const pack = runsProcesses(manifest) ? packTar(packed) : null;
+  const runs = runsProcesses(manifest) || (extras.tools ?? []).some(({ script }) => script !== undefined);
+  const pack = runs ? packTar([...packed, ...started]) : null;
   const record: SkillRecord = {
     format: 1,
     manifest,
@@ -74,7 +80,8 @@ export async function makeRecord(
     pack: pack === null ? null : await hash(pack),
     ...extras,
   };
-  const json = canonicalJson(record);
+  // Models see the arguments of a tool in the order in which they are declared.
+  const json = canonicalJson(record, new Set(record.tools?.map(({ parameters }) => parameters)));
   return { record, json, digest: await hash(utf8(json)), pack };
 }
 
@@ -88,9 +95,12 @@ function runsProcesses(manifest: Manifest): boolean {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: Pick<SkillRecord, "manifest" | "uploaded_by">, digest: string): Card {
+export function card(record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_by">, digest: string): Card {
   const { manifest } = record;
-  const tools = manifest.llm?.tools.map((tool) => tool.name) ?? [];
+  const commands = manifest.llm?.tools ?? [];
+  const tools = [...commands, ...(record.tools ?? []).filter(({ hidden }) => !hidden)].map(
+    ({ name }) => name,
+  );
   return {
     name: manifest.name,
     slug: manifest.slug,
@@ -128,12 +138,14 @@ export async function makeCatalog(
   openapi: string,
   manifests: readonly Manifest[],
   hash: Hash = webCryptoHash,
+  overrides: NonNullable<Catalog["overrides"]> = {},
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
   const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
   const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
-  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables };
+  const replaced = Object.keys(overrides).length === 0 ? {} : { overrides };
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables, ...replaced };
   const json = canonicalJson(catalog);
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }

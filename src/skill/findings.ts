@@ -26,6 +26,10 @@ export class Findings {
     this.#add("warning", code, place, message, hint);
   }
 
+  info(code: string, place: Place, message: string, hint?: string): void {
+    this.#add("info", code, place, message, hint);
+  }
+
   get failed(): boolean {
     return this.list.some((d) => d.level === "error");
   }

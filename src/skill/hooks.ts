@@ -5,6 +5,7 @@
 import type { SourceFile } from "./bundle.ts";
 import { tokens } from "./javascript.ts";
 import type { Diagnostic } from "./manifest.ts";
+import { type ModuleFault, moduleDiagnostic } from "./module-fault.ts";
 
 export const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
 /** Largest module. An isolate parses it when it is first needed. */
@@ -16,18 +17,8 @@ export interface MadeHooks {
   exports: string[];
 }
 
-/** Something wrong with a hook module; `at` is where, in the file that `file` names (default: the hook module). */
-export interface HookFault {
-  code: string;
-  message: string;
-  hint: string;
-  file?: string;
-  /** Both from 1. */
-  at?: { line: number; column: number };
-}
-
 /** Makes a module of the file, or says why not. */
-export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: HookFault[] }>;
+export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: ModuleFault[] }>;
 
 /**
  * Makes the hook module of a skill's files; `hooks: null` where it has none, or a faulty one.
@@ -44,28 +35,19 @@ export async function findHooks(
   const faults = "faults" in made ? made.faults : faultsOf(made);
   if (!("faults" in made) && faults.length === 0) return { hooks: made, diagnostics: [] };
   const base = file.slice(0, -"SKILL.md".length);
-  const diagnostics = faults.map(
-    ({ code, message, hint, file: other = source.path, at }): Diagnostic => ({
-      level: "error",
-      code,
-      skill: folder,
-      file: base + other,
-      ...at,
-      message,
-      hint,
-    }),
-  );
+  const place = { folder, base, path: source.path };
+  const diagnostics = faults.map((fault) => moduleDiagnostic(fault, place));
   return { hooks: null, diagnostics };
 }
 
-const TWO_FILES: HookFault = {
+const TWO_FILES: ModuleFault = {
   code: "hooks_two_files",
   message: "The folder has both hooks.ts and hooks.js.",
   hint: "Keep the one that is meant; list the other in .hullignore or rename it.",
 };
 
-function faultsOf({ bytes, exports }: MadeHooks): HookFault[] {
-  const faults: HookFault[] = [];
+function faultsOf({ bytes, exports }: MadeHooks): ModuleFault[] {
+  const faults: ModuleFault[] = [];
   if (bytes.length > MAX_HOOK_BYTES) {
     faults.push({
       code: "hooks_too_large",
@@ -84,7 +66,7 @@ function faultsOf({ bytes, exports }: MadeHooks): HookFault[] {
 }
 
 /** What keeps an uploaded hook module from being taken as it is: it is not JavaScript, or needs other modules. */
-export function uploadFault({ path, bytes }: SourceFile): HookFault | null {
+export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
   const hint =
     "Upload one file: npx esbuild hooks.ts --bundle --format=esm --outfile=hooks.js (then leave hooks.ts out), or let the operator publish the folder.";
   if (path === "hooks.ts") {
@@ -110,7 +92,7 @@ export function uploadFault({ path, bytes }: SourceFile): HookFault | null {
 }
 
 /** A module that could not be loaded. The engine tells where, for faults of syntax, as `hooks.js:<line>:<column>`. */
-export function loadFault(text: string): HookFault {
+export function loadFault(text: string): ModuleFault {
   const place = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
   const message = `The hook module cannot be loaded: ${place === null ? text : text.slice(0, place.index)}`;
   const hint = "It has to be an ES module that exports functions and needs no Node or CommonJS globals.";

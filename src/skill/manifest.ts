@@ -185,8 +185,10 @@ export interface SkillTool {
   tier: Tier;
   /** Why the build chose the tier, for people; absent where there was nothing to choose. */
   tier_reason?: string;
-  /** The handler's path in the skill's folder; absent exactly for a stub. */
+  /** The handler's path in the pack: what a process starts; absent exactly for a stub. */
   script?: string;
+  /** The handler's path in the skill's folder, where `script` is what the build has made of it. */
+  source?: string;
   /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
   module?: string;
   timeout_ms: number;
@@ -218,6 +220,8 @@ export interface SkillRecord {
   hooks?: HookModule;
   /** Those of its tools.json, in the order of the file; absent where it has none. */
   tools?: SkillTool[];
+  /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
+  diagnostics?: Diagnostic[];
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
 }
@@ -249,6 +253,11 @@ export interface Catalog {
   openapi?: string;
   /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
   variables?: string[];
+  /**
+   * Skills that were loaded earlier and have a tool of the same name, by `slug/tool` of the one that takes their place;
+   * absent where there is none.
+   */
+  overrides?: { [tool: string]: string[] };
 }
 
 /** KV `catalog:current`. */

@@ -1,4 +1,7 @@
-/** Environment variables that a skill opts in for its processes: `tool_env` (serving.md §2 and §6.2). */
+/**
+ * Environment variables that a skill opts in for its processes: `tool_env` (serving.md §2 and §6.2), and `x-env` of a tool
+ * (skill-formats.md §3).
+ */
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Slot } from "./tree.ts";
@@ -24,7 +27,7 @@ export function readToolEnv(
       "provider_key_withheld",
       at,
       `${text} is a model provider's key and is always withheld from scripts and tools.`,
-      "Remove it from tool_env. A process that needs a provider should call a skill, not hold the key.",
+      `Remove it from ${slot?.path}. A process that needs a provider should call a skill, not hold the key.`,
     );
   }
   return Array.from(names);

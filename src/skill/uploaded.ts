@@ -1,7 +1,7 @@
 /** Uploaded skills: their folder in an archive, and what they may not do (serving.md §1, §3.3, §6.2). */
 import type { SourceFile } from "./bundle.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
-import type { Diagnostic, Manifest } from "./manifest.ts";
+import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import type { Position } from "./tree.ts";
 import { variablesOf } from "./variables.ts";
 
@@ -86,11 +86,17 @@ export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
   });
 }
 
-/** Warns about variables that the skill asks for and does not get. */
-export function warnNotGranted(manifest: Manifest, granted: ReadonlySet<string>, place: Place): Diagnostic[] {
-  const missing = variablesOf(manifest).filter((name) => !granted.has(name));
+/** Warns about variables that the skill and its tools ask for and do not get. */
+export function warnNotGranted(
+  { manifest, tools = [] }: Pick<SkillRecord, "manifest" | "tools">,
+  granted: ReadonlySet<string>,
+  place: Place,
+): Diagnostic[] {
+  const own = variablesOf(manifest);
+  const asked = new Set([...own, ...tools.flatMap(({ env }) => env)]);
+  const missing = [...asked].filter((name) => !granted.has(name));
   return missing.map((name) => {
-    const field = manifest.tool_env.includes(name) ? "tool_env" : "proxy";
+    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? "proxy" : "x-env";
     const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {

@@ -12,8 +12,22 @@ import { ClientClosedRequest, ExecutionLost, RunnerProtocolError } from "../erro
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
-import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
-import { type Runner, type RunOptions, runExecution } from "./runner-client.ts";
+import type { EndedStatus, ExecutionSpec, WorkspaceChange } from "./protocol.ts";
+import { type Runner, type RunOptions, runExecution, type WorkspaceSource } from "./runner-client.ts";
+
+/** The session's files during one call. Its process begins in the skill's folder and finds them at HULL_WORKSPACE. */
+export interface ToolWorkspace {
+  id: string;
+  version: number;
+  source: WorkspaceSource;
+  changes: {
+    change(change: WorkspaceChange): Promise<void>;
+    bytes(bytes: Uint8Array): Promise<void>;
+    /** Makes the changes the session's; answers what did not become a file of it. */
+    finish(): Promise<readonly { path: string; why: string }[]>;
+    abandon(): Promise<void>;
+  };
+}
 
 export interface CommandToolContext {
   runner: Runner;
@@ -28,6 +42,8 @@ export interface CommandToolContext {
   maxOutputBytes: number;
   /** Files of the request, which tools see as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
+  /** Absent: the call has no session. */
+  workspace?: ToolWorkspace;
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
@@ -50,7 +66,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   }
   const line = commandLine(call, tool);
   if (!line.ok) return refusedCall(line.code, line.message);
-  const { record, files } = context;
+  const { record, files, workspace } = context;
   const first = files[0];
   const spec = executionSpec({
     id: context.executionId,
@@ -66,6 +82,9 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
         : { mode: "file", mime: first.mime, ...(first.filename === "" ? {} : { filename: first.filename }) },
     output: "text",
     detach: context.options.known !== undefined,
+    ...(workspace === undefined
+      ? {}
+      : { workspace: { id: workspace.id, version: workspace.version, cwd: false } }),
     read: context.read,
     granted: context.granted,
     providerKeys: context.providerKeys,
@@ -74,18 +93,37 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
+  const options =
+    workspace === undefined ? context.options : { ...context.options, workspace: workspace.source };
   try {
-    for await (const event of runExecution(context.runner, spec, { files }, context.options)) {
+    for await (const event of runExecution(context.runner, spec, { files }, options)) {
       if (event.kind === "started") context.started?.(event.queue_ms);
       else if (event.kind === "stdout") stdout.push(event.bytes);
       else if (event.kind === "stderr") stderr.push(event.bytes);
-      else if (event.kind === "ended") return processOutcome(processEnd(event.status, spec), stdout, stderr);
+      else if (event.kind === "change") await workspace?.changes.change(event.change);
+      else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
+      else if (event.kind === "ended") {
+        const outcome = processOutcome(processEnd(event.status, spec), stdout, stderr);
+        return withNotKept(outcome, (await workspace?.changes.finish()) ?? []);
+      }
     }
   } catch (error) {
+    await workspace?.changes.abandon();
     if (!spec.detach || !(error instanceof ExecutionLost)) throw error;
     return refusedCall("outcome_unknown", LOST);
   }
   throw new RunnerProtocolError({ reason: "the frames ended without a status" });
+}
+
+/** Files named to the model, of those that were not kept. */
+const MOST_NAMED = 10;
+
+function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why: string }[]): ToolOutcome {
+  if (notKept.length === 0) return outcome;
+  const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
+  const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
+  const line = `[not kept among the session's files: ${[...named, ...more].join(", ")}]`;
+  return { ...outcome, content: outcome.content === "" ? line : `${outcome.content}\n${line}` };
 }
 
 function processEnd(

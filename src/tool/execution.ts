@@ -28,6 +28,8 @@ export interface ExecutionRequest {
   maxOutputBytes: number;
   input: ExecutionSpec["input"];
   output: ExecutionSpec["output"];
+  /** The session's files that the process is to have. */
+  workspace?: NonNullable<ExecutionSpec["workspace"]>;
   /** It goes on when its caller is gone, who comes back for it. */
   detach: boolean;
   /** Reads one of the Worker's variables. */
@@ -62,6 +64,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
+    ...(request.workspace === undefined ? {} : { workspace: request.workspace }),
     ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }

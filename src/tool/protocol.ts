@@ -3,6 +3,7 @@
  * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
  */
 import * as z from "zod/mini";
+import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
 export const PROTOCOL_VERSION = 1;
@@ -10,6 +11,9 @@ export const PROTOCOL_VERSION = 1;
 const digest = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
 /** Execution and request ids: what a file name and a header can hold. */
 const id = () => z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
+
+/** Names a session's workspace, of which it says nothing else. */
+const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
 
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
 export const executionSpec = z.lazy(() =>
@@ -49,6 +53,15 @@ export const executionSpec = z.lazy(() =>
     output: z.enum(["text", "json", "file"]),
     /** Keep running when the connection is lost (idempotent and asynchronous calls). */
     detach: z.boolean(),
+    /** The session's files, as of a version of its manifest: the folder is HULL_WORKSPACE. */
+    workspace: z.optional(
+      z.strictObject({
+        id: workspaceId(),
+        version: z.int().check(z.nonnegative()),
+        /** The process begins in it, not in the skill's folder, which is HULL_SKILL_DIR. */
+        cwd: z.boolean(),
+      }),
+    ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
     untrusted: z.optional(z.literal(true)),
   }),
@@ -97,6 +110,56 @@ export type EndedStatus = z.infer<ReturnType<typeof endedStatus>>;
 export const fileFrame = z.lazy(() => z.object({ filename: z.string(), size: z.int(), sha256: digest() }));
 export type FileFrame = z.infer<typeof fileFrame>;
 
+const workspacePath = () => z.string().check(z.refine((path) => pathFault(path) === null));
+const fileSize = () => z.int().check(z.minimum(0), z.maximum(WORKSPACE_LIMITS.bytes));
+
+/** Body of `PUT /v1/workspaces/{id}`: what the folder is to hold. The answer says what of it the runner lacks. */
+export const workspaceManifest = z.lazy(() =>
+  z.strictObject({
+    id: workspaceId(),
+    version: z.int().check(z.nonnegative()),
+    files: z
+      .array(
+        z.strictObject({
+          path: workspacePath(),
+          sha256: digest(),
+          size: fileSize(),
+          executable: z.boolean(),
+        }),
+      )
+      .check(z.maxLength(WORKSPACE_LIMITS.files)),
+  }),
+);
+export type WorkspaceManifest = z.infer<typeof workspaceManifest>;
+/** Digests whose contents are to come by `PUT /v1/workspaces/{id}/contents`, as frames: `file` (the digest is its name), bytes. */
+export const workspaceLacks = z.lazy(() => z.object({ missing: z.array(digest()) }));
+
+/** Why something in the folder does not become a file of the session. */
+export const WORKSPACE_REFUSALS = [
+  "symlink",
+  "special",
+  "hard_link",
+  "bad_path",
+  "too_large",
+  "too_many",
+] as const;
+
+/** Payload of a type 7 frame: what an execution did to the session's files; the bytes of a write follow as type 8. */
+export const workspaceChange = z.lazy(() =>
+  z.discriminatedUnion("kind", [
+    z.object({
+      kind: z.literal("write"),
+      path: workspacePath(),
+      size: fileSize(),
+      sha256: digest(),
+      executable: z.boolean(),
+    }),
+    z.object({ kind: z.literal("delete"), path: workspacePath() }),
+    z.object({ kind: z.literal("refused"), path: z.string(), reason: z.enum(WORKSPACE_REFUSALS) }),
+  ]),
+);
+export type WorkspaceChange = z.infer<typeof workspaceChange>;
+
 /** JSON body of every refusal of the runner. */
 export const refusal = z.lazy(() =>
   z.object({
@@ -109,6 +172,8 @@ export const refusal = z.lazy(() =>
       "execution_lost",
       "bundle_missing",
       "bundle_invalid",
+      "workspace_missing",
+      "workspace_invalid",
       "runner_busy",
       "runner_draining",
       "concurrency_limited",
@@ -121,7 +186,16 @@ export const refusal = z.lazy(() =>
 );
 export type Refusal = z.infer<typeof refusal>;
 
-export const FRAME = { stdout: 1, stderr: 2, status: 3, file: 4, fileBytes: 5, heartbeat: 6 } as const;
+export const FRAME = {
+  stdout: 1,
+  stderr: 2,
+  status: 3,
+  file: 4,
+  fileBytes: 5,
+  heartbeat: 6,
+  change: 7,
+  changeBytes: 8,
+} as const;
 export type FrameType = (typeof FRAME)[keyof typeof FRAME];
 /** Longest payload of one frame; writers split longer ones. */
 export const MAX_FRAME_BYTES = 64 * 1024;
@@ -142,7 +216,10 @@ export function encodeFrame(type: FrameType, payload: Uint8Array): Uint8Array {
   return bytes;
 }
 
-export function encodeJsonFrame(type: FrameType, value: StatusFrame | FileFrame): Uint8Array {
+export function encodeJsonFrame(
+  type: FrameType,
+  value: StatusFrame | FileFrame | WorkspaceChange,
+): Uint8Array {
   return encodeFrame(type, new TextEncoder().encode(JSON.stringify(value)));
 }
 
@@ -188,8 +265,12 @@ function frameType(value: number): FrameType {
   throw new RangeError(`frame type ${value}`);
 }
 
-/** What a ticket permits: one execution with exactly this spec, one bundle, or cancelling one request. */
-export type TicketSubject = `execution:${string}` | `bundle:${string}` | `request:${string}`;
+/** What a ticket permits: one execution with exactly this spec, one bundle, one workspace, or cancelling one request. */
+export type TicketSubject =
+  | `execution:${string}`
+  | `bundle:${string}`
+  | `workspace:${string}`
+  | `request:${string}`;
 
 const ticketPayload = z.lazy(() =>
   z.object({

@@ -2,11 +2,25 @@
  * The Worker's side of the runner protocol (serving.md §6.1): sends one execution, brings the skill's files when the
  * runner lacks them, follows the frames, comes back after a cut connection, and never runs anything twice.
  */
-import { ClientClosedRequest, ExecutionLost, RunnerUnavailable } from "../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import { type ExecutionInput, encodeMultipart, isRepeatable } from "./multipart.ts";
-import { type ExecutionSpec, signTicket, type TicketKey, type TicketSubject } from "./protocol.ts";
-import { Disconnected, followFrames, messageOf, type RunEvent, refusedBy } from "./runner-events.ts";
+import {
+  type ExecutionSpec,
+  refusal,
+  signTicket,
+  type TicketKey,
+  type TicketSubject,
+  workspaceLacks,
+} from "./protocol.ts";
+import {
+  Disconnected,
+  followFrames,
+  messageOf,
+  parseJson,
+  type RunEvent,
+  refusedBy,
+} from "./runner-events.ts";
 
 export type { RunEvent } from "./runner-events.ts";
 
@@ -35,11 +49,21 @@ export interface KnownExecutions {
   note(id: string, fact: "handed_in" | "admitted"): void;
 }
 
+/** The files of a session, for a runner that lacks them. */
+export interface WorkspaceSource {
+  /** JSON of a `workspaceManifest`, of the spec's version or a later one: that is as good. */
+  manifest(): Promise<string>;
+  /** Contents as frames, each once: `file`, its name and digest the same, then its bytes. */
+  contents(digests: readonly string[]): ReadableStream<Uint8Array>;
+}
+
 export interface RunOptions {
   /** For detached executions. */
   known?: KnownExecutions;
   /** The tar of a bundle, asked for when the runner does not have it. */
   pack(digest: string): Promise<RequestBody>;
+  /** What the spec's workspace holds; asked when the runner's folder holds something else. */
+  workspace?: WorkspaceSource;
   /** Aborted: the whole request of this execution is cancelled at the runner. */
   signal: AbortSignal;
   /** Unix time in ms. */
@@ -56,6 +80,8 @@ const DETACHED_RETRIES = 12;
 const RETRY_WAIT_MS = 400;
 /** Until the headers come: a place in the queue, and the start of a cold container. */
 const ADMISSION_MS = 60_000;
+/** Transfers of files before one execution: the skill's, and the session's, which others may replace meanwhile. */
+const MOST_SENT = 5;
 /** How long the streams of an input wait for the runner's yes before they are sent anyhow. */
 const GATE_MS = 1000;
 
@@ -265,11 +291,12 @@ class Submission extends Subscription {
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
-    if (response.status === 424) {
-      await response.body?.cancel();
+    for (let sent = 0; response.status === 424 && sent < MOST_SENT; sent += 1) {
       if (!this.canRetry)
-        throw new RunnerUnavailable({ cause: "the input was sent before the skill's files" });
-      await this.#sendBundle(connection);
+        throw new RunnerUnavailable({ cause: "the input was sent before the files that it needs" });
+      const lacks = refusal.safeParse(parseJson(await response.text().catch(() => "")));
+      if (lacks.data?.code === "workspace_missing") await this.#sendWorkspace(connection);
+      else await this.#sendBundle(connection);
       response = await this.#post(connection);
     }
     // The same id with another spec is the earlier caller's: its settings may have been others.
@@ -309,6 +336,25 @@ class Submission extends Subscription {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Says what the session's folder is to hold, and brings what the runner lacks of it. */
+  async #sendWorkspace(connection: AbortController): Promise<void> {
+    const { workspace: source } = this.options;
+    const id = this.#spec.workspace?.id ?? "";
+    if (source === undefined) throw new RunnerProtocolError({ reason: "it wants files that there are not" });
+    const manifest = new Uint8Array(new TextEncoder().encode(await source.manifest()));
+    const put = (path: string, body: RequestBody) =>
+      this.send(connection, "PUT", `/v1/workspaces/${id}${path}`, `workspace:${id}`, { body });
+    const told = await put("", manifest);
+    if (told.status !== 200) throw await refusedBy(told, this.execution);
+    const lacks = workspaceLacks.safeParse(parseJson(await told.text()));
+    if (!lacks.success) throw new RunnerProtocolError({ reason: "what it lacks cannot be read" });
+    if (lacks.data.missing.length === 0) return;
+    const response = await put("/contents", source.contents(lacks.data.missing));
+    // Where another call brought another version meanwhile, the next attempt begins anew.
+    if (response.status === 424) await response.body?.cancel();
+    else if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
 
   async #sendBundle(connection: AbortController): Promise<void> {

@@ -17,6 +17,8 @@ import {
   HEARTBEAT_MS,
   refusal,
   statusFrame,
+  type WorkspaceChange,
+  workspaceChange,
 } from "./protocol.ts";
 
 export type RunEvent =
@@ -26,6 +28,10 @@ export type RunEvent =
   | ({ kind: "file" } & FileFrame)
   /** Bytes of the last `file`. */
   | { kind: "file_bytes"; bytes: Uint8Array }
+  /** What became of the session's files. */
+  | { kind: "change"; change: WorkspaceChange }
+  /** Bytes of the last `change`, a write. */
+  | { kind: "change_bytes"; bytes: Uint8Array }
   | { kind: "ended"; status: EndedStatus };
 
 /** The connection failed, not the execution. */
@@ -87,8 +93,12 @@ function toEvent({ type, payload }: Frame): RunEvent {
   if (type === FRAME.stdout) return { kind: "stdout", bytes: payload };
   if (type === FRAME.stderr) return { kind: "stderr", bytes: payload };
   if (type === FRAME.fileBytes) return { kind: "file_bytes", bytes: payload };
+  if (type === FRAME.changeBytes) return { kind: "change_bytes", bytes: payload };
   const value = parseJson(new TextDecoder().decode(payload));
-  if (type === FRAME.file) {
+  if (type === FRAME.change) {
+    const change = workspaceChange.safeParse(value);
+    if (change.success) return { kind: "change", change: change.data };
+  } else if (type === FRAME.file) {
     const file = fileFrame.safeParse(value);
     if (file.success) return { kind: "file", ...file.data };
   } else {
@@ -138,7 +148,7 @@ export async function refusedBy(
   }
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

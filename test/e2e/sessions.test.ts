@@ -8,7 +8,9 @@ import { readEvents } from "../support/sse.ts";
 
 const TOOL = "parameters: [{name: file, description: f}]";
 const SKILLS = {
-  "agent/SKILL.md": `---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    ${TOOL}\n---\nWork.\n`,
+  "agent/SKILL.md": `---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    ${TOOL}\n  - name: note\n    description: Notes\n    command: [./note.sh]\n    ${TOOL}\n---\nWork.\n`,
+  // Adds a line to a file of the session, says what it holds then, and removes another one.
+  "agent/note.sh": '#!/bin/bash\ncd "$HULL_WORKSPACE" && echo noted >> "$1" && cat "$1" && rm -f sub/old\n',
   // Notes in a file that it runs, and that it has ended.
   "agent/work.sh": '#!/bin/bash\necho run >> "$1"; sleep 3; echo end >> "$1"; echo tool end\n',
 };
@@ -108,6 +110,36 @@ describe("in the middle of a tool", () => {
     );
     expect(await marksIn(file)).toBe("run\n");
     expect((await next(path)).status).toBe("done");
+  });
+});
+
+describe("files", () => {
+  const note = async (path: string, file: string): Promise<string> => {
+    const mock = [{ tool_calls: [{ name: "note", arguments: { file } }] }, { text: "noted" }];
+    const body = { prompt: "go", options: { skill: "agent", mock } };
+    const { text, transcript } = await json<NonNullable<Run["result"]>>(await post(`${path}/runs`, body));
+    expect(text).toBe("noted");
+    return JSON.stringify(transcript.messages);
+  };
+  const file = async (path: string, method = "GET", body?: string): Promise<[number, string]> => {
+    const answer = await fetch(`${hull.url}${path}`, { method, ...(body === undefined ? {} : { body }) });
+    return [answer.status, await answer.text()];
+  };
+
+  test("are the same over HTTP and for tools, also for a runner that had none of them", async () => {
+    const path = "/sessions/files";
+    await post("/sessions", { id: "files" });
+    expect((await file(`${path}/files/sub/old`, "PUT", "old"))[0]).toBe(201);
+    expect(await note(path, "log")).toContain("noted");
+    expect(await file(`${path}/files/log`)).toEqual([200, "noted\n"]);
+    expect((await file(`${path}/files/sub/old`))[0]).toBe(404);
+    expect((await file(`${path}/files/log`, "PUT", "from outside\n"))[0]).toBe(200);
+    await killRunner();
+    await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true });
+    expect(await note(path, "log")).toContain("from outside\\nnoted");
+    expect(await file(`${path}/files/log`)).toEqual([200, "from outside\nnoted\n"]);
+    const { data } = await json<{ data: { path: string }[] }>(await hull.call(`${path}/files`));
+    expect(data.map((row) => row.path)).toEqual(["log"]);
   });
 });
 

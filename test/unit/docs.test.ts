@@ -7,11 +7,13 @@ import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
 import * as budget from "../../src/errors/budget.ts";
 import * as hook from "../../src/errors/hook.ts";
+import * as llm from "../../src/errors/llm.ts";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
 import { Internal } from "../../src/errors.ts";
+import { runOptionNames } from "../../src/run/agent/option-shapes.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -64,12 +66,18 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const modules = [budget, hook, request, run, provider, session];
+  const modules = [budget, hook, llm, request, run, provider, session];
   const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );
-  expect(documented.toSorted()).toEqual(classes.map(({ status, code }) => `${status} ${code}`).sort());
+  const known = new Set(classes.map(({ status, code }) => `${status} ${code}`));
+  expect(documented.toSorted()).toEqual([...known].sort());
+});
+
+test("runs.md names every option of runs", () => {
+  const text = read("docs/runs.md");
+  expect(runOptionNames().filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("manifest.md lists every field, provider and key, and no other", () => {
@@ -86,12 +94,13 @@ test("manifest.md lists every field, provider and key, and no other", () => {
 });
 
 test("manifest.md lists every diagnostic code, and no other", () => {
-  const sources = globSync(["src/skill/*.ts", "scripts/build/*.ts", "scripts/commands/validate.ts"], {
-    cwd: ROOT,
-  });
+  const sources = globSync(
+    ["src/skill/{,tools-json/}*.ts", "scripts/build/*.ts", "scripts/commands/validate.ts"],
+    { cwd: ROOT },
+  );
   const text = sources.map(read).join("\n");
   const calls =
-    /(?:findings\.(?:error|warning)\(|"(?:error|warning)",|problem\(\s*folder,|code:)\s*"(?!error|warning)([a-z_]+)"/g;
+    /(?:findings\.(?:error|warning|info)\(|"(?:error|warning)",|problem\(\s*folder,|code:)\s*"(?!error|warning)([a-z_]+)"/g;
   const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
   const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
   const required = ["name", "description"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);

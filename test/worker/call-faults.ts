@@ -4,9 +4,19 @@ import { REPLAY_HEADER } from "../../src/model/proxy.ts";
 
 type Ask = (path: string, body: object) => Promise<Response>;
 
-/** @param proxied asks a Worker whose calls go through the proxy of `hull dev` */
-export function callFaults(ask: Ask, proxied: Ask): Record<string, () => Promise<Response>> {
+/**
+ * @param proxied asks a Worker whose calls go through the proxy of `hull dev`
+ * @param limited asks one with a policy that allows no tool
+ */
+export function callFaults(ask: Ask, proxied: Ask, limited: Ask): Record<string, () => Promise<Response>> {
   return {
+    invalid_request: () => ask("/llm/call", { prompt: "hi", options: { response_format: "xml" } }),
+    schema_validation: () => {
+      const mock = [{ text: "no json" }];
+      const asked = { json_schema: { type: "object" }, output_validation: "error", schema_retries: 0 };
+      return ask("/llm/call", { prompt: "hi", options: { mock, ...asked } });
+    },
+    tool_rejected: () => limited("/runs", { prompt: "hi", options: { policy: { tools: ["edit"] } } }),
     operation_not_found: () => ask("/transcripts/shorten", {}),
     mocked_failure: () =>
       ask("/llm/call", { prompt: "hi", options: { mock: [{ error: { category: "egress_blocked" } }] } }),

@@ -4,11 +4,11 @@
  * of test/e2e provoke most codes by real ones.
  */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import documentation from "../../docs/http.md?raw";
 import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
 import { callFaults } from "./call-faults.ts";
+import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
@@ -26,6 +26,7 @@ const SECRETS = {
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
+const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -109,6 +110,8 @@ function ask(path: string, init: RequestInit = {}, client = local): Promise<Resp
 const post = (path: string, body: BodyInit = "hi", headers: Record<string, string> = {}): Promise<Response> =>
   ask(path, { method: "POST", body, headers: { "content-type": "text/plain", ...headers } });
 const JSON_BODY = { "content-type": "application/json" };
+const asking = (client: Client) => (path: string, body: object) =>
+  ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, client);
 const admin = (path: string, init: RequestInit = {}, key = ADMIN): Promise<Response> =>
   ask(path, { ...init, headers: { ...JSON_BODY, authorization: `Bearer ${key}` } }, keyed);
 
@@ -174,11 +177,8 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms) => real(work, ms === 30_000 ? 5 : ms));
     return post("/skills/mock", new ReadableStream());
   },
-  ...callFaults(
-    (path, body) => post(path, JSON.stringify(body), JSON_BODY),
-    (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: JSON_BODY }, replaying),
-  ),
-  ...sessionFaults((path, body) => post(path, JSON.stringify(body), JSON_BODY)),
+  ...callFaults(asking(local), asking(replaying), asking(limited)),
+  ...sessionFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),
@@ -281,37 +281,6 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   upstream_timeout: () => above(hangs),
   deadline_exceeded: () => from(hangs, "due"),
 };
-
-/** Configuration faults and others that waiting does not mend (serving.md §5.5). */
-const NO_WAIT = [
-  "provider_not_configured",
-  "provider_misconfigured",
-  "proxy_not_configured",
-  "auth_not_configured",
-];
-/**
- * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts.
- */
-const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
-  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
-];
-/** Members of only some of a code's answers. */
-const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms"];
-/** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
-const DOCUMENTED = Array.from(
-  (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(
-    /^\| (\d{3}) \| `(\w+)` \|.*?\|([^|]*)\|$/gm,
-  ),
-  ([, status, code = "", members = ""]) => ({
-    status: Number(status),
-    code,
-    members: Array.from(members.matchAll(/`(\w+)`/g), ([, name = ""]) => name).filter(
-      (name) => !SOMETIMES.includes(name),
-    ),
-  }),
-).filter(({ code }) => !ELSEWHERE.includes(code));
 
 /** What every answer carries; and its one log line. */
 function expectWhole(response: Response, text: string): Record<string, unknown> {

@@ -1,6 +1,6 @@
 /** What a daemon survives: its process dies at any of its writes, and the next one goes on (design.md §2.3). */
 import { describe, expect, it } from "vitest";
-import { daemonOf, idle, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
+import { DAEMON, daemonOf, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
 import { inWorld, type Script, tool, type World } from "./session-world.ts";
 
 interface Scenario {
@@ -12,6 +12,7 @@ interface Scenario {
   reasons: string[];
 }
 
+const OFTEN = { wake_interval_ms: 40 * 60_000, cron: "0 * * * *" };
 const journal = { ...tool("write"), handler: "journal" };
 const said = (world: World): string[] =>
   world.records().flatMap((record) => {
@@ -72,9 +73,9 @@ describe.each(Object.entries(SCENARIOS))("%s", (name, { script, play, events, re
           async (world) => {
             world.now = Date.parse("2090-01-01T00:10:00Z");
             await world.open();
-            const options = timed ? { wake_interval_ms: 40 * 60_000, cron: "0 * * * *" } : {};
-            await spawn(world, options);
-            await idle(world, options);
+            if (name === "stop and start") await spawn(world);
+            else await world.start("r1", "watch", { daemon: { ...DAEMON, ...(timed ? OFTEN : {}) } });
+            await rested(world);
             await play(world);
             await check(world, { writes, events, reasons });
             return world.deaths;

@@ -5,10 +5,12 @@ import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import type { HookReader } from "../../src/skill/hooks.ts";
 import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
-import type { Manifest } from "../../src/skill/manifest.ts";
+import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
+import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 
 const app = createApp();
 
@@ -56,6 +58,8 @@ export class Client {
     const files: TarFile[] = [];
     const cards = [];
     const manifests: Manifest[] = [];
+    const modulesByName = new Map<string, Uint8Array>();
+    const loaded: { slug: string; tools: SkillTool[] }[] = [];
     for (const [folder, text] of Object.entries(skills)) {
       const bytes = new TextEncoder().encode(text);
       const contents = { "SKILL.md": bytes, ...further };
@@ -68,16 +72,22 @@ export class Client {
         folder,
         file: `${folder}/SKILL.md`,
         providers,
+        hooks: asTheyAre,
       });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
-      const { digest, record, recordJson, pack, blob } = skill;
+      const { digest, record, recordJson, pack, blob, modules } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
       if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
+      for (const { sha256, bytes } of modules) modulesByName.set(`module/${sha256}`, bytes);
       cards.push(skill.card);
+      loaded.push({ slug: skill.card.slug, tools: record.tools ?? [] });
       manifests.push(record.manifest);
     }
-    const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
+    for (const [name, module] of modulesByName) files.push(entry(name, module));
+    const overrides = overridesOf(loaded);
+    const text = openapiText(manifests, "test");
+    const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     const uploaded = await this.upload(files);
@@ -97,6 +107,12 @@ export class Client {
     return this.fetch(path, { method: "POST", headers, body: JSON.stringify(value) });
   }
 }
+
+/** Hook modules that need no bundler. */
+const asTheyAre: HookReader = async ({ bytes }) => {
+  const exported = new TextDecoder().decode(bytes).matchAll(/^export const (\w+)/gm);
+  return { bytes, exports: Array.from(exported, ([, name = ""]) => name).sort() };
+};
 
 export const entry = (path: string, bytes: Uint8Array): TarFile => ({ path, mode: 0o644, bytes });
 

@@ -1,8 +1,20 @@
 /** Requests that provoke the errors of sessions, by code. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { Bindings } from "../../src/env.ts";
+import { sessionObject } from "../../src/run/session-client.ts";
 
-type Post = (path: string, body: object) => Promise<Response>;
+type Ask = (path: string, init: RequestInit) => Promise<Response>;
 
-export function sessionFaults(post: Post): Record<string, () => Promise<Response>> {
+export function sessionFaults(ask: Ask): Record<string, () => Promise<Response>> {
+  const post = (path: string, body: object) =>
+    ask(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    });
+  const put = (path: string, headers: Record<string, string>) =>
+    ask(path, { method: "PUT", body: "x", headers });
   /** A new session whose run waits for its client, or for an approval. */
   const waitingRun = async (id: string, more: object = {}) => {
     await post("/sessions", { id });
@@ -35,6 +47,23 @@ export function sessionFaults(post: Post): Record<string, () => Promise<Response
       const answer = { tool_call_id: awaiting?.[0]?.tool_call_id, content: "x" };
       await post("/sessions/told/tool-results", answer);
       return post("/sessions/told/tool-results", answer);
+    },
+    bad_path: async () => {
+      await post("/sessions", { id: "files" });
+      return put("/sessions/files/files/a%2F..%2Fb", {});
+    },
+    precondition_failed: async () => {
+      await post("/sessions", { id: "files" });
+      return put("/sessions/files/files/none", { "if-match": "*" });
+    },
+    workspace_full: async () => {
+      await post("/sessions", { id: "full" });
+      await put("/sessions/full/files/a", {});
+      const object = sessionObject(env as Bindings, "default", "full");
+      await runInDurableObject(object, (_, { storage }) => {
+        storage.sql.exec("UPDATE workspace SET files = 10000");
+      });
+      return put("/sessions/full/files/b", {});
     },
   };
 }

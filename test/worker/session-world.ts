@@ -246,7 +246,7 @@ export class World {
   }
 
   open(): Promise<unknown> {
-    return this.ask("open", { metadata: {}, request_hash: null });
+    return this.ask("open", { metadata: {}, request_hash: null, imported: null });
   }
 
   /** Begins a run and waits for its end. */

@@ -8,7 +8,10 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { LOAD_SKILL, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
 import { feedbackMessage, interruptedCall } from "./texts.ts";
+import { goesThroughHooks } from "./tool-hooks.ts";
+import { wokenRun } from "./wake.ts";
 
 /** Applies one record. States are values: the given one is left as it is. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
@@ -143,7 +146,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           call,
           stage: "planned",
           approval: null,
-          hooked: 0,
           result: null,
           shown: "",
         }),
@@ -164,10 +166,21 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
     case "tools_started": {
-      const names = record.calls.map(({ effect }) => effect);
+      // With the arguments that hooks may have put in place.
+      const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
       return next({
-        calls: run.calls.map((open) => (names.includes(open.effect) ? { ...open, stage: "started" } : open)),
+        calls: run.calls.map((open) => {
+          const call = begun.get(open.effect);
+          return call === undefined ? open : { ...open, call, stage: "started" };
+        }),
       });
+    }
+    case "tool_executed": {
+      const { effect, result } = record;
+      const calls = run.calls.map((open) =>
+        open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
+      );
+      return next({ calls });
     }
     case "tool_settled":
       return settleCall(state, run, record.effect, record.result);
@@ -181,6 +194,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         duration_ms: 0,
       };
       return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
+    }
+    case "ledger_updated": {
+      const { ledger, effect, result } = record;
+      return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
       const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
@@ -213,14 +230,22 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "client_tool_answered": {
       const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (open === undefined) return state;
-      return settleCall(state, { ...run, status: "running" }, open.effect, {
+      const result: AgentToolResult = {
         status: record.is_error ? "error" : "ok",
         content: record.content,
         value: null,
         error_category: record.is_error ? "tool_error" : null,
         exit_code: null,
         duration_ms: 0,
-      });
+      };
+      const answered = { ...run, status: "running" as const };
+      if (!goesThroughHooks(run.spec, open.call.name, result)) {
+        return settleCall(state, answered, open.effect, result);
+      }
+      const calls = run.calls.map((each) =>
+        each === open ? { ...each, stage: "executed" as const, result } : each,
+      );
+      return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
       return next({ stage: "idle", status: "idle", consolidated: false });
@@ -244,32 +269,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   }
 }
 
-/** Of what a daemon said and did it remembers so much: it may live for ever. */
-const KEPT_CHARACTERS = 128 * 1024;
-const KEPT_CALLS = 1000;
-const KEPT_FEEDBACK = 100;
-
-/** A daemon begins anew: what counts within a turn, and what it does again at each wake, does not add up over wakes. */
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
   const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
-  const woken: RunState = {
-    ...run,
-    ...{ stage: "open", status: "running", wakeIterations: 0, textOnly: 0, loop: {} },
-    texts: latestTexts(run.texts),
-    tools_used: run.tools_used.slice(-KEPT_CALLS),
-    feedback: run.feedback.slice(-KEPT_FEEDBACK),
-  };
-  const next = { ...state, visible: [...visible, ...messages], waiting, run: woken };
+  const next = { ...state, visible: [...visible, ...messages], waiting, run: wokenRun(run) };
   return feedback === null ? next : addFeedback(next, feedback);
-}
-
-function latestTexts(texts: readonly string[]): string[] {
-  let characters = 0;
-  const from = texts.findLastIndex((text) => {
-    characters += text.length;
-    return characters > KEPT_CHARACTERS;
-  });
-  return texts.slice(from + 1);
 }
 
 function takeIn(
@@ -306,7 +309,9 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) => record.effect === effects.preTool(effect, 0));
+  const asked = run.calls.find(({ effect }) =>
+    [effects.escalation(effect), effects.hostPermission(effect)].includes(record.effect),
+  );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
@@ -327,14 +332,14 @@ function settleCall(
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
   const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
-  const executed = open.stage === "started" && !exempt;
+  const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
   const { table, shown } = executed
     ? counted(run.loop, run.spec.loop_detect, name, args, text)
     : { table: run.loop, shown: text };
   const calls = run.calls.map((call) =>
     call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
   );
-  const runtime = exempt && name === LOAD_SKILL;
+  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
   const settled: RunState = {
     ...run,
     calls,

@@ -8,7 +8,9 @@ import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
-import { missingParameters, unavailableTool } from "./texts.ts";
+import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
+import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
+import { afterCall, beforeCall } from "./tool-hooks.ts";
 
 /** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
@@ -25,7 +27,7 @@ export function nextCallStep(
   const ready: PlannedCall[] = [];
   for (const open of run.calls) {
     if (open.stage === "settled") continue;
-    const step = stepOf(state, run, open, search, now);
+    const step = open.stage === "executed" ? afterHooks(run, open) : stepOf(state, run, open, search, now);
     if (step.type !== "ready") {
       // What comes before runs first; a decision about a later call waits for it.
       return ready.length > 0 ? execution(run, ready) : step;
@@ -41,7 +43,7 @@ export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
   return run.calls.filter((open) => {
-    if (open.stage === "settled") return false;
+    if (open.stage === "settled" || open.stage === "executed") return false;
     const step = stepOf(state, run, open, null, now);
     return step.type === "wait" && step.for === "tool";
   });
@@ -62,6 +64,15 @@ function execution(run: RunState, ready: PlannedCall[]): AgentStep {
   return { type: "run_tools", calls, parallel: calls.length > 1 };
 }
 
+/** A result is in; hooks may still rewrite it. */
+function afterHooks(run: RunState, open: OpenCall): AgentStep {
+  const { effect, result } = open;
+  const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(), "cancelled"));
+  if ("ask" in after) return after.ask;
+  const record = { type: "tool_settled" as const, run: run.spec.run_id, effect, result: after.result };
+  return { type: "record", records: [record] };
+}
+
 type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
 
 function stepOf(
@@ -80,6 +91,13 @@ function stepOf(
   if (search?.owns(call.name) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
   }
+  if (call.name === LEDGER_TOOL && keepsLedger(run)) {
+    const updated = updatedLedger(run.ledger, call.arguments);
+    if ("error" in updated) return settle(plainResult("error", updated.error, "schema_validation"));
+    const { ledger, content } = updated;
+    const result = plainResult("ok", content, null);
+    return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
+  }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
     const loaded = loadSkill(run.spec, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
@@ -96,16 +114,20 @@ function stepOf(
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const args = coerced(call.arguments, tool);
-  const planned: PlannedCall = {
+  const given = coerced(call.arguments, tool);
+  const planned = (args: JsonObject): PlannedCall => ({
     effect,
     call: { ...call, arguments: args },
     tool,
     again: open.stage === "started",
-  };
-  if (open.stage === "started") return { type: "ready", planned };
-  const refusal = judged(state, run, open, tool, args, now);
+  });
+  if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  const refusal = judged(state, run, open, tool, given, now);
   if (refusal !== null) return refusal;
+  const before = beforeCall(run, open, given);
+  if ("ask" in before) return before.ask;
+  if ("deny" in before) return settle(denied(call.name, before.deny));
+  const { args } = before;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
     return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
@@ -113,7 +135,7 @@ function stepOf(
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
-  return { type: "ready", planned };
+  return { type: "ready", planned: planned(args) };
 }
 
 /** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
@@ -137,15 +159,21 @@ function judged(
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
   const granted = state.grants.includes(callDigest(call.name, args));
-  const verdict = judgeCall(run.spec.policies, tool, args);
+  const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(effect, hook)];
+  const verdict = judgeCall(run.spec.policies, tool, args, asked);
   switch (verdict.verdict) {
     case "allow":
       return null;
     case "deny":
       return deny(verdict.reason);
+    case "consult": {
+      const { hook } = verdict;
+      const consulted = effects.permission(effect, hook);
+      return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
+    }
     case "escalate": {
       if (granted) return null;
-      const asked = effects.preTool(effect, 0);
+      const asked = effects.escalation(effect);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
         const payload: JsonObject = {
@@ -155,7 +183,7 @@ function judged(
           session_id: run.spec.session_id,
           reason: verdict.reason,
         };
-        return { type: "call_hook", effect: asked, hook: verdict.hook, payload };
+        return { type: "call_hook", effect: asked, hook: verdict.hook, purpose: "escalation", payload };
       }
       return isGrant(answer) ? null : deny(verdict.reason);
     }
@@ -173,6 +201,10 @@ function approval(
   deny: (reason: string) => AgentStep,
 ): AgentStep | null {
   const { spec } = run;
+  const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
+  if (host !== null && "ask" in host) return host.ask;
+  if (host?.decision === "approve") return null;
+  if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
   if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
   const asked = open.approval;
   if (asked === null) {
@@ -200,6 +232,29 @@ function approval(
   return waiting(run, "approval", asked.expires_at, [asked]);
 }
 
+/** What the host delegate says of a call, or the question that is still to be asked; `null`: it leaves it to a person. */
+function hostSays(
+  { spec, hookResults }: RunState,
+  { call, effect }: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+): { ask: AgentStep } | { decision: "approve" | "deny"; reason: string | null } | null {
+  const asked = effects.hostPermission(effect);
+  const answer = hookResults[asked];
+  if (answer === undefined) {
+    const payload: JsonObject = {
+      ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
+      ...{ session_id: spec.session_id, run_id: spec.run_id },
+      risk: tool.annotations.side_effect_level ?? "unknown",
+    };
+    return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
+  }
+  if (!isObject(answer)) return null;
+  const { decision, reason } = answer;
+  if (decision !== "approve" && decision !== "deny") return null;
+  return { decision, reason: typeof reason === "string" ? reason : null };
+}
+
 function waiting(
   _run: RunState,
   reason: "approval" | "tool",
@@ -216,9 +271,10 @@ function isGrant(answer: Json): boolean {
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
 }
 
-/** Whether an escalation's answer holds for the whole session. */
+/** Whether the answer of an escalation, or of the host, holds for the whole session. */
 export function isSessionGrant(answer: Json): boolean {
-  return answer === "session" || (isObject(answer) && answer.grant === "session");
+  if (!isObject(answer)) return answer === "session";
+  return answer.grant === "session" || (answer.decision === "approve" && answer.scope === "session");
 }
 
 function missingOf(tool: AgentTool, args: JsonObject): string[] {

@@ -2,6 +2,7 @@
  * Compaction (agent-runtime.md §8): what of the prompt-visible history is archived, and what stands in its place. Pure;
  * the record log keeps everything.
  */
+import type { Json } from "../../skill/manifest.ts";
 import type { Block, Message } from "../messages.ts";
 import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";
@@ -218,6 +219,7 @@ export function linesOf(message: Message): Line[] {
   return [{ role: "assistant", text }];
 }
 
+const MASKED = "long observations are masked";
 const told = ({ role, text }: Line): string => `${role}: ${text}`;
 
 /**
@@ -229,10 +231,20 @@ export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], cou
     case "truncate":
       return firstLines(lines, count);
     case "observation_mask":
-      return [summaryHead(count, "long observations are masked"), ...lines.map(masked).map(told)].join("\n");
+      return [summaryHead(count, MASKED), ...lines.map(masked).map(told)].join("\n");
     default:
       return null;
   }
+}
+
+/** The summary of `observation_mask` with what a hook puts in place of lines: one entry per line, `null` where it has no say. */
+export function maskedSummary(archived: readonly Message[], masks: Json): string {
+  const given = Array.isArray(masks) ? masks : [];
+  const lines = archived.flatMap(linesOf).map((line, index) => {
+    const text = given[index];
+    return typeof text === "string" ? { ...line, text } : masked(line);
+  });
+  return [summaryHead(archived.length, MASKED), ...lines.map(told)].join("\n");
 }
 
 const MAX_TRUNCATED = 15;

@@ -11,6 +11,7 @@ import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
+import { goesThroughHooks } from "./tool-hooks.ts";
 import { settled } from "./turn.ts";
 
 export interface AgentDriveOptions {
@@ -132,9 +133,10 @@ class AgentDrive {
       calls.map(async (planned) => ({ planned, result: await this.#runTool(planned) })),
     );
     this.#options.signal.throwIfAborted();
-    const { run_id } = this.#run().spec;
+    const { spec } = this.#run();
     for (const { planned, result } of results) {
-      this.#add({ type: "tool_settled", run: run_id, effect: planned.effect, result });
+      const type = goesThroughHooks(spec, planned.call.name, result) ? "tool_executed" : "tool_settled";
+      this.#add({ type, run: spec.run_id, effect: planned.effect, result });
     }
   }
 
@@ -151,10 +153,10 @@ class AgentDrive {
 
   /** Hooks of skills may fail; the failure of any other one ends the run. */
   async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<void> {
-    const { effect, hook, payload } = step;
+    const { effect, hook } = step;
     const at = { type: "hook_settled" as const, run: run.spec.run_id, effect, hook };
     try {
-      const result: Json = await this.#options.effects.callHook(hook, payload, this.#context(effect));
+      const result: Json = await this.#options.effects.callHook(step, this.#context(effect));
       this.#add({ ...at, result, error: null });
     } catch (error) {
       if (run.skillHooks.length === 0 || this.#options.signal.aborted) throw error;

@@ -9,15 +9,17 @@ import {
   compacted,
   dueCompaction,
   estimateTokens,
+  maskedSummary,
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
 import type { AgentRecordBody, WakeReason } from "./records.ts";
 import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, CompactionOptions } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
+import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
 import { persistentInstruction } from "./texts.ts";
 import { settled, takesMore, takeTurn } from "./turn.ts";
 
@@ -58,9 +60,9 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
         ? modelStep(state, run, vault)
         : { type: "record", records: takeTurn(state, run, run.turn) };
     case "tools":
-      return nextCallStep(state, run, vault, now) ?? afterTools(state, run);
+      return nextCallStep(state, run, vault, now) ?? afterTools(state, run, vault);
     case "after":
-      return afterTools(state, run);
+      return afterTools(state, run, vault);
     case "idle":
       return idleStep(state, run);
   }
@@ -84,7 +86,7 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
   const [hook] = run.skillHooks;
   if (hook === undefined) return fromCompaction(state, run, vault);
   const effect = effects.skillHook(run.iterations - 1, `${run.skillHooks.length}-${hook}`);
-  return { type: "call_hook", effect, hook, payload: null };
+  return { type: "call_hook", effect, hook, purpose: "skill", payload: null };
 }
 
 function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
@@ -97,16 +99,16 @@ function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): 
 /** Summaries that Hull writes itself are recorded at once; others are asked for first. */
 function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
   const { run_id, compaction } = run.spec;
-  const effect = (plan.mode === "idle" ? effects.idleSummary : effects.summary)(run.iterations);
+  const effect = effects.summary(run.iterations, run.stage);
+  const by = summaryHook(plan, compaction);
+  if (by !== null) {
+    const known = run.hookResults[effect];
+    if (known === undefined) return { type: "call_hook", effect, ...by, payload: toJson(plan.archived) };
+    const summary = by.purpose === "mask" ? maskedSummary(plan.archived, known) : summaryIn(known);
+    return { type: "record", records: [compactionRecord(state, run_id, plan, summary)] };
+  }
   if (plan.summary !== null) {
     return { type: "record", records: [compactionRecord(state, run_id, plan, plan.summary)] };
-  }
-  if (plan.engine_strategy === "custom" && compaction.compact_callback !== null) {
-    const known = run.hookResults[effect];
-    if (known !== undefined) {
-      return { type: "record", records: [compactionRecord(state, run_id, plan, summaryIn(known))] };
-    }
-    return { type: "call_hook", effect, hook: compaction.compact_callback, payload: toJson(plan.archived) };
   }
   return {
     type: "summarize",
@@ -116,6 +118,18 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   };
 }
 
+/** The hook that has a say in a summary; `null`: none. */
+function summaryHook(
+  { engine_strategy }: CompactionPlan,
+  { compact_callback, mask_callback }: CompactionOptions,
+): { hook: string; purpose: "compact" | "mask" } | null {
+  if (engine_strategy === "custom" && compact_callback !== null) {
+    return { hook: compact_callback, purpose: "compact" };
+  }
+  const masks = engine_strategy === "observation_mask" && mask_callback !== null;
+  return masks ? { hook: mask_callback, purpose: "mask" } : null;
+}
+
 export function compactionRecord(
   state: AgentState,
   run: string | null,
@@ -123,7 +137,8 @@ export function compactionRecord(
   summary: string,
 ): AgentRecordBody {
   const trial = compacted(plan, summary, 0);
-  const after = estimateTokens(withoutArchived(state.visible, trial), "");
+  const saved = estimateTokens(state.visible, "") - estimateTokens(withoutArchived(state.visible, trial), "");
+  const after = Math.max(0, plan.before - saved);
   return { type: "compacted", run, compacted: { ...trial, estimated_tokens_after: after } };
 }
 
@@ -137,7 +152,7 @@ function fromContext(state: AgentState, run: RunState, vault: Vault | null): Age
   const hook = run.spec.context_callback;
   const effect = effects.context(run.iterations - 1);
   if (hook === null || run.hookResults[effect] !== undefined) return modelStep(state, run, vault);
-  return { type: "call_hook", effect, hook, payload: contextPayload(state, run, vault) };
+  return { type: "call_hook", effect, hook, purpose: "context", payload: contextPayload(state, run, vault) };
 }
 
 function modelStep(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
@@ -146,7 +161,9 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
   const offer = offered(run, vault);
   const system = systemText(run, offer.further);
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
-  const messages = changed?.messages ?? state.visible;
+  const said = changed?.messages ?? state.visible;
+  // For this call only: it is no part of the history.
+  const messages = run.ledger === null ? said : [...said, ledgerMessage(run.ledger)];
   const text = spec.tool_format === "text";
   const request: AgentRequest = {
     system: changed?.system ?? system,
@@ -162,20 +179,22 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
 
 /** The tools of the next request: scoped by skills, then as the vault leaves them. */
 function offered(run: RunState, vault: Vault | null): VaultOffer {
-  const { spec } = run;
   const own = scopedTools(run).map(({ definition }) => definition);
   const offer = vault === null ? { tools: own, further: [] } : vault.offer(run, own);
-  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
-  return loads ? { ...offer, tools: [...offer.tools, loadSkillTool()] } : offer;
+  return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
+}
+
+/** Tools of the loop itself. */
+function runtimeTools(run: RunState): ToolDefinition[] {
+  const loads = run.spec.skills.some((skill) => !skill.disable_model_invocation);
+  return [...(loads ? [loadSkillTool()] : []), ...(keepsLedger(run) ? [ledgerTool()] : [])];
 }
 
 /** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */
 function systemText(run: RunState, further: readonly string[]): string {
   const { spec } = run;
   const tools = scopedTools(run).map(({ definition }) => definition);
-  const loads = spec.skills.some((skill) => !skill.disable_model_invocation);
-  const listed = loads ? [...tools, loadSkillTool()] : tools;
-  const contract = toolContract(run, listed, further);
+  const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
     spec.system,
     ...skillSections(run),
@@ -214,20 +233,22 @@ function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolC
 }
 
 /** §7.9: what follows the tools of a turn. */
-function afterTools(state: AgentState, run: RunState): AgentStep {
+function afterTools(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { spec, taken } = run;
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
   const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
   if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
   const { compaction, model } = spec;
-  const plan = dueCompaction(state.visible, spec.system, compaction, model.context_window, "auto");
+  const system = systemText(run, offered(run, vault).further);
+  const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
   if (plan !== null) return compactionStep(state, run, plan);
   const effect = effects.postTurn(run.iterations - 1);
   if (spec.post_turn_callback !== null) {
     const answer = run.hookResults[effect];
     if (answer === undefined) {
-      return { type: "call_hook", effect, hook: spec.post_turn_callback, payload: postTurnPayload(run) };
+      const payload = postTurnPayload(run);
+      return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
     }
     const { message, stop } = postTurnAnswer(answer);
     const feedback: AgentRecordBody[] =
@@ -283,18 +304,14 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
   return { message: typeof message === "string" ? message : "", stop: stop === true };
 }
 
+/** What the driver makes the hook's thirteen fields of: it knows what was recorded beside what is visible. */
 function contextPayload(state: AgentState, run: RunState, vault: Vault | null): JsonObject {
   const { visible } = state;
   const results = visible.flatMap((message) => (message.role === "tool" ? message.results : []));
-  const latest = results.findLast(({ content }) => content !== "")?.content ?? null;
   return {
     messages: toJson(visible),
-    visible_messages: toJson(visible),
-    recorded_messages: toJson(visible),
-    recent_visible_messages: toJson(visible.slice(-8)),
-    recent_recorded_messages: toJson(visible.slice(-12)),
-    latest_tool_result: latest,
-    latest_recorded_tool_result: latest,
+    compacted: state.summary !== null,
+    latest_tool_result: results.findLast(({ content }) => content !== "")?.content ?? null,
     system: systemText(run, offered(run, vault).further),
     iteration: run.iterations - 1,
     provider: run.spec.model.provider,

@@ -1,25 +1,22 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
-import type { AgentTool, RunPolicies, SideEffectLevel } from "./spec.ts";
+import type { AgentTool, RunPolicies } from "./spec.ts";
 
 export type Verdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
   /** A person decides. */
   | { verdict: "ask"; reason: string }
+  /** A predicate of the permissions is to be asked about the arguments first. */
+  | { verdict: "consult"; hook: string }
   /** A hook decides, since the permissions refuse. */
   | { verdict: "escalate"; reason: string; hook: string };
 
-const LEVELS: readonly SideEffectLevel[] = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-];
+const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
 
 /** -1: no level of these. */
 function rank(level: Json | undefined): number {
@@ -27,11 +24,19 @@ function rank(level: Json | undefined): number {
   return names.indexOf(level);
 }
 
+/** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
+export type Answers = (hook: string) => Json | undefined;
+
 /** Judges one call: the ceiling first, then permissions, then approvals; the first refusal counts. */
-export function judgeCall(policies: RunPolicies, tool: AgentTool, args: JsonObject): Verdict {
+export function judgeCall(
+  policies: RunPolicies,
+  tool: AgentTool,
+  args: JsonObject,
+  answers: Answers,
+): Verdict {
   const ceiling = overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
-  const permission = byPermissions(policies.permissions, tool, args);
+  const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
   return byApproval(policies.approval_policy, tool, args);
 }
@@ -94,12 +99,18 @@ function brokenConstraint(constraints: Json | undefined, name: string, args: Jso
 }
 
 /** Deny first; a list of what is allowed makes denial the default. */
-function byPermissions(permissions: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+function byPermissions(
+  permissions: JsonObject | null,
+  tool: AgentTool,
+  args: JsonObject,
+  answers: Answers,
+): Verdict {
   if (permissions === null) return { verdict: "allow" };
   const { name } = tool.definition;
-  const denied = namedBy(permissions.deny, name, args) === true;
-  const listed = hasEntries(permissions.allow);
-  const allowed = !listed || namedBy(permissions.allow, name, args) === true;
+  const denied = namedBy(permissions.deny, name, args, answers);
+  if (typeof denied === "object") return { verdict: "consult", ...denied };
+  const allowed = denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, name, args, answers);
+  if (typeof allowed === "object") return { verdict: "consult", ...allowed };
   if (!denied && allowed) return { verdict: "allow" };
   const reason = denied
     ? `${name} is denied by the run's permissions.`
@@ -108,18 +119,31 @@ function byPermissions(permissions: JsonObject | null, tool: AgentTool, args: Js
   return typeof hook === "string" ? { verdict: "escalate", reason, hook } : { verdict: "deny", reason };
 }
 
-/** Whether a list of globs, or an object of tool to `true` or argument globs, names this call. */
-function namedBy(entries: Json | undefined, name: string, args: JsonObject): boolean {
+/**
+ * Whether a list of globs, or an object of tool to `true`, argument globs or a predicate, names this call; or the predicate
+ * that is to be asked for it.
+ */
+function namedBy(
+  entries: Json | undefined,
+  name: string,
+  args: JsonObject,
+  answers: Answers,
+): boolean | { hook: string } {
   if (Array.isArray(entries))
     return entries.some((glob) => typeof glob === "string" && nameMatches(glob, name));
-  return Object.entries(objectOf(entries)).some(([glob, rule]) => {
-    if (!nameMatches(glob, name)) return false;
-    if (rule === true) return true;
-    const texts = Object.values(args).map((value) =>
-      typeof value === "string" ? value : JSON.stringify(value),
-    );
-    return (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text)));
-  });
+  const rules = Object.entries(objectOf(entries)).filter(([glob]) => nameMatches(glob, name));
+  const texts = Object.values(args).map((value) =>
+    typeof value === "string" ? value : JSON.stringify(value),
+  );
+  const named = rules.some(
+    ([, rule]) =>
+      rule === true ||
+      (typeof rule === "string" && answers(rule) === true) ||
+      (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text))),
+  );
+  if (named) return true;
+  const open = rules.find(([, rule]) => typeof rule === "string" && answers(rule) === undefined)?.[1];
+  return typeof open === "string" ? { hook: open } : false;
 }
 
 const hasEntries = (entries: Json | undefined): boolean =>
@@ -212,6 +236,12 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
   both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
   return both;
+}
+
+/** Tools that a policy asks for and that are not left of it below a ceiling. */
+export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
+  const left = listOf(effective?.tools);
+  return left === null ? [] : (listOf(own?.tools) ?? []).filter((name) => !left.includes(name));
 }
 
 function intersected(a: string[] | null, b: string[] | null): string[] | null {

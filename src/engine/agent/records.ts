@@ -6,6 +6,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
 import type { AgentSpec } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
 export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
@@ -137,7 +138,10 @@ export type AgentRecord = { v: 1; at: number } & (
       effect: string;
       result: AgentToolResult;
     }
+  /** A result that goes through hooks before it counts. */
+  | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }

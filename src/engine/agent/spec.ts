@@ -3,13 +3,14 @@
  * life. JSON-safe.
  */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
-export type SideEffectLevel = "none" | "read_only" | "workspace_write" | "process_exec" | "network";
 
 export interface ToolAnnotations {
   kind?: ToolKind;
@@ -46,6 +47,17 @@ export interface AgentSkill {
   on_deactivate: string | null;
 }
 
+/** What happens around the calls of the tools that a glob names (§7.12); hook references, `null`: none. */
+export interface ToolHook {
+  pattern: string;
+  pre: string | null;
+  post: string | null;
+  /** Why no such call is made. */
+  deny: string | null;
+  /** Most characters of a result. */
+  max_output: number | null;
+}
+
 export interface TurnPolicy {
   require_action_or_yield: boolean;
   allow_done_sentinel: boolean;
@@ -57,6 +69,10 @@ export interface RunPolicies {
   policy: JsonObject | null;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
+  /** Tools that the policy asked for beyond its ceiling. Absent: none. */
+  dropped?: string[];
+  /** A host delegate is asked first where a call needs an approval. */
+  host?: true;
   /** Seconds until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }
@@ -137,16 +153,21 @@ export interface AgentSpec {
   total_budget_usd: number | null;
   native_tool_fallback: "allow" | "allow_once" | "reject";
   break_unless_phase: string | null;
-  task_ledger: Json;
+  /** As it begins; `null`: the run has none. */
+  task_ledger: TaskLedger | null;
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** In the order in which they are asked. Absent: none. */
+  tool_hooks?: ToolHook[];
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
+  /** The answer is to be JSON. Absent: text. */
+  structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
   call: JsonObject;
   /** What the model can do, as far as the loop asks; fixed when the run starts. */

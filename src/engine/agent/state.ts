@@ -5,6 +5,7 @@ import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
+import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
   /** The prompt-visible history: what the next model call is sent. */
@@ -40,7 +41,8 @@ export type Stage =
   | "idle"
   | "ended";
 
-export type CallStage = "planned" | "approval" | "started" | "settled";
+/** `executed`: its result goes through hooks before it counts. */
+export type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
 
 /** One tool call of the turn under way. */
 export interface OpenCall {
@@ -48,8 +50,6 @@ export interface OpenCall {
   call: ToolCallBlock;
   stage: CallStage;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
-  /** Pre hooks that have had their say, and arguments that they put in place. */
-  hooked: number;
   result: AgentToolResult | null;
   /** As the model sees it. */
   shown: string;
@@ -79,6 +79,8 @@ export interface RunState {
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
+  /** `null`: none is kept. */
+  ledger: TaskLedger | null;
   /** Hooks of skills that are still to be called, in order. */
   skillHooks: string[];
   vault: Json;
@@ -140,6 +142,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     fallbackUsed: false,
     active: [...active],
     loaded: [],
+    ledger: spec.task_ledger,
     skillHooks: [],
     vault: null,
     loop: {},
@@ -166,8 +169,16 @@ export const effects = {
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  hostPermission: (call: string): string => `host-${call}`,
+  escalation: (call: string): string => `escalation-${call}`,
+  permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
+  postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
+  compress: (call: string): string => `compress-${call}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
-  summary: (iteration: number): string => `summary-${iteration}`,
-  idleSummary: (iteration: number): string => `idle-summary-${iteration}`,
+  /** At most one before the model call, one behind the tools, and one on going idle. */
+  summary: (iteration: number, stage: Stage): string => {
+    const when = stage === "idle" ? "idle" : stage === "tools" || stage === "after" ? "after" : "before";
+    return `summary-${iteration}-${when}`;
+  },
 };

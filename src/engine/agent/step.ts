@@ -26,6 +26,20 @@ export interface PlannedCall {
   again: boolean;
 }
 
+/** What a hook is asked for (§0.4); decides what it is given and what it may answer. */
+export type HookPurpose =
+  | "skill"
+  | "context"
+  | "compact"
+  | "mask"
+  | "compress"
+  | "post_turn"
+  | "permission"
+  | "host_permission"
+  | "escalation"
+  | "pre_tool"
+  | "post_tool";
+
 /** The next step of a run. Everything but effects and waiting is decided by the engine and only has to be recorded. */
 export type AgentStep =
   /** Decisions: append these records, in one transaction, and ask again. */
@@ -33,7 +47,7 @@ export type AgentStep =
   | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
   /** `parallel`: read-only calls that may run at once; else one after the other. */
   | { type: "run_tools"; calls: PlannedCall[]; parallel: boolean }
-  | { type: "call_hook"; effect: string; hook: string; payload: Json }
+  | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
   /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
   /** A call of the vault's own search tool; `state` is what the vault has promoted so far. */
@@ -56,7 +70,8 @@ export interface AgentEffects {
   ): Promise<{ turn: ModelTurn; cost_usd: number; warnings: Warning[] }>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
-  callHook(hook: string, payload: Json, context: AgentEffectContext): Promise<Json>;
+  /** Answers what its purpose may: anything else is thrown. */
+  callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next try; the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
   summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;

@@ -4,6 +4,7 @@ import { parseTextTurn } from "../text-tools/parse.ts";
 import type { AgentRecordBody, RunStatus } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp } from "./status.ts";
+import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
   actionRequired,
   handWrittenCall,
@@ -169,7 +170,7 @@ function readTurn(run: RunState, turn: ModelTurn): ReadTurn {
 }
 
 /** Tools of the loop itself, which every text contract names. */
-const RUNTIME_TOOLS = ["load_skill"];
+const RUNTIME_TOOLS = ["load_skill", LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);
@@ -206,22 +207,8 @@ function sentinelGate(run: RunState, acts: boolean): { kind: string; text: strin
   if (spec.exit_when_verified && verification?.ok !== true) {
     return { kind: "verification_gate", text: verificationGate(verification?.exit_code ?? null) };
   }
-  const open = openItems(run);
+  const open = openItems(run.ledger).map(({ id, title }) => `${id}: ${title}`);
   return open.length === 0 ? null : { kind: "ledger_not_satisfied", text: openLedger(open) };
-}
-
-/** Items of the task ledger that are open or blocked. */
-export function openItems({ spec }: RunState): string[] {
-  const ledger = spec.task_ledger;
-  const items = Array.isArray(ledger) ? ledger : [];
-  return items.flatMap((item) => {
-    if (typeof item === "string") return [item];
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
-    const { title, text, id, status } = item;
-    if (status === "done" || status === "dropped") return [];
-    const name = [title, text, id].find((value) => typeof value === "string");
-    return name === undefined ? [] : [String(name)];
-  });
 }
 
 /** In a persistent run that belongs to a phase, the last `next_phase: X` line that names another one ends it. */

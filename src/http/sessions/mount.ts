@@ -13,11 +13,13 @@ import {
   postResume,
   postTrim,
 } from "./changes.ts";
+import { mountSessionFiles } from "./files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./inbox.ts";
 import { getEvents, getRun, getRuns, postCancel, postRun } from "./runs.ts";
 import {
   deleteSession,
   getAncestry,
+  getCassette,
   getExists,
   getLength,
   getMessages,
@@ -37,6 +39,7 @@ const ROUTES: { [path: string]: Methods } = {
   "/sessions/:id/ancestry": { GET: getAncestry },
   "/sessions/:id/messages": { GET: getMessages, POST: postMessage },
   "/sessions/:id/transcript": { GET: getTranscript },
+  "/sessions/:id/cassette": { GET: getCassette },
   "/sessions/:id/events": { GET: getEvents },
   "/sessions/:id/reset": { POST: postReset },
   "/sessions/:id/trim": { POST: postTrim },
@@ -59,4 +62,5 @@ const ROUTES: { [path: string]: Methods } = {
 
 export function mountSessions(app: App): void {
   for (const [path, methods] of Object.entries(ROUTES)) mount(app, path, { scope: "invoke", methods });
+  mountSessionFiles(app);
 }

@@ -1,6 +1,9 @@
 /** `/sessions`: made, listed, looked at, removed (agent-runtime.md §12.1). */
 import * as z from "zod/mini";
+import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { readMessages } from "../../llm/messages.ts";
+import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../run/session-client.ts";
@@ -21,6 +24,7 @@ const openBody = z.lazy(() =>
   z.strictObject({
     id: z.exactOptional(sessionId()),
     metadata: z.exactOptional(z.record(z.string(), z.json())),
+    transcript: z.exactOptional(transcriptShape),
   }),
 );
 
@@ -34,9 +38,22 @@ export async function postSession(context: RequestContext): Promise<Response> {
   }
   const key = idempotencyKey(context.request);
   const id = body.id ?? (await newSessionId(context, "/sessions"));
-  const request_hash = key === null || body.id !== undefined ? null : await sha256(JSON.stringify(body));
-  const { created, session } = await sessionOf(context, id).ask("open", { metadata, request_hash });
+  const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
+  const named = imported !== null || (key !== null && body.id === undefined);
+  const request_hash = named ? await sha256(JSON.stringify(body)) : null;
+  const wanted = { metadata, request_hash, imported };
+  const { created, session } = await sessionOf(context, id).ask("open", wanted);
   return createdSession(session, created);
+}
+
+/** @throws InvalidRequest */
+function importedFrom({ messages, summary }: Transcript) {
+  const read = readMessages(messages, "transcript.messages");
+  if (read.system.length > 0) {
+    const detail = "A session keeps no system messages: give the text to its runs as system.";
+    throw new InvalidRequest({ option: "transcript.messages", detail });
+  }
+  return { messages: read.messages, summary: summary ?? null };
 }
 
 /** The id of a session that nobody has named; the same for the same `Idempotency-Key`. */
@@ -105,6 +122,10 @@ export const getTranscript: Route = async (context, { id = "" }) => {
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
   return new Response(context.settings.redactor.text(text), { headers });
 };
+
+/** `GET /sessions/:id/cassette`: what its models and tools answered, for runs without them. */
+export const getCassette: Route = async (context, { id = "" }) =>
+  jsonNow(shown(context, await sessionOf(context, id).ask("cassette", null)));
 
 /** @throws BadRequest for what is no number */
 export function numberIn(query: URLSearchParams, name: string): number | null {

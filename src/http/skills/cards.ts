@@ -1,8 +1,9 @@
 /** The listing and the cards of what is served (serving.md §5.1). */
+import { grants } from "../../auth/api-key.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { readSkill } from "../../registry/published.ts";
+import { currentCatalog, type LoadedCatalog, readSkill } from "../../registry/published.ts";
 import { searchCards } from "../../registry/search.ts";
-import { type Card, MODES } from "../../skill/manifest.ts";
+import { type Card, MODES, type SkillRecord } from "../../skill/manifest.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { pageLimit } from "../page.ts";
@@ -37,15 +38,40 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   return new Response(JSON.stringify(page.cards), { headers });
 }
 
-/** A skill's card with its documentation; an llm skill's body is its prompt and stays private. */
+/**
+ * A skill's card with its documentation; an llm skill's body is its prompt and stays private. Who may publish is also told
+ * what the build has found, and how each tool is run.
+ */
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
-  const etag = `"${card.version.slice(0, 32)}"`;
+  const { env, caller, background } = context;
+  const catalog = grants(caller.scopes, "publish") ? await currentCatalog(env, background) : null;
+  const etag = `"${[card.version.slice(0, 32), ...(catalog === null ? [] : [catalog.tag])].join("-")}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
-  const record = await readSkill(context.env, card.version);
+  const record = await readSkill(env, card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
-  return new Response(JSON.stringify({ ...card, ...doc }), {
+  const details = catalog === null ? {} : publisherDetails(record, catalog.overrides);
+  return new Response(JSON.stringify({ ...card, ...doc, ...details }), {
     headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
   });
+}
+
+function publisherDetails(
+  { manifest, tools = [], diagnostics = [] }: SkillRecord,
+  overrides: LoadedCatalog["overrides"],
+): object {
+  const tool_details = tools.map(
+    ({ name, description, tier, tier_reason, risk, hidden, script, source }) => ({
+      name,
+      description,
+      tier,
+      tier_reason,
+      risk,
+      hidden,
+      script: source ?? script,
+      overrides: overrides[`${manifest.slug}/${name}`],
+    }),
+  );
+  return { diagnostics, tool_details };
 }
 
 function notModified(etag: string): Response {

@@ -39,7 +39,7 @@ export async function runAnonymous(
   spec: AgentSpec,
   { host, signal, watcher, until, started, emit }: AnonymousOptions,
 ): Promise<JsonObject> {
-  const vault = runVault(spec);
+  const vault = runVault(spec, context);
   const startedAt = Date.now();
   const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
   const records: AgentRecord[] = [first];
@@ -57,7 +57,8 @@ export async function runAnonymous(
     tell(batch);
   };
   const { now } = systemClock;
-  const effects = agentEffects({ context, host, spec, vault, known: null, watcher });
+  const place = { context, host, spec, vault, known: null, workspace: null, watcher };
+  const effects = agentEffects({ ...place, records: () => records });
   const waking = new Waking(systemClock, signal);
   for (;;) {
     const { state, step } = await driveAgent(seen, { effects, vault, append, now, signal });

@@ -1,7 +1,7 @@
 /** How the effects of an agent run are carried out: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
-import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
@@ -19,8 +19,13 @@ import type { RunContext } from "../context.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { toolWorkspace } from "../workspace/transfer.ts";
+import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
+import { callHostTool, hostPermission } from "./host-tools.ts";
 import { servedSkill } from "./skills.ts";
+import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
 
 export interface EffectsOptions {
@@ -30,6 +35,10 @@ export interface EffectsOptions {
   vault: RunVault | null;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
+  /** All of the session or the anonymous run so far. */
+  records: () => Iterable<AgentRecord>;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
 }
@@ -41,8 +50,12 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
   return {
     callModel: (step) => callModel(options, step),
     runTool: (planned, context) => runTool(options, planned, context),
-    callHook: (reference, payload, { signal }) =>
-      callRunHook(options.context, options.spec, { reference, payload, signal }),
+    async callHook(step, { signal }) {
+      const { context, spec } = options;
+      if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
+      const payload = hookPayload(step, options.records);
+      return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
+    },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages) => summarize(options, instructions),
     searchTools: async ({ call, state }) =>
@@ -52,27 +65,36 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
 
 async function callModel(
   { host, spec, watcher }: EffectsOptions,
-  { request }: AgentStep & { type: "call_model" },
+  { request: asked, iteration }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
-  const { targets, settings, options, own } = modelOf(spec, host);
+  const { targets, settings, options, own, structured } = modelOf(spec, host);
   const { vision = false, audio = false, pdf = false } = options;
-  const turn = await host.exchange({
-    targets,
-    request: (target) => ({ ...settings(target), ...request }),
-    own,
-    native_search: request.tool_search !== undefined,
-    declared: { vision, audio, pdf },
-    retries: options.llm_retries ?? 3,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: (options.timeout ?? 120) * 1000,
-    idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
-    stream: options.stream ?? true,
-    budget: options.budget ?? null,
-    max_tokens_given: options.max_tokens ?? null,
-    onText: watcher.onText,
-    onReasoning: watcher.onReasoning,
-  });
-  return { turn, cost_usd: host.figures(turn).cost_usd, warnings: turn.warnings ?? [] };
+  const ask: Ask = async (request, attempt) => {
+    if (attempt > 0) watcher.onRestart?.(iteration);
+    const turn = await host.exchange({
+      targets,
+      request: (target) => ({ ...settings(target), ...request }),
+      own,
+      native_search: request.tool_search !== undefined,
+      declared: { vision, audio, pdf },
+      retries: options.llm_retries ?? 3,
+      backoff_ms: options.llm_backoff_ms ?? 2000,
+      timeout_ms: (options.timeout ?? 120) * 1000,
+      idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
+      stream: options.stream ?? true,
+      budget: options.budget ?? null,
+      max_tokens_given: options.max_tokens ?? null,
+      onText: watcher.onText,
+      onReasoning: watcher.onReasoning,
+    });
+    return { turn, cost_usd: host.figures(turn).cost_usd };
+  };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const { turn, cost_usd } =
+    structured === null
+      ? await ask(asked, 0)
+      : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
+  return { turn, cost_usd, warnings: turn.warnings ?? [] };
 }
 
 /** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
@@ -86,6 +108,7 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   return {
     options,
     own,
+    structured,
     targets: [choice.target, ...fallbacks(options, choice, host)],
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
   };
@@ -125,7 +148,9 @@ async function runTool(
   const { tool } = planned;
   const started = Date.now();
   try {
-    const result = await carryOut(options, planned, at);
+    const result = await (tool.executor === "webhook"
+      ? callHostTool(options.context, planned, at)
+      : carryOut(options, planned, at));
     countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
     return result;
   } catch (error) {
@@ -141,7 +166,7 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, spec }: EffectsOptions,
+  { context, known, workspace: access, spec }: EffectsOptions,
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
@@ -163,8 +188,9 @@ async function carryOut(
   const record = await servedSkill(context, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
+  const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const outcome = await runCommandTool(call, {
-    runner: await runnerEndpoint(context, executionId),
+    runner: await runnerEndpoint(context, workspace?.id ?? executionId),
     options: runOptions(context, signal, known),
     record,
     tools: record.manifest.llm?.tools ?? [],
@@ -174,6 +200,7 @@ async function carryOut(
     graceMs: settings.grace_ms,
     maxOutputBytes: settings.max_output_bytes,
     files: [],
+    ...(workspace === null ? {} : { workspace }),
     read: settings.read,
     granted: grantsOf(settings, record),
     providerKeys: settings.providerKeys,

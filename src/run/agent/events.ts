@@ -31,6 +31,7 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       }));
     case "tool_settled":
     case "skill_loaded":
+    case "ledger_updated":
       return toolResult(record.effect, record.result, state);
     case "tool_searched":
       return record.events.map((data) => ({

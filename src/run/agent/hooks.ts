@@ -8,7 +8,7 @@ import { callHook } from "../hook.ts";
 
 type Named = Pick<
   AgentSpec,
-  "tools" | "skills" | "context_callback" | "post_turn_callback" | "policies" | "compaction"
+  "tools" | "tool_hooks" | "skills" | "context_callback" | "post_turn_callback" | "policies" | "compaction"
 >;
 
 /**
@@ -32,6 +32,7 @@ function references({
   skills,
   policies,
   compaction,
+  tool_hooks = [],
   ...spec
 }: Named): [option: string, hook: string][] {
   const given: [string, Json][] = [
@@ -39,14 +40,27 @@ function references({
     ["post_turn_callback", spec.post_turn_callback],
     ["permissions.on_escalation", policies.permissions?.on_escalation ?? null],
     ["compact_callback", compaction.compact_callback],
+    ["mask_callback", compaction.mask_callback],
+    ["compress_callback", compaction.compress_callback],
+    ...predicates("permissions.allow", policies.permissions?.allow),
+    ...predicates("permissions.deny", policies.permissions?.deny),
   ];
   for (const { definition, executor, handler } of tools) {
     if (executor === "hook") given.push([`tools.${definition.name}.handler`, handler]);
+  }
+  for (const [index, { pre, post }] of tool_hooks.entries()) {
+    given.push([`tool_hooks.${index}.pre`, pre], [`tool_hooks.${index}.post`, post]);
   }
   for (const { name, on_activate, on_deactivate } of skills) {
     given.push([`skills.${name}.on_activate`, on_activate], [`skills.${name}.on_deactivate`, on_deactivate]);
   }
   return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
+}
+
+/** Entries that are a hook's name ask it about the arguments (§9.3). */
+function predicates(option: string, entries: Json | undefined): [string, Json][] {
+  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return [];
+  return Object.entries(entries).map(([tool, rule]) => [`${option}.${tool}`, rule]);
 }
 
 /** @throws InvalidRequest for a reference that the run did not name, those of `callHook` */

@@ -1,7 +1,9 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
+import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
 
@@ -11,10 +13,6 @@ function shapes() {
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
   return {
     profile: maybe(text),
     skill: maybe(text),
@@ -50,15 +48,38 @@ function shapes() {
     token_budget: maybe(count),
     native_tool_fallback: maybe(z.enum(["allow", "allow_once", "reject"])),
     break_unless_phase: maybe(text),
-    task_ledger: maybe(json),
+    task_ledger: maybe(
+      z.array(
+        z.union([
+          text,
+          z.strictObject({
+            title: text,
+            id: maybe(text.check(z.minLength(1))),
+            status: maybe(z.enum(LEDGER_STATUSES)),
+            note: maybe(text),
+          }),
+        ]),
+      ),
+    ),
     deliverables: maybe(texts),
     root_task: maybe(text),
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
-    policy: maybe(object),
-    approval_policy: maybe(object),
-    permissions: maybe(object),
+    tool_hooks: maybe(
+      z.array(
+        z.strictObject({
+          pattern: text.check(z.minLength(1)),
+          pre: z.nullish(text),
+          post: z.nullish(text),
+          deny: z.nullish(text),
+          max_output: z.nullish(z.int().check(z.positive())),
+        }),
+      ),
+    ),
+    policy: maybe(policyShape),
+    approval_policy: maybe(approvalPolicyShape),
+    permissions: maybe(permissionsShape),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),

@@ -1,13 +1,16 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
-import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
-import { InvalidRequest } from "../../errors/llm.ts";
+import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { daemonOptions } from "./daemon-options.ts";
@@ -45,7 +48,8 @@ export async function agentSpec(
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
   const tools = allTools(model.options, served, registry.tools);
-  checkTools(tools, at.session, options.daemon === true);
+  const hosted = context.settings.host !== undefined;
+  checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
@@ -83,17 +87,20 @@ export async function agentSpec(
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     native_tool_fallback: options.native_tool_fallback ?? "allow",
     break_unless_phase: options.break_unless_phase ?? null,
-    task_ledger: options.task_ledger ?? options.deliverables ?? null,
+    task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
-      policy: options.policy ?? null,
+      ...(hosted ? { host: true as const } : {}),
+      ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? daemonOptions(options) : null,
+    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
@@ -172,7 +179,10 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
 }
 
 /** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
-function checkTools(tools: readonly AgentTool[], session: string | null, daemon: boolean): void {
+function checkTools(
+  tools: readonly AgentTool[],
+  { session, daemon, hosted }: { session: string | null; daemon: boolean; hosted: boolean },
+): void {
   const client = tools.find(({ executor }) => executor === "client");
   if (client !== undefined && (session === null || daemon)) {
     const where = daemon ? "a daemon" : "an anonymous run";
@@ -182,7 +192,7 @@ function checkTools(tools: readonly AgentTool[], session: string | null, daemon:
     });
   }
   const web = tools.find(({ executor }) => executor === "webhook");
-  if (web !== undefined) {
+  if (web !== undefined && !hosted) {
     throw new InvalidRequest({
       option: "tools",
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
@@ -196,6 +206,27 @@ function promptOf({ prompt }: RunInput, options: CallOptions) {
   return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
 }
 
+/** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
+function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+  const policy = intersectPolicies(outer, own);
+  const dropped = droppedTools(own, policy);
+  if (dropped.length === 0) return { policy };
+  if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
+    throw new ToolsRejected({ tools: dropped });
+  return { policy, dropped };
+}
+
+type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];
+const toolHook = ({
+  pattern,
+  pre = null,
+  post = null,
+  deny = null,
+  max_output = null,
+}: GivenHook): ToolHook => ({
+  ...{ pattern, pre, post, deny, max_output },
+});
+
 function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
   if (given === undefined) return null;
   return {
@@ -203,4 +234,20 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
   };
+}
+
+/** Items without an id are numbered. */
+function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
+  const given = task_ledger ?? deliverables;
+  if (given === undefined) return null;
+  const items = given.map((item, n): TaskLedger["items"][number] => {
+    const {
+      id = String(n + 1),
+      title,
+      status = "open",
+      note,
+    } = typeof item === "string" ? { title: item } : item;
+    return { id, title, status, ...(note === undefined ? {} : { note }) };
+  });
+  return { root_task: root_task ?? null, items };
 }

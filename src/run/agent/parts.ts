@@ -8,12 +8,17 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
 
 /** Where a run takes place. What is noted and told here is stored when the call returns. */
 export interface RunPlace extends KnownExecutions {
   run_id: string;
   session_id: string;
   context: RunContext;
+  /** All records of the session, in order. */
+  records(): Iterable<AgentRecord>;
+  /** The session's files. */
+  workspace: WorkspaceAccess;
   /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */
   emit(event: RunEvent): void;
   /** What an earlier life of the run left behind by `remember`; `null`: nothing. */

@@ -5,6 +5,7 @@ import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { answerData } from "./structured-turn.ts";
 
 /** What a run came to so far; complete once it is settled. @param transcript what this run added */
 export function runResult(
@@ -17,6 +18,8 @@ export function runResult(
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
   const full = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd } = totals;
+  const data =
+    spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
   const result = {
     run_id: spec.run_id,
     session_id: spec.session_id,
@@ -35,9 +38,11 @@ export function runResult(
     cost_usd,
     daemon_state: spec.daemon === null ? null : status,
     daemon_snapshot_path: spec.daemon?.persist_path ?? spec.daemon?.resume_path ?? null,
-    task_ledger: spec.task_ledger,
+    task_ledger: run.ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: run.stage === "ended" ? [] : wakeSources(spec) }),
+    ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
+    ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     transcript: full,
   };

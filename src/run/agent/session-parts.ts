@@ -17,14 +17,23 @@ import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
   async begin(spec, place, signal) {
-    const { context, session_id, memo } = place;
+    const { context, session_id, workspace, memo } = place;
     const account = `session:${session_id}`;
     const of = { signal, session: session_id, skill: null, account };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
-    const vault = runVault(spec);
+    const vault = runVault(spec, context);
     const told = new ToldAnswer(place);
-    const effects = agentEffects({ context, host, spec, vault, known: place, watcher: told.watcher });
+    const effects = agentEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: place,
+      records: () => place.records(),
+      workspace,
+      watcher: told.watcher,
+    });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {
         return await told.telling(step.iteration, () => effects.callModel(step, at));
@@ -44,17 +53,18 @@ export const SESSION_PARTS: AgentParts = {
     const transcript = withRecords(emptyTranscript(newId()), records, newId);
     return runResult(state, run, { transcript, durationMs: (settled_at ?? Date.now()) - created_at });
   },
-  async stop({ context, run_id }, executions) {
-    for (const execution of executions) {
-      const runner = await runnerEndpoint(context, execution).catch(() => null);
-      if (runner !== null) await cancelRequest(runner, run_id, Date.now());
-    }
+  async stop({ context, run_id, workspace }, executions) {
+    if (executions.length === 0) return;
+    const { id } = await workspace.workspaceVersion();
+    const runner = await runnerEndpoint(context, id).catch(() => null);
+    if (runner !== null) await cancelRequest(runner, run_id, Date.now());
   },
 };
 
 /** Tells of each answer while it comes, secrets cut out across pieces. */
 class ToldAnswer {
   readonly #place: RunPlace;
+  #round = 0;
   #text: DeltaText;
   #thought: DeltaText;
 
@@ -67,9 +77,11 @@ class ToldAnswer {
   readonly watcher: CallWatcher = {
     onText: (text) => void this.#text.pushText(text),
     onReasoning: (text) => void this.#thought.pushText(text),
+    onRestart: () => this.#restart(),
   };
 
   async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#round = round;
     this.#text = this.#make("delta", round);
     this.#thought = this.#make("thought", round);
     try {
@@ -78,6 +90,15 @@ class ToldAnswer {
       await this.#text.end();
       await this.#thought.end();
     }
+  }
+
+  /** What was told of the round so far is void. */
+  #restart(): void {
+    const [text, thought] = [this.#text, this.#thought];
+    this.#text = this.#make("delta", this.#round);
+    this.#thought = this.#make("thought", this.#round);
+    void Promise.all([text.end(), thought.end()]);
+    this.#place.emit({ event: "round", data: { round: this.#round, restarted: true } });
   }
 
   #make(event: "delta" | "thought", round: number): DeltaText {

@@ -5,13 +5,15 @@ import type { RunState } from "../../engine/agent/state.ts";
 import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.ts";
-import { queryEvent, search } from "../../engine/tool-vault/search.ts";
+import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
 import { createVault, isSearchCall, offer, stubListing, type Vault } from "../../engine/tool-vault/vault.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { searchDelegate } from "../host-delegate.ts";
 
 /** @throws InvalidRequest for what must be refused before the first call */
-export function runVault(spec: AgentSpec): RunVault | null {
+export function runVault(spec: AgentSpec, context: RunContext): RunVault | null {
   const option = readSearchOption(spec.tool_search);
   if (option === null) return null;
   if ("faults" in option) {
@@ -34,14 +36,16 @@ export function runVault(spec: AgentSpec): RunVault | null {
   };
   const vault = createVault(tools, option, target);
   if ("refusal" in vault) throw new InvalidRequest(vault.refusal);
-  return new RunVault(vault);
+  return new RunVault(vault, searchDelegate(context));
 }
 
 export class RunVault implements LoopVault {
   readonly #vault: Vault;
+  readonly #delegate: SearchDelegate | undefined;
 
-  constructor(vault: Vault) {
+  constructor(vault: Vault, delegate: SearchDelegate | undefined) {
     this.#vault = vault;
+    this.#delegate = delegate;
   }
 
   owns(name: string): boolean {
@@ -65,7 +69,7 @@ export class RunVault implements LoopVault {
   ): Promise<{ state: Json; result: string; events: JsonObject[] }> {
     if (this.#vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(this.#vault, call);
-    const found = await search(this.#vault, stateOf(state), call);
+    const found = await search(this.#vault, stateOf(state), call, { delegate: this.#delegate });
     const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
     return {
       state: plain(found.state),

@@ -8,15 +8,24 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { RunInProgress, SessionNotActive } from "../../errors/session.ts";
+import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import { within } from "../within.ts";
+import type { WatchedChange } from "../workspace/workspace.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
-import type { ForkCall, LongText, SessionCaller, SessionEventsCall, SessionView } from "./rpc.ts";
+import type {
+  ForkCall,
+  LongText,
+  SessionCaller,
+  SessionEventsCall,
+  SessionOperations,
+  SessionView,
+} from "./rpc.ts";
 import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
+import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { sessionView } from "./views.ts";
@@ -38,6 +47,8 @@ export interface ConversationHooks {
   ended?(run: string): void;
   /** Everything of the session is being removed; asked again until it is. */
   cleared?(session: SessionIdentity): Promise<void>;
+  /** Files have changed; told in the transaction that changes them. */
+  filesChanged?(changes: readonly WatchedChange[]): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -56,6 +67,7 @@ export class Conversation {
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
   readonly log: SessionLog;
+  readonly files: SessionFiles;
   readonly runs: Runs;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks[] = [];
@@ -73,8 +85,12 @@ export class Conversation {
     const { redactor: answers, toldRedactor: told } = settings(env);
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
+    this.files = new SessionFiles({
+      ...{ storage, env, now, store: this.#store },
+      changed: (changes) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes)),
+    });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background },
+      ...{ log: this.log, env, parts, background, workspace: this.files },
       session: () => this.#identity ?? this.#row(),
       started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
       rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
@@ -114,13 +130,14 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    wanted: Pick<SessionRow, "metadata" | "request_hash">,
+    { imported, ...wanted }: SessionOperations["open"]["in"],
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
     const known = this.#store.session();
     if (known !== null) {
       const { request_hash } = wanted;
+      if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
       if (request_hash !== null && known.request_hash !== request_hash) {
         throw new IdempotencyKeyReused({ key: id });
       }
@@ -132,6 +149,7 @@ export class Conversation {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id: null, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
+      if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });
     });
     await this.#indexedSoon();
@@ -277,6 +295,9 @@ export class Conversation {
       case "delete":
         this.background(this.#clear(row));
         break;
+      case FILES_DUE:
+        this.background(this.files.collect());
+        break;
       default:
         for (const hooks of this.#hooks) hooks.due?.(kind, now);
     }
@@ -317,9 +338,11 @@ export class Conversation {
     await within(indexed, INDEX_MS);
   }
 
-  async #clear({ tenant, id }: SessionRow): Promise<void> {
+  async #clear(row: SessionRow): Promise<void> {
+    const { tenant, id } = row;
     await this.#indexing;
     for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
+    await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
     // Another one may have cleared it meanwhile, and a new session may be here.

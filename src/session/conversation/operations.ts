@@ -11,6 +11,7 @@ import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
+import { cassetteOf } from "./cassette.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
@@ -65,7 +66,7 @@ export class SessionDesk {
 }
 
 function handlersOf(conversation: Conversation): Handlers {
-  const { log, runs, env, background, parts } = conversation;
+  const { log, runs, files, env, background, parts } = conversation;
   const { store } = log;
   /** For questions about a session that has to be there. */
   const within =
@@ -96,6 +97,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const start = { ...emptyTranscript(newId()), metadata, state: "active" };
       return withRecords(start, store.records(), newId);
     }),
+    cassette: within((_, { id }) => cassetteOf(id, store.records())),
     history: within((_, row) => {
       conversation.active(row);
       conversation.quiet(row);
@@ -143,6 +145,7 @@ function handlersOf(conversation: Conversation): Handlers {
         env,
         background,
         store,
+        workspace: files,
         session,
         ...about,
         emit: () => {},
@@ -169,6 +172,15 @@ function handlersOf(conversation: Conversation): Handlers {
       await conversation.remove(row);
       return null;
     }),
+    listFiles: within((asked) => files.listFiles(...asked)),
+    findFile: within((asked) => files.findFile(...asked)),
+    beginFile: within((asked) => files.beginFile(...asked)),
+    noteUpload: within((asked) => files.noteUpload(...asked)),
+    // Not `within`: what was stored for a session that is gone has to go too.
+    changeFiles: (asked) => files.changeFiles(...asked),
+    workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
+    workspaceManifest: within((asked) => files.workspaceManifest(...asked)),
+    contentKeys: within((asked) => files.contentKeys(...asked)),
     message: within(({ message, delivery, request }, row) =>
       conversation.once(request, () => {
         conversation.active(row);

@@ -3,6 +3,7 @@ import type { Bindings } from "../../env.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ConversationStore, SessionIdentity } from "./store.ts";
 
@@ -10,6 +11,7 @@ export interface PlaceOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   store: ConversationStore;
+  workspace: WorkspaceAccess;
   session: SessionIdentity;
   run_id: string;
   request_id: string;
@@ -23,13 +25,15 @@ export interface PlaceOptions {
 }
 
 export function placeOf(options: PlaceOptions): RunPlace {
-  const { env, background, store, session, run_id, request_id, mock_scope } = options;
+  const { env, background, store, workspace, session, run_id, request_id, mock_scope } = options;
   const { startedAt, emit, memo, remember } = options;
   const request = { requestId: request_id, mockScope: mock_scope, tenant: session.tenant, startedAt };
   return {
     run_id,
     session_id: session.id,
+    workspace,
     context: detachedContext(env, request, background),
+    records: () => store.records(),
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,

@@ -1,9 +1,11 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
-import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
+import type { Delivery, Feedback, SessionState, ToolStatus } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
+import type { Mock } from "../../model/mock/mock.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
@@ -70,6 +72,23 @@ export interface Decision {
   arguments_digest: string | null;
 }
 
+/** What a session's models and tools answered, in order, for runs without them (contract.md). */
+export interface SessionCassette {
+  session_id: string;
+  /** As `options.mock` takes them. */
+  mocks: Mock[];
+  tool_results: {
+    run_id: string;
+    tool_call_id: string;
+    name: string;
+    arguments: JsonObject;
+    /** SHA-256 (hex) of name and arguments. */
+    arguments_digest: string;
+    status: ToolStatus;
+    content: string;
+  }[];
+}
+
 /** Until when an answer waits: never, for the run's end, or until nothing happens without somebody's doing. */
 export type Wait = "none" | "terminal" | "idle";
 
@@ -85,11 +104,24 @@ export interface CompactCall {
 
 type Named = { request: NamedRequest };
 
+/** The methods of a session's workspace, each asked with its arguments. */
+type WorkspaceOperations = {
+  [K in keyof WorkspaceAccess]: {
+    in: Parameters<WorkspaceAccess[K]>;
+    out: Awaited<ReturnType<WorkspaceAccess[K]>>;
+  };
+};
+
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends DaemonOperations {
+export interface SessionOperations extends WorkspaceOperations, DaemonOperations {
   /** Makes the session unless it is there. */
   open: {
-    in: { metadata: JsonObject; request_hash: string | null };
+    /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
+    in: {
+      metadata: JsonObject;
+      request_hash: string | null;
+      imported: { messages: Message[]; summary: string | null } | null;
+    };
     out: { created: boolean; session: SessionView };
   };
   exists: { in: null; out: boolean };
@@ -97,6 +129,8 @@ export interface SessionOperations extends DaemonOperations {
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
   /** Everything that was ever said, and what else happened. */
   transcript: { in: null; out: Transcript };
+  /** What its models and tools answered, by run. */
+  cassette: { in: null; out: SessionCassette };
   /** The conversation so far, for a call outside of a run that is to be kept in it. */
   history: { in: null; out: { messages: Message[]; summary: string | null } };
   set_state: { in: { state: SessionState }; out: SessionView };

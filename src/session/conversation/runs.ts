@@ -11,6 +11,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { placeOf } from "./place.ts";
 import { gotOn, MAX_RECOVERIES, tellRestart } from "./recovery.ts";
@@ -28,6 +29,7 @@ export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 export interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
+  workspace: WorkspaceAccess;
   /** Told when a run begins; what it writes is stored with that. */
   started: (spec: AgentSpec) => void;
   /** Told when a run rests; what it writes is stored with that. */
@@ -365,19 +367,10 @@ export class Runs {
   }
 
   #place({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunPlace {
-    const { env, background, session } = this.#options;
+    const { env, background, workspace, session } = this.#options;
     return placeOf({
-      ...{
-        env,
-        background,
-        store: this.#log.store,
-        session: session(),
-        run_id,
-        request_id,
-        mock_scope,
-        startedAt,
-      },
-      memo,
+      ...{ env, background, workspace, store: this.#log.store, session: session() },
+      ...{ run_id, request_id, mock_scope, startedAt, memo },
       remember: (value) => {
         if (this.#life?.run === run_id) this.#life.memo = JSON.stringify(value);
       },

@@ -16,7 +16,7 @@ const EVENT_BYTES = 1024 * 1024;
 /** Rows of records after which the fold is stored, so that waking up reads few. */
 const CHECKPOINT_EVERY = 64;
 /** Of the stored fold's shape. One of another version is made anew from the records. */
-const FOLD_VERSION = 1;
+const FOLD_VERSION = 2;
 /** How long an answer is kept for the same request (contract.md "Ids"), in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
@@ -329,6 +329,11 @@ export class ConversationStore implements EventSource, KnownExecutions {
     return this.#sql
       .exec<{ kind: string; at: number }>("SELECT kind, at FROM due ORDER BY at, kind")
       .toArray();
+  }
+
+  /** When this kind is due, Unix ms. */
+  dueAt(kind: string): number | null {
+    return this.due().find((due) => due.kind === kind)?.at ?? null;
   }
 
   /**

@@ -20,6 +20,9 @@ const IDLE_MS = 500;
 /** And for the directory. */
 const INDEX_MS = 1000;
 
+/** The session that a daemon is made in. */
+const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
+
 type Handlers = {
   [K in keyof DaemonOperations]: (
     input: DaemonOperations[K]["in"],
@@ -97,7 +100,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
 
   return {
     async spawn({ spec, settings, exclusive, request }, caller) {
-      await conversation.open(caller, { metadata: {}, request_hash: null });
+      await conversation.open(caller, NEW_SESSION);
       const session = await conversation.ready(caller);
       const known = log.store.request(request.name, log.now()) !== null;
       if (!known) await claim(caller, settings, exclusive);
@@ -111,7 +114,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       return summary();
     },
     async declare({ spec, settings }, caller) {
-      await conversation.open(caller, { metadata: {}, request_hash: null });
+      await conversation.open(caller, NEW_SESSION);
       const session = await conversation.ready(caller);
       const row = daemon.store.row();
       const version = settings.declared?.version ?? null;

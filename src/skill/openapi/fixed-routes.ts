@@ -17,6 +17,7 @@ import {
   UNCHANGED,
 } from "./operation.ts";
 import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
@@ -307,6 +308,7 @@ const OPERATIONS: Operations = {
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...DAEMON_OPERATIONS,
+  ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };
 

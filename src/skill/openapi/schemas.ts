@@ -1,11 +1,12 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
-import { type JsonObject, MODES } from "../manifest.ts";
+import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
+import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
@@ -95,8 +96,31 @@ export function schemaComponents(): JsonObject {
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
+        diagnostics: {
+          type: "array",
+          items: ref("schemas", "Diagnostic"),
+          description: "What the build found wrong with it; for keys that may publish, and not in listings.",
+        },
+        tool_details: {
+          type: "array",
+          items: ref("schemas", "ToolDetails"),
+          description: "The tools of its tools.json; for keys that may publish, and not in listings.",
+        },
       },
-      ["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"],
+      [...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"], "diagnostics", "tool_details"],
+    ),
+    ToolDetails: object(
+      {
+        name: TEXT,
+        description: TEXT,
+        tier: { enum: [...TIERS] },
+        tier_reason: { type: "string", description: "Why the build chose the tier, for people." },
+        risk: { enum: [...RISKS] },
+        hidden: { type: "boolean", description: "Left out of `tools`; models may call it." },
+        script: { type: "string", description: "Its handler in the skill's folder." },
+        overrides: { ...TEXTS, description: "Skills loaded before, whose tool of this name it replaces." },
+      },
+      ["tier_reason", "script", "overrides"],
     ),
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
     Readiness: object({
@@ -204,6 +228,7 @@ export function schemaComponents(): JsonObject {
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
   };

@@ -47,7 +47,10 @@ export const SESSION_OPERATIONS: Operations = {
     }),
     post: changes("openSession", "Opens a session: a new one, or the one that has this id", null, {
       parameters: [KEY],
-      body: body(object({ id: SESSION_ID, metadata: OBJECT }, ["id", "metadata"]), false),
+      body: body(
+        object({ id: SESSION_ID, metadata: OBJECT, transcript: OBJECT }, ["id", "metadata", "transcript"]),
+        false,
+      ),
       answers: {
         200: answer("It was there", json(schema("Session")), LOCATED),
         201: answer("It is new", json(schema("Session")), LOCATED),
@@ -121,6 +124,9 @@ export const SESSION_OPERATIONS: Operations = {
         faults: [400, 404],
       },
     ),
+  },
+  "/sessions/{id}/cassette": {
+    get: reads("getCassette", "What the session's models and tools answered", schema("SessionCassette")),
   },
   "/sessions/{id}/events": {
     get: reads(

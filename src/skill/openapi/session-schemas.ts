@@ -44,6 +44,20 @@ export function sessionSchemas(): JsonObject {
     ),
     SessionAncestry: object(ANCESTRY),
     SessionMessages: list(object({ role: { enum: ["user", "assistant", "tool"] }, content: {} })),
+    SessionCassette: object({
+      session_id: TEXT,
+      mocks: { type: "array", items: OBJECT, description: "As `options.mock` takes them." },
+      tool_results: {
+        type: "array",
+        items: object({
+          run_id: TEXT,
+          ...CALL,
+          arguments_digest: { ...TEXT, description: "SHA-256 (hex) of name and arguments." },
+          status: { enum: ["ok", "error", "rejected"] },
+          content: TEXT,
+        }),
+      },
+    }),
     Delivered: object({ session_id: TEXT, run_id: MAYBE_TEXT, delivery: TEXT }, ["delivery"]),
     CompactRequest: object(
       {

@@ -160,7 +160,7 @@ export async function play(script: Script): Promise<Played> {
         };
         return typeof given === "string" ? { ...base, content: given } : { ...base, ...given };
       },
-      async callHook(hook, payload) {
+      async callHook({ hook, payload }) {
         hooks.push({ hook, payload });
         return script.hooks?.[hook]?.(payload) ?? null;
       },

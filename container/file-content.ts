@@ -1,0 +1,41 @@
+/** Files that processes may write to at any moment: what they hold, and whether they are still the same. */
+import { createHash } from "node:crypto";
+import type { BigIntStats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
+
+/** What tells that a file is the same one with the same content. */
+export function markOf({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;
+}
+
+export function isExecutable({ mode }: BigIntStats): boolean {
+  return (mode & 0o100n) !== 0n;
+}
+
+/** Reads a file that may be written to meanwhile; null when it has more than `limit` bytes. @param keep copies the bytes */
+export async function readOnce(
+  from: FileHandle,
+  limit: number,
+  keep: (bytes: Uint8Array) => unknown,
+): Promise<{ sha256: string; size: number } | null> {
+  const hash = createHash("sha256");
+  let size = 0;
+  for await (const bytes of pieces(from, Number.POSITIVE_INFINITY)) {
+    size += bytes.length;
+    if (size > limit) return null;
+    hash.update(bytes);
+    await keep(bytes);
+  }
+  return { sha256: hash.digest("hex"), size };
+}
+
+export async function* pieces(file: FileHandle, size: number): AsyncGenerator<Uint8Array, void> {
+  const buffer = Buffer.allocUnsafe(MAX_FRAME_BYTES);
+  for (let at = 0; at < size; ) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - at), at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}

@@ -1,0 +1,363 @@
+/**
+ * The folder of one session: made to hold what a manifest says, and looked at after each execution for what that did.
+ *
+ * `#files` is what the session has as far as this folder knows: the manifest, and what was reported since. `#seen` are the
+ * files on disk whose content is known, told by inode, size and times; another file has to be read.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { BigIntStats } from "node:fs";
+import { chmod, chown, copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  FRAME,
+  type FrameType,
+  MAX_FRAME_BYTES,
+  type WorkspaceChange,
+  type WorkspaceManifest,
+} from "../src/tool/protocol.ts";
+import { pathFault, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
+import { isExecutable, markOf, pieces, readOnce } from "./file-content.ts";
+import { Tree } from "./tree.ts";
+
+type ManifestFile = WorkspaceManifest["files"][number];
+type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
+/** Hands a frame on; a promise when the caller must wait. */
+export type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undefined;
+
+/** Entries of a folder that are looked at: the files that there may be, and as many folders and others. */
+const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;
+/** Times of files are coarse: one that was written so recently may be written again without a trace. */
+const RECENT_MS = 50;
+/** So much older than it is a file that the runner writes is made to look: whoever writes to it leaves a trace. */
+const BACKDATED_MS = 60_000;
+
+interface Seen {
+  sha256: string;
+  mark: string;
+}
+interface Found {
+  path: string;
+  stats: BigIntStats;
+  /** Null: it has to be read. */
+  sha256: string | null;
+}
+
+export class Workspace {
+  /** The process's view of it. */
+  readonly dir: string;
+  /** When it was used last, by the clock of `performance.now`. */
+  used = performance.now();
+  bytes = 0;
+  /** Executions in it. */
+  users = 0;
+  /** Requests at work on it. */
+  busy = 0;
+  /** What `hold` found contents missing for. */
+  pending: WorkspaceManifest | null = null;
+  readonly #incoming: string;
+  readonly #tree: Tree;
+  readonly #group: number | null;
+  readonly #openTree: (path: string) => Promise<void>;
+  #manifest: WorkspaceManifest | null = null;
+  /** Nothing happened here since it was made to hold the manifest. */
+  #exact = false;
+  #files = new Map<string, ManifestFile>();
+  readonly #seen = new Map<string, Seen>();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  /** `group`: processes run as another uid, in this group; `openTree` gives the runner access to what they left. */
+  constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
+    this.dir = join(root, "files");
+    this.#incoming = join(root, "incoming");
+    this.#tree = new Tree(this.dir, group === null ? 0o700 : 0o2770);
+    this.#group = group;
+    this.#openTree = openTree;
+  }
+
+  /** Makes its folders; `root` is there. */
+  async prepare(): Promise<void> {
+    await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    if (this.#group === null) return;
+    await chown(this.dir, -1, this.#group);
+    await chmod(this.dir, 0o2770);
+  }
+
+  /** Whether an execution that wants this version, or a later one, can begin. While some are in it, they share what it has. */
+  holds(version: number): boolean {
+    const has = this.#manifest !== null && this.#manifest.version >= version;
+    return has && (this.users > 0 || this.#exact);
+  }
+
+  /** What an execution leaves that was cancelled is not reported: it is undone before the next one. */
+  spoil(): void {
+    this.#exact = false;
+  }
+
+  /** Makes the folder hold what the manifest says, or answers the digests of contents that are missing. */
+  async hold(manifest: WorkspaceManifest): Promise<string[]> {
+    return this.#alone(async () => {
+      const missing = await this.#apply(manifest);
+      this.pending = missing.length === 0 ? null : manifest;
+      if (missing.length === 0) await this.#dropIncoming();
+      return missing;
+    });
+  }
+
+  /** Takes a content. Its bytes are counted and hashed as they come. @throws RangeError for another content */
+  async receive(sha256: string, size: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    const part = this.#temporary();
+    const file = await open(part, "wx", 0o600);
+    const hash = createHash("sha256");
+    let count = 0;
+    try {
+      for await (const chunk of bytes) {
+        count += chunk.length;
+        if (count > size) break;
+        hash.update(chunk);
+        await file.writeFile(chunk);
+      }
+      if (count !== size || hash.digest("hex") !== sha256) throw new RangeError(`not the content ${sha256}`);
+      await rename(part, join(this.#incoming, sha256));
+    } finally {
+      await file.close();
+      await rm(part, { force: true });
+    }
+  }
+
+  /** Reports what is not as it was: deletions first, then what was written, then what is refused. */
+  async report(send: SendFrame): Promise<void> {
+    await this.#alone(async () => {
+      const { files, refused } = await this.#scan();
+      const there = new Set(files.map(({ path }) => path));
+      const gone = [...this.#files.keys()].filter((path) => !there.has(path)).sort();
+      const tell = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
+      for (const path of gone) {
+        this.#files.delete(path);
+        this.#seen.delete(path);
+        this.#exact = false;
+        await tell({ kind: "delete", path });
+      }
+      for (const file of files)
+        if (this.#files.get(file.path)?.size === Number(file.stats.size)) await this.#identify(file);
+      const room = new Room();
+      const changed = files.filter((file) => !this.#isKnown(file) || !room.take(Number(file.stats.size)));
+      for (const file of changed) {
+        const fault = await this.#reportFile(file, room, tell, send);
+        if (fault !== null) refused.push({ kind: "refused", path: file.path, reason: fault });
+      }
+      for (const refusal of refused.slice(0, WORKSPACE_LIMITS.files)) {
+        this.#exact = false;
+        await tell({ ...refusal, path: refusal.path.slice(0, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
+      }
+      this.bytes = room.bytes;
+    });
+  }
+
+  /** As it was when it was last reported. */
+  #isKnown({ path, stats, sha256 }: Found): boolean {
+    const file = this.#files.get(path);
+    return file !== undefined && file.sha256 === sha256 && file.executable === isExecutable(stats);
+  }
+
+  /** Copies a file where no process reaches it, and sends it from there. */
+  async #reportFile(
+    { path, stats }: Found,
+    room: Room,
+    tell: (change: WorkspaceChange) => Promise<void> | undefined,
+    send: SendFrame,
+  ): Promise<Refused["reason"] | null> {
+    if (!room.has(Number(stats.size))) return room.full ? "too_many" : "too_large";
+    const handle = await this.#tree.read(path);
+    // Gone since: the next execution's end tells of it.
+    if (handle === null) return null;
+    const part = this.#temporary();
+    const short: Uint8Array[] = [];
+    const copy = stats.size <= MAX_FRAME_BYTES ? null : await open(part, "wx+", 0o600);
+    const keep = (bytes: Uint8Array) =>
+      copy === null ? short.push(Buffer.from(bytes)) : copy.writeFile(bytes);
+    try {
+      const before = await handle.stat({ bigint: true });
+      const content = await readOnce(handle, room.left, keep);
+      if (content === null) return "too_large";
+      const { sha256, size } = content;
+      const after = await handle.stat({ bigint: true });
+      const file = { path, sha256, size, executable: isExecutable(after) };
+      const old = this.#files.get(path);
+      room.take(size);
+      if (markOf(before) === markOf(after)) this.#see(path, sha256, after);
+      else this.#seen.delete(path);
+      if (old?.sha256 === sha256 && old.executable === file.executable) return null;
+      this.#files.set(path, file);
+      this.#exact = false;
+      await tell({ kind: "write", ...file });
+      for await (const bytes of copy === null ? short : pieces(copy, size))
+        await send(FRAME.changeBytes, bytes);
+      return null;
+    } finally {
+      await handle.close();
+      if (copy !== null) {
+        await copy.close();
+        await rm(part, { force: true });
+      }
+    }
+  }
+
+  /**
+   * With executions in it, only what is as it was reported is touched: what they are writing is theirs, and comes after.
+   * An older manifest than the one that they share changes nothing.
+   */
+  async #apply(manifest: WorkspaceManifest): Promise<string[]> {
+    const shared = this.users > 0;
+    if (this.holds(manifest.version)) return [];
+    // Nobody begins in it while it changes.
+    this.#exact = false;
+    const { files, strays } = await this.#scan();
+    for (const file of files) await this.#identify(file);
+    const wanted = new Map(manifest.files.map((file) => [file.path, file]));
+    const there = new Map(files.map((file) => [file.path, file]));
+    const mine = (path: string): boolean => {
+      const file = there.get(path);
+      return !shared || (file === undefined ? !this.#files.has(path) : this.#isKnown(file));
+    };
+    const write = manifest.files.filter(({ path, sha256, executable }) => {
+      const file = there.get(path);
+      const same = file !== undefined && file.sha256 === sha256 && isExecutable(file.stats) === executable;
+      return !same && mine(path);
+    });
+    const arrived = new Set(await readdir(this.#incoming));
+    const missing = new Set(write.map(({ sha256 }) => sha256).filter((sha256) => !arrived.has(sha256)));
+    if (missing.size > 0) return [...missing];
+    for (const { path } of files) if (!wanted.has(path) && mine(path)) await this.#remove(path);
+    if (!shared && strays) {
+      await this.#tree.removeStrays((path, stats) => !stats.isFile() || path === null || !wanted.has(path));
+    }
+    for (const file of write) await this.#write(file);
+    this.#files = new Map(wanted);
+    this.#manifest = manifest;
+    this.#exact = !shared;
+    this.bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
+    return [];
+  }
+
+  async #remove(path: string): Promise<void> {
+    this.#seen.delete(path);
+    await this.#tree.remove(path);
+  }
+
+  async #write({ path, sha256, executable }: ManifestFile): Promise<void> {
+    const part = this.#temporary();
+    await copyFile(join(this.#incoming, sha256), part);
+    const handle = await open(part, "r");
+    try {
+      if (this.#group !== null) await handle.chown(-1, this.#group);
+      const time = (Date.now() - BACKDATED_MS) / 1000;
+      await handle.utimes(time, time);
+      await handle.chmod((this.#group === null ? 0o600 : 0o660) | (executable ? 0o110 : 0));
+    } finally {
+      await handle.close();
+    }
+    const before = await stat(part, { bigint: true });
+    const after = await this.#tree.put(path, part);
+    this.#seen.delete(path);
+    // Unless a process that shares the folder was there already.
+    if (after !== null && after.ino === before.ino && after.mtimeNs === before.mtimeNs)
+      this.#see(path, sha256, after);
+  }
+
+  /** What is on disk. `strays`: there are things that no file of a session can be. */
+  async #scan(): Promise<{ files: Found[]; refused: Refused[]; strays: boolean }> {
+    await this.#openTree(this.dir);
+    const files: Found[] = [];
+    const refused: Refused[] = [];
+    const links = new Map<bigint, number>();
+    const refuse = (path: string, reason: Refused["reason"]) =>
+      refused.push({ kind: "refused", path, reason });
+    for await (const entry of this.#tree.entries(MAX_ENTRIES)) {
+      if (entry === null) {
+        refuse("", "too_many");
+        break;
+      }
+      const { path, shown, stats } = entry;
+      if (stats.isSymbolicLink()) refuse(shown, "symlink");
+      else if (!stats.isFile()) refuse(shown, "special");
+      else if (path === null || pathFault(path) !== null) refuse(shown, "bad_path");
+      else {
+        if (stats.nlink > 1n) links.set(stats.ino, (links.get(stats.ino) ?? 0) + 1);
+        const seen = this.#seen.get(path);
+        files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
+      }
+    }
+    // A file that has a name outside too may be anybody's.
+    const inside = files.filter(({ path, stats }) => {
+      const whole = stats.nlink <= 1n || BigInt(links.get(stats.ino) ?? 0) >= stats.nlink;
+      if (!whole) refuse(path, "hard_link");
+      return whole;
+    });
+    inside.sort((a, b) => (a.path < b.path ? -1 : 1));
+    return { files: inside, refused, strays: refused.length > 0 };
+  }
+
+  /** Reads a file whose content is not known. */
+  async #identify(file: Found): Promise<void> {
+    if (file.sha256 !== null) return;
+    const handle = await this.#tree.read(file.path);
+    if (handle === null) return;
+    try {
+      const content = await readOnce(handle, WORKSPACE_LIMITS.bytes, () => {});
+      const same = markOf(await handle.stat({ bigint: true })) === markOf(file.stats);
+      if (content === null || !same) return;
+      file.sha256 = content.sha256;
+      this.#see(file.path, content.sha256, file.stats);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  #see(path: string, sha256: string, stats: BigIntStats): void {
+    if (Date.now() - Number(stats.mtimeMs) < RECENT_MS) this.#seen.delete(path);
+    else this.#seen.set(path, { sha256, mark: markOf(stats) });
+  }
+
+  async #dropIncoming(): Promise<void> {
+    for (const name of await readdir(this.#incoming)) {
+      if (/^[0-9a-f]{64}$/.test(name)) await rm(join(this.#incoming, name), { force: true });
+    }
+  }
+
+  #temporary(): string {
+    return join(this.#incoming, `.${randomBytes(8).toString("hex")}`);
+  }
+
+  /** One at a time. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#queue.then(work);
+    this.#queue = turn.catch(() => {});
+    return turn;
+  }
+}
+
+/** What a session's files may take together. */
+class Room {
+  bytes = 0;
+  #files = 0;
+
+  get left(): number {
+    return WORKSPACE_LIMITS.bytes - this.bytes;
+  }
+
+  get full(): boolean {
+    return this.#files >= WORKSPACE_LIMITS.files;
+  }
+
+  has(size: number): boolean {
+    return !this.full && size <= this.left;
+  }
+
+  take(size: number): boolean {
+    if (!this.has(size)) return false;
+    this.#files += 1;
+    this.bytes += size;
+    return true;
+  }
+}

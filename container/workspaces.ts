@@ -1,0 +1,230 @@
+/** Sessions' folders by id: made when they are needed, shared by a session's executions, removed when they rest too long. */
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import {
+  FRAME,
+  FrameDecoder,
+  fileFrame,
+  type WorkspaceManifest,
+  workspaceManifest,
+} from "../src/tool/protocol.ts";
+import { foldersOf, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
+import { log, reasonOf } from "./log.ts";
+import { Refused } from "./refusal.ts";
+import { makeFolder, removeTree } from "./scratch.ts";
+import { Workspace } from "./workspace.ts";
+
+/** A manifest with the longest paths. */
+const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
+/** A folder that no execution was in for so long is removed, even if there is room. */
+const IDLE_MS = 1_800_000;
+const EXPIRY_INTERVAL_MS = 60_000;
+
+export class Workspaces {
+  readonly #root: string;
+  readonly #limit: number;
+  readonly #group: number | null;
+  readonly #openTree: (path: string) => Promise<void>;
+  readonly #workspaces = new Map<string, Promise<Workspace>>();
+  /** Those that are ready, by id. */
+  readonly #ready = new Map<string, Workspace>();
+  readonly #removals = new Map<string, Promise<void>>();
+  #expiry: NodeJS.Timeout | undefined;
+
+  /** `limit`: bytes that all of them may take before those at rest go; `group`, `openTree`: see `ScratchRoot`. */
+  constructor(root: string, limit: number, group: number | null, openTree: (path: string) => Promise<void>) {
+    this.#root = root;
+    this.#limit = limit;
+    this.#group = group;
+    this.#openTree = openTree;
+  }
+
+  /** Makes the root and clears what an earlier runner left: sessions' files are kept elsewhere. */
+  async prepare(): Promise<void> {
+    await this.#removeAll(this.#root);
+    await makeFolder(this.#root, this.#group);
+    this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
+  }
+
+  get count(): number {
+    return this.#ready.size;
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const workspace of this.#ready.values()) bytes += workspace.bytes;
+    return bytes;
+  }
+
+  /** A session's folder, kept until `release`; null when it does not hold this version. */
+  use(id: string, version: number): Workspace | null {
+    const workspace = this.#ready.get(id);
+    if (workspace === undefined || !workspace.holds(version)) return null;
+    workspace.users += 1;
+    return workspace;
+  }
+
+  release(workspace: Workspace): void {
+    workspace.users -= 1;
+    workspace.used = performance.now();
+  }
+
+  /**
+   * Makes a folder hold what a manifest says; answers the digests of what is missing for that.
+   * @throws Refused 422 `workspace_invalid`
+   */
+  async receiveManifest(id: string, body: Readable): Promise<string[]> {
+    const manifest = await readManifest(id, body);
+    return this.#at(id, (workspace) => workspace.hold(manifest));
+  }
+
+  /**
+   * Takes missing contents, and makes the folder hold what the last manifest says.
+   * @throws Refused 422 `workspace_invalid`, 424 `workspace_missing` where that needs more
+   */
+  async receiveContents(id: string, body: Readable): Promise<void> {
+    await this.#at(id, async (workspace) => {
+      const { pending } = workspace;
+      const sizes = new Map(pending?.files.map(({ sha256, size }) => [sha256, size]));
+      for await (const { sha256, size, bytes } of contentsOf(body)) {
+        if (sizes.get(sha256) !== size) throw invalid(`The content ${sha256} is not asked for.`);
+        await workspace.receive(sha256, size, bytes).catch((error: unknown) => {
+          throw error instanceof RangeError ? invalid(`A content is ${error.message}.`) : error;
+        });
+      }
+      const missing = pending === null ? [] : await workspace.hold(pending);
+      if (missing.length > 0) throw new Refused("workspace_missing", "More contents are missing.");
+    });
+  }
+
+  /** Removes everything, and resolves when that is done. */
+  async close(): Promise<void> {
+    clearInterval(this.#expiry);
+    await Promise.all(this.#removals.values());
+    await this.#removeAll(this.#root);
+  }
+
+  async #at<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {
+    await this.#removals.get(id);
+    let made = this.#workspaces.get(id);
+    if (made === undefined) {
+      made = this.#make(id);
+      this.#workspaces.set(id, made);
+      made.catch(() => this.#workspaces.delete(id));
+    }
+    const workspace = await made;
+    workspace.busy += 1;
+    try {
+      return await work(workspace);
+    } finally {
+      workspace.busy -= 1;
+      workspace.used = performance.now();
+      this.#expire();
+    }
+  }
+
+  async #make(id: string): Promise<Workspace> {
+    const root = join(this.#root, id);
+    await makeFolder(root, this.#group);
+    const workspace = new Workspace(root, this.#group, this.#openTree);
+    await workspace.prepare();
+    this.#ready.set(id, workspace);
+    return workspace;
+  }
+
+  /** Removes what has rested too long, and the longest at rest while there is too much; one just used stays. */
+  #expire(): void {
+    const now = performance.now();
+    const resting = [...this.#ready]
+      .filter(([, { users, busy }]) => users === 0 && busy === 0)
+      .sort(([, a], [, b]) => a.used - b.used);
+    for (const [id, { used }] of resting.slice(0, -1)) {
+      if (now - used > IDLE_MS || this.bytes > this.#limit) this.#drop(id);
+    }
+    const [last] = resting.slice(-1);
+    if (last !== undefined && now - last[1].used > IDLE_MS) this.#drop(last[0]);
+  }
+
+  #drop(id: string): void {
+    this.#ready.delete(id);
+    this.#workspaces.delete(id);
+    const removal = this.#removeAll(join(this.#root, id))
+      .catch((error: unknown) => log("error", "workspace_not_removed", { reason: reasonOf(error) }))
+      .finally(() => this.#removals.delete(id));
+    this.#removals.set(id, removal);
+  }
+
+  async #removeAll(path: string): Promise<void> {
+    if (this.#group !== null) await this.#openTree(path);
+    await removeTree(path);
+  }
+}
+
+const invalid = (detail: string): Refused => new Refused("workspace_invalid", detail);
+
+async function readManifest(id: string, body: Readable): Promise<WorkspaceManifest> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > MAX_MANIFEST_BYTES) throw invalid("The manifest is too long.");
+    chunks.push(chunk);
+  }
+  const { success, data } = workspaceManifest.safeParse(parsed(Buffer.concat(chunks)));
+  if (!success || data.id !== id) throw invalid("The manifest is not valid.");
+  const paths = new Set(data.files.map(({ path }) => path));
+  const nested = data.files.some(({ path }) => foldersOf(path).some((folder) => paths.has(folder)));
+  if (paths.size < data.files.length || nested)
+    throw invalid("A path is there twice, or a file and a folder.");
+  const bytes = data.files.reduce((sum, { size }) => sum + size, 0);
+  if (bytes > WORKSPACE_LIMITS.bytes) throw invalid(`The files have ${bytes} bytes together.`);
+  return data;
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+interface Content {
+  sha256: string;
+  size: number;
+  /** To be read before the next one is asked for. */
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+/** The contents of a body of frames. */
+async function* contentsOf(body: Readable): AsyncGenerator<Content, void> {
+  const frames = framesOf(body);
+  for (let next = await frames.next(); !next.done; ) {
+    const header =
+      next.value.type === FRAME.file ? fileFrame.safeParse(parsed(Buffer.from(next.value.payload))) : null;
+    if (!header?.success) throw invalid("A frame stands where a content should begin.");
+    const { sha256, size } = header.data;
+    const bytes = async function* (): AsyncGenerator<Uint8Array, void> {
+      for (
+        next = await frames.next();
+        !next.done && next.value.type === FRAME.fileBytes;
+        next = await frames.next()
+      ) {
+        yield next.value.payload;
+      }
+    };
+    yield { sha256, size, bytes: bytes() };
+  }
+}
+
+async function* framesOf(body: Readable) {
+  const decoder = new FrameDecoder();
+  for await (const chunk of body) {
+    try {
+      yield* decoder.push(chunk);
+    } catch {
+      throw invalid("The frames cannot be read.");
+    }
+  }
+  if (decoder.pending) throw invalid("The last frame is cut.");
+}

@@ -1,0 +1,143 @@
+/** Makes a tool's JavaScript or TypeScript handler callable (skill-formats.md §4.1): in an isolate where it can be. */
+import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { relative, resolve, sep } from "node:path";
+import type { BuildOptions, Message, Plugin } from "esbuild";
+import type { SourceFile } from "../../src/skill/bundle.ts";
+import type { ModuleFault } from "../../src/skill/module-fault.ts";
+import { chosen, type MadeHandler } from "../../src/skill/tools-json/handlers.ts";
+import { importNeed, javascriptNeeds, type Needs } from "../../src/skill/tools-json/javascript-needs.ts";
+import { buildHint, bundleModule, nodeModules, placeOf } from "./bundle-module.ts";
+
+export interface BuiltHandler {
+  made: MadeHandler | { faults: ModuleFault[] };
+  /** Absolute paths of all that was read; `null`: something was missing, which may be there next time. */
+  read: string[] | null;
+}
+
+/** @param folder absolute path of the skill folder */
+export async function buildHandler(
+  folder: string,
+  { path, bytes }: SourceFile,
+  wanted: MadeHandler["tier"] | null,
+): Promise<BuiltHandler> {
+  const contents = new TextDecoder().decode(bytes);
+  const source = { folder, path, contents };
+  const isolate = await bundleModule(source, FOR_ISOLATE);
+  if ("errors" in isolate) return refused(isolate.errors, folder);
+  const own = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
+  const [first] = own;
+  if (!path.endsWith("ts") && first?.needs.imports.every(isBuiltin)) {
+    // Its lines stay where they are.
+    const need = first.needs.process ?? importNeed(first.needs.imports);
+    return { made: chosen(bytes, wanted, need), read: isolate.read };
+  }
+  const { process, imports } = javascriptNeeds(new TextDecoder().decode(isolate.bytes));
+  const missing = imports.filter((specifier) => !isBuiltin(specifier) && !specifier.endsWith(".node"));
+  const lacks =
+    missing.length === 0 ? null : `it imports ${missing.join(", ")}, which the build does not find`;
+  const made = chosen(isolate.bytes, wanted, needOf(own) ?? process ?? importNeed(imports) ?? lacks);
+  const warnings = missing.map(missingFault);
+  const told = warnings.length === 0 ? made : { ...made, warnings };
+  const read = warnings.length === 0 ? isolate.read : null;
+  if (runsAsItIs(own, isolate.read)) return { made: told, read };
+  if (made.tier === "isolate") return { made: { ...told, start: isolate.bytes }, read };
+  const node = await bundleModule(source, FOR_NODE);
+  if ("errors" in node) return refused(node.errors, folder);
+  return { made: { ...told, start: node.bytes }, read: read && [...new Set([...read, ...node.read])] };
+}
+
+/** A file of the skill or of the project, but not of a package. */
+interface OwnFile {
+  /** Relative to the skill's folder. */
+  path: string;
+  needs: Needs;
+}
+
+async function ownFiles(folder: string, read: readonly string[]): Promise<OwnFile[]> {
+  const own = [...new Set(read)].filter((file) => !file.split(sep).includes("node_modules"));
+  return Promise.all(
+    own.map(async (file) => ({
+      path: relative(folder, file).split(sep).join("/"),
+      needs: /\.[cm]?[jt]s$/.test(file)
+        ? javascriptNeeds(await readFile(file, "utf8"))
+        : { process: null, imports: [] },
+    })),
+  );
+}
+
+/** What the author's own files have that only a process serves; what they import shows in the bundle. */
+function needOf([entry, ...others]: readonly OwnFile[]): string | null {
+  if (entry?.needs.process != null) return entry.needs.process;
+  for (const { path, needs } of others) {
+    if (path.endsWith(".cjs")) return `it imports the CommonJS module ${path}`;
+    if (needs.process !== null) return `${needs.process} (in ${path})`;
+  }
+  return null;
+}
+
+/** Whether Node finds everything by itself: files of the folder, in JavaScript, under the names that they have. */
+function runsAsItIs(own: readonly OwnFile[], read: readonly string[]): boolean {
+  const files = new Set(read.filter((file) => !file.includes(`${sep}node_modules${sep}`)));
+  if (files.size < read.length) return false;
+  return own.every(
+    ({ path, needs }) =>
+      !path.startsWith("../") &&
+      /\.[cm]?js$/.test(path) &&
+      needs.imports.every((specifier) => isBuiltin(specifier) || /^\.\.?\/.*\.[cm]?js$/.test(specifier)),
+  );
+}
+
+function refused(errors: readonly Message[], folder: string): BuiltHandler {
+  const faults = errors.map((message) => ({
+    code: "handler_build",
+    message: `The handler cannot be built: ${message.text.replace(/\.?$/, ".")}`,
+    hint: buildHint(message.text),
+    ...placeOf(message, folder),
+  }));
+  return { made: { faults }, read: null };
+}
+
+function missingFault(specifier: string): ModuleFault {
+  const message = `The handler imports ${specifier}, which the build does not find.`;
+  return { code: "handler_import", message, hint: buildHint(`Could not resolve "${specifier}"`) };
+}
+
+const keepNodes = nodeModules((path, name) =>
+  isBuiltin(name) ? null : { text: `The module "${path}" does not exist where handlers run` },
+);
+
+const CHECKED = "checked";
+
+/** Packages that are not installed, and native modules, stay imports: only a process may yet find them. */
+const keepMissing: Plugin = {
+  name: "hull-missing",
+  setup(build) {
+    build.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path, external: true }));
+    build.onResolve(
+      { filter: /^[^./]/ },
+      async ({ path, importer, resolveDir, kind, namespace, pluginData }) => {
+        if (pluginData === CHECKED || kind === "entry-point") return undefined;
+        const found = await build.resolve(path, {
+          importer,
+          resolveDir,
+          kind,
+          namespace,
+          pluginData: CHECKED,
+        });
+        return found.errors.length === 0 ? found : { path, external: true };
+      },
+    );
+  },
+};
+
+const FOR_ISOLATE: BuildOptions = { plugins: [keepNodes, keepMissing] };
+const FOR_NODE: BuildOptions = {
+  platform: "node",
+  conditions: ["node"],
+  plugins: [keepNodes, keepMissing],
+  // What CommonJS packages expect to find, an ES module does not have.
+  banner: {
+    js: 'import{createRequire as hullRequire}from"node:module";globalThis.require??=hullRequire(import.meta.url);globalThis.__dirname??=import.meta.dirname;globalThis.__filename??=import.meta.filename;',
+  },
+};

@@ -1,0 +1,117 @@
+/** The to-do list of a run (agent-runtime.md §7.1, §7.5): the model keeps it, and no sentinel counts while items are open. Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Message, ToolDefinition } from "../messages.ts";
+
+export const LEDGER_TOOL = "task_ledger";
+
+export const LEDGER_STATUSES = ["open", "in_progress", "blocked", "done", "dropped"] as const;
+export type LedgerStatus = (typeof LEDGER_STATUSES)[number];
+
+export interface LedgerItem {
+  id: string;
+  title: string;
+  status: LedgerStatus;
+  /** What the model noted last; absent: nothing. */
+  note?: string;
+}
+
+export interface TaskLedger {
+  /** What all items are for; `null`: not said. */
+  root_task: string | null;
+  items: LedgerItem[];
+}
+
+interface Keeper {
+  ledger: TaskLedger | null;
+  spec: { tools: readonly { definition: ToolDefinition }[] };
+}
+
+/** Whether the run's model keeps a ledger: a tool of the run that has the tool's name comes before it. */
+export function keepsLedger<T extends Keeper>(run: T): run is T & { ledger: TaskLedger } {
+  return run.ledger !== null && run.spec.tools.every(({ definition }) => definition.name !== LEDGER_TOOL);
+}
+
+/** Items that keep a sentinel from counting. */
+export function openItems(ledger: TaskLedger | null): LedgerItem[] {
+  return (ledger?.items ?? []).filter(({ status }) => status !== "done" && status !== "dropped");
+}
+
+/** What a call of the tool makes of the list. `error`: nothing was changed. */
+export function updatedLedger(
+  ledger: TaskLedger,
+  args: JsonObject | null,
+): { ledger: TaskLedger; content: string } | { error: string } {
+  const updates = Array.isArray(args?.items) ? args.items : null;
+  if (updates === null) return { error: `${LEDGER_TOOL} needs items: a list of {id, status, note?}.` };
+  let { items } = ledger;
+  for (const update of updates) {
+    const { id, title, status, note } = isObject(update) ? update : {};
+    const known = LEDGER_STATUSES.find((name) => name === status);
+    if (known === undefined) {
+      return { error: `The status of an item is one of ${LEDGER_STATUSES.join(", ")}.` };
+    }
+    const noted = typeof note === "string" && note !== "" ? { note } : {};
+    const item = items.find((each) => each.id === id);
+    if (item !== undefined) {
+      items = items.map((each) => (each === item ? { ...each, status: known, ...noted } : each));
+    } else if (id === undefined && typeof title === "string" && title !== "") {
+      items = [...items, { id: nextId(items), title, status: known, ...noted }];
+    } else {
+      const ids = items.map((each) => each.id).join(", ");
+      return { error: `There is no item ${JSON.stringify(id ?? null)}. There are: ${ids}.` };
+    }
+  }
+  const changed = { ...ledger, items };
+  return { ledger: changed, content: listing(changed) };
+}
+
+function nextId(items: readonly LedgerItem[]): string {
+  let number = items.length + 1;
+  while (items.some(({ id }) => id === String(number))) number++;
+  return String(number);
+}
+
+/** The list as a model call shows it; it is no part of the history. */
+export function ledgerMessage(ledger: TaskLedger): Message {
+  const text = `<hull_task_ledger>\n${listing(ledger)}\n</hull_task_ledger>`;
+  return { role: "user", content: [{ type: "text", text }] };
+}
+
+function listing({ root_task, items }: TaskLedger): string {
+  const lines = items.map(({ id, title, status, note }) =>
+    note === undefined ? `- [${status}] ${id}: ${title}` : `- [${status}] ${id}: ${title} (${note})`,
+  );
+  return [...(root_task === null ? [] : [`Task: ${root_task}`]), ...lines].join("\n");
+}
+
+export function ledgerTool(): ToolDefinition {
+  return {
+    name: LEDGER_TOOL,
+    description:
+      "Keeps the to-do list of this run: sets the status of items, or adds one. The task is complete when none is open, in progress or blocked.",
+    parameters: {
+      type: "object",
+      properties: {
+        items: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: {
+              id: { type: "string", description: "Of an item of the list; leave it out to add one" },
+              title: { type: "string", description: "Of an item that is added" },
+              status: { type: "string", enum: [...LEDGER_STATUSES] },
+              note: { type: "string", description: "Why, or what came of it" },
+            },
+            required: ["status"],
+            additionalProperties: false,
+          },
+        },
+      },
+      required: ["items"],
+      additionalProperties: false,
+    },
+  };
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,104 @@
+/** Hooks around the tool calls of a run (agent-runtime.md §7.12), and what is made of long outputs (§8.3). Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { shortenOutput } from "./compaction.ts";
+import { nameMatches } from "./glob.ts";
+import type { AgentToolResult } from "./records.ts";
+import type { AgentSpec, ToolHook } from "./spec.ts";
+import { effects, type OpenCall, type RunState } from "./state.ts";
+import type { AgentStep } from "./step.ts";
+
+type HookStep = AgentStep & { type: "call_hook" };
+
+/** What the hooks before a call make of it: other arguments, a refusal, or a question that is still to be asked. */
+export type Before = { args: JsonObject } | { deny: string } | { ask: HookStep };
+
+/** Asks the hooks before a call, in their order; each sees the arguments as the one before left them. */
+export function beforeCall(run: RunState, { call, effect }: OpenCall, given: JsonObject): Before {
+  let args = given;
+  for (const [index, { deny, pre }] of hooksOf(run.spec, call.name).entries()) {
+    if (deny !== null) return { deny };
+    if (pre === null) continue;
+    const asked = effects.preTool(effect, index);
+    const answer = run.hookResults[asked];
+    if (answer === undefined) {
+      const payload = { ...of(run, call.id, call.name), args };
+      return { ask: { type: "call_hook", effect: asked, hook: pre, purpose: "pre_tool", payload } };
+    }
+    if (!isObject(answer)) continue;
+    if (typeof answer.deny === "string") return { deny: answer.deny };
+    if (isObject(answer.args)) args = answer.args;
+  }
+  return { args };
+}
+
+/** Whether a result still goes through hooks before it counts. */
+export function goesThroughHooks(spec: AgentSpec, tool: string, { content }: AgentToolResult): boolean {
+  const hooks = hooksOf(spec, tool);
+  const { compress_callback, tool_output_max_chars } = spec.compaction;
+  const compressed = compress_callback !== null && content.length > tool_output_max_chars;
+  return compressed || hooks.some(({ post, max_output }) => post !== null || max_output !== null);
+}
+
+/** What the hooks after a call make of its result, or the question that is still to be asked. */
+export function afterCall(
+  run: RunState,
+  { call, effect }: OpenCall,
+  given: AgentToolResult,
+): { result: AgentToolResult } | { ask: HookStep } {
+  const hooks = hooksOf(run.spec, call.name);
+  const { compress_callback, tool_output_max_chars } = run.spec.compaction;
+  const most = Math.min(tool_output_max_chars, ...hooks.flatMap(({ max_output }) => max_output ?? []));
+  const about = { ...of(run, call.id, call.name), args: call.arguments ?? {} };
+  let result = given;
+  if (compress_callback !== null && given.content.length > tool_output_max_chars) {
+    const asked = effects.compress(effect);
+    const answer = run.hookResults[asked];
+    if (answer === undefined) {
+      const payload = { ...about, output: given.content, max_chars: most };
+      return {
+        ask: { type: "call_hook", effect: asked, hook: compress_callback, purpose: "compress", payload },
+      };
+    }
+    if (typeof answer === "string") result = { ...result, content: answer };
+  }
+  result = { ...result, content: shortenOutput(result.content, most) };
+  for (const [index, { post }] of hooks.entries()) {
+    if (post === null) continue;
+    const asked = effects.postTool(effect, index);
+    const answer = run.hookResults[asked];
+    if (answer === undefined) {
+      const { status, content, error_category } = result;
+      const payload: JsonObject = { ...about, result: { status, content, error_category } };
+      return { ask: { type: "call_hook", effect: asked, hook: post, purpose: "post_tool", payload } };
+    }
+    result = rewritten(result, answer);
+  }
+  return { result };
+}
+
+function rewritten(result: AgentToolResult, answer: Json): AgentToolResult {
+  if (typeof answer === "string") return { ...result, content: answer };
+  if (!isObject(answer)) return result;
+  const { content, status } = answer;
+  const failed = status === "error" && result.status === "ok";
+  return {
+    ...result,
+    ...(typeof content === "string" ? { content } : {}),
+    ...(failed ? { status: "error" as const, error_category: "tool_error" } : {}),
+    ...(status === "ok" ? { status: "ok" as const, error_category: null } : {}),
+  };
+}
+
+function hooksOf({ tool_hooks = [] }: AgentSpec, tool: string): ToolHook[] {
+  return tool_hooks.filter(({ pattern }) => nameMatches(pattern, tool));
+}
+
+const of = ({ spec, iterations }: RunState, call_id: string, tool: string): JsonObject => ({
+  tool,
+  call_id,
+  session_id: spec.session_id,
+  iteration: iterations - 1,
+});
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

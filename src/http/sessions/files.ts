@@ -1,0 +1,158 @@
+/** `/sessions/{id}/files` (contract.md "Rulings"): the files of a session's workspace. Who may see the session is settled. */
+
+import {
+  BadPath,
+  BadRequest,
+  FileNotFound,
+  PreconditionFailed,
+  WorkspaceFull,
+} from "../../errors/request.ts";
+import { Internal } from "../../errors.ts";
+import { clientWorkspace } from "../../run/session-client.ts";
+import type { Expected, Refusal, WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
+import { writeFile } from "../../run/workspace/store.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
+import { pathFault } from "../../tool/workspace-path.ts";
+import { bodyChunks, checkDeclaredLength } from "../body.ts";
+import { matchTags } from "../conditional.ts";
+import type { App, RequestContext } from "../context.ts";
+import { fileHeaders } from "../files.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { answerBytes } from "../representation.ts";
+import { type Handler, mount } from "../routes.ts";
+import { sessionOf } from "./object.ts";
+
+/** Largest file that a client may store. */
+export const MAX_FILE_BYTES = 32 * 1024 * 1024;
+
+/** @throws CallNotFound in a handler, for a session that is none of the tenant's */
+export function mountSessionFiles(app: App): void {
+  const through =
+    (handle: typeof listSessionFiles): Handler =>
+    async (context, { id = "" }) =>
+      handle(context, clientWorkspace(sessionOf(context, id)));
+  const file = {
+    GET: through(getSessionFile),
+    PUT: through(putSessionFile),
+    DELETE: through(deleteSessionFile),
+  };
+  mount(app, "/sessions/:id/files", { scope: "invoke", methods: { GET: through(listSessionFiles) } });
+  mount(app, "/sessions/:id/files/:path{.+}", { scope: "invoke", methods: file });
+}
+
+/** `GET /sessions/:id/files`: a page of them, in the order of their paths. */
+export async function listSessionFiles(
+  context: RequestContext,
+  workspace: WorkspaceAccess,
+): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const limit = pageLimit(query);
+  const files = await workspace.listFiles(query.get("cursor"), limit + 1);
+  const page = files.slice(0, limit);
+  const next = files.length > limit ? (page.at(-1)?.path ?? null) : null;
+  return jsonNow({ data: page.map(rowOf), next_cursor: next });
+}
+
+/** `GET /sessions/:id/files/{path}`: the bytes, whole or a range of them. */
+export async function getSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
+  const path = filePath(context.request);
+  const file = await workspace.findFile(path);
+  if (file === null) throw new FileNotFound({ path });
+  const headers = fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1));
+  headers.set("last-modified", new Date(file.modified_at).toUTCString());
+  return answerBytes(context.request, {
+    size: file.size,
+    etag: `"${file.sha256}"`,
+    headers,
+    open: async (range) => {
+      const options =
+        range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
+      const object = await context.env.FILES.get(file.key, options);
+      if (object === null) throw new Internal({ cause: `R2 lacks ${file.key}` });
+      return object.body;
+    },
+  });
+}
+
+/**
+ * `PUT /sessions/:id/files/{path}`: the body is the file; 201 for a new one, 200 for one that is replaced. `If-Match` and
+ * `If-None-Match: *` say what must be there.
+ */
+export async function putSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
+  const { request, env } = context;
+  const path = filePath(request);
+  const expected = expectation(request);
+  checkDeclaredLength(request, MAX_FILE_BYTES);
+  const declared = request.headers.get("content-length") ?? "";
+  const size = /^\d+$/.test(declared) ? Number(declared) : null;
+  const intent = { path, expected, size, executable: null };
+  const written = await writeFile(env.FILES, workspace, intent, bodyChunks(request, MAX_FILE_BYTES));
+  if ("refused" in written) throw refusalOf(written, path);
+  return Response.json(rowOf({ path, ...written }), {
+    status: written.done === "created" ? 201 : 200,
+    headers: { etag: `"${written.sha256}"`, "cache-control": "no-store" },
+  });
+}
+
+/** `DELETE /sessions/:id/files/{path}`. */
+export async function deleteSessionFile(
+  context: RequestContext,
+  workspace: WorkspaceAccess,
+): Promise<Response> {
+  const path = filePath(context.request);
+  const expected = expectation(context.request);
+  const [outcome] = await workspace.changeFiles([{ kind: "delete", path, expected }]);
+  if (outcome !== undefined && "refused" in outcome) throw refusalOf(outcome, path);
+  return new Response(null, { status: 204 });
+}
+
+/** A file as the routes show it. */
+function rowOf({ path, size, sha256, modified_at }: Omit<WorkspaceFile, "executable" | "version">) {
+  return { path, size, sha256, modified_at: new Date(modified_at).toISOString() };
+}
+
+/** The path that a URL names, in form NFC. @throws BadPath */
+function filePath(request: Request): string {
+  const { pathname } = new URL(request.url);
+  const encoded = /^\/sessions\/[^/]+\/files\/(.*)$/.exec(pathname)?.[1] ?? "";
+  const path = decoded(encoded.replace(/\/$/, ""));
+  if (path === null) throw new BadPath({ path: encoded, reason: "is not percent-encoded UTF-8" });
+  const reason = pathFault(path);
+  if (reason !== null) throw new BadPath({ path, reason });
+  return path;
+}
+
+function decoded(encoded: string): string | null {
+  try {
+    return decodeURIComponent(encoded).normalize("NFC");
+  } catch {
+    return null;
+  }
+}
+
+/** What the request wants to find (RFC 9110 §13.1). @throws BadRequest */
+function expectation(request: Request): Expected | null {
+  const match = matchTags(request);
+  const none = request.headers.get("if-none-match");
+  if (none !== null && (none.trim() !== "*" || match !== null)) {
+    throw new BadRequest({ detail: "A change takes If-Match, or If-None-Match with the value *." });
+  }
+  if (none !== null) return "none";
+  if (match === null) return null;
+  return match === "*" ? "any" : { sha256: match };
+}
+
+function refusalOf(refusal: Refusal, path: string): Error {
+  switch (refusal.refused) {
+    case "path":
+      return new BadPath({ path, reason: refusal.reason });
+    case "expected":
+      return new PreconditionFailed({ path });
+    case "full":
+      return new WorkspaceFull(refusal);
+    case "missing":
+      return new FileNotFound({ path });
+    case "content":
+      return new Internal({ cause: "the content was removed before the file was made" });
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * What hooks of a run are given and may answer, by purpose (agent-runtime.md §0.4, §7.9, §7.10, §8.2, §9.3). Conversations
+ * reach them in the form in which requests hold them, and come back as canonical messages.
+ */
+import * as z from "zod/mini";
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentStep, HookPurpose } from "../../engine/agent/step.ts";
+import type { Message } from "../../engine/messages.ts";
+import { HookInvalid } from "../../errors/hook.ts";
+import { HullError } from "../../errors.ts";
+import { withRecords } from "../../llm/history.ts";
+import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
+import { emptyTranscript } from "../../llm/transcript.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+type HookStep = AgentStep & { type: "call_hook" };
+
+/** Its payload as the hook gets it. @param records of the session or run; read where something of it was compacted */
+export function hookPayload({ purpose, payload }: HookStep, records: () => Iterable<AgentRecord>): Json {
+  if (purpose === "compact" || purpose === "mask") return publicForm(payload);
+  if (purpose !== "context" || !isObject(payload)) return payload;
+  const { compacted, ...given } = payload;
+  const visible = publicForm(payload.messages ?? []);
+  const recorded = compacted === true ? recordedMessages(records()) : visible;
+  return {
+    ...given,
+    messages: visible,
+    visible_messages: visible,
+    recorded_messages: recorded,
+    recent_visible_messages: lastOf(visible, 8),
+    recent_recorded_messages: lastOf(recorded, 12),
+    latest_recorded_tool_result: latestResult(recorded),
+  };
+}
+
+/** The hook's answer, as the engine takes it. @throws HookInvalid that names what it may answer */
+export function hookAnswer({ purpose, hook }: HookStep, answer: Json): Json {
+  if (purpose === "context") return contextAnswer(hook, answer);
+  const shape = shapes()[purpose];
+  if (shape.accepts.safeParse(answer).success) return answer;
+  throw new HookInvalid({ hook, reason: `as ${purpose} it may answer ${shape.words}` });
+}
+
+const MESSAGES = "null, a list of messages, or an object with messages and system";
+
+function contextAnswer(hook: string, answer: Json): Json {
+  if (answer === null) return null;
+  const parsed = shapes().context.accepts.safeParse(answer);
+  const given = parsed.success ? contextShape.safeParse(answer) : null;
+  if (given?.success !== true) {
+    throw new HookInvalid({ hook, reason: `as context_callback it may answer ${MESSAGES}` });
+  }
+  const { messages, system } = Array.isArray(given.data) ? { messages: given.data } : given.data;
+  try {
+    const read = messages === undefined ? null : readMessages(messages);
+    const texts = [...(system === undefined ? [] : [system]), ...(read?.system ?? [])];
+    return {
+      ...(read === null ? {} : { messages: plain(read.messages) }),
+      ...(texts.length === 0 ? {} : { system: texts.join("\n\n") }),
+    };
+  } catch (error) {
+    if (!(error instanceof HullError)) throw error;
+    throw new HookInvalid({ hook, reason: error.message });
+  }
+}
+
+const contextShape = z.lazy(() => {
+  const messages = z.array(messageShape);
+  return z.union([
+    messages,
+    z.strictObject({ messages: z.exactOptional(messages), system: z.exactOptional(z.string()) }),
+  ]);
+});
+
+interface Shape {
+  accepts: z.ZodMiniType;
+  words: string;
+}
+
+let known: Record<HookPurpose, Shape> | null = null;
+
+function shapes(): Record<HookPurpose, Shape> {
+  known ??= madeShapes();
+  return known;
+}
+
+function madeShapes(): Record<HookPurpose, Shape> {
+  const text = z.string();
+  const flag = z.boolean();
+  const maybe = z.exactOptional;
+  const anything = { accepts: z.unknown(), words: "anything" };
+  const args = z.record(text, z.unknown());
+  const grant = z.union([flag, z.literal("once"), z.literal("session")]);
+  return {
+    skill: anything,
+    host_permission: anything,
+    context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
+    compact: {
+      accepts: z.union([text, z.object({ summary: text })]),
+      words: "the summary as a text, or an object with summary",
+    },
+    mask: {
+      accepts: z.nullable(z.array(z.nullable(text))),
+      words: "null, or a list with a text or null for each of the messages",
+    },
+    compress: { accepts: z.nullable(text), words: "null, or the shorter text" },
+    post_turn: {
+      accepts: z.nullable(
+        z.union([text, flag, z.strictObject({ message: maybe(z.nullable(text)), stop: maybe(flag) })]),
+      ),
+      words: "null, a text, a boolean, or an object with message and stop",
+    },
+    permission: { accepts: z.nullable(flag), words: "true, false or null" },
+    escalation: {
+      accepts: z.nullable(z.union([grant, z.object({ grant, reason: maybe(text), approver: maybe(text) })])),
+      words: 'true, false, "once", "session", or an object with grant, reason and approver',
+    },
+    pre_tool: {
+      accepts: z.nullable(z.union([z.strictObject({ deny: text }), z.strictObject({ args })])),
+      words: "null, an object with deny, or an object with args",
+    },
+    post_tool: {
+      accepts: z.nullable(
+        z.union([text, z.strictObject({ content: maybe(text), status: maybe(z.enum(["ok", "error"])) })]),
+      ),
+      words: "null, a text, or an object with content and status",
+    },
+  };
+}
+
+/** Canonical messages, which a payload holds as JSON, as requests hold them. */
+function publicForm(messages: Json): Json[] {
+  const list: Message[] = JSON.parse(JSON.stringify(messages));
+  return plain(list.flatMap(messageJson));
+}
+
+function recordedMessages(records: Iterable<AgentRecord>): Json[] {
+  let number = 0;
+  return plain(withRecords(emptyTranscript(""), records, () => `m${++number}`).messages);
+}
+
+const plain = (value: readonly (Message | PublicMessage)[]): Json[] => JSON.parse(JSON.stringify(value));
+const lastOf = (messages: Json, count: number): Json =>
+  Array.isArray(messages) ? messages.slice(-count) : [];
+
+function latestResult(messages: Json): Json {
+  const list = Array.isArray(messages) ? messages : [];
+  const latest = list.findLast(
+    (message) => isObject(message) && message.role === "tool" && message.content !== "",
+  );
+  return isObject(latest) ? (latest.content ?? null) : null;
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

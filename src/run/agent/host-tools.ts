@@ -1,0 +1,71 @@
+/** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions (agent-runtime.md §0.5, §9.2). */
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { HullError } from "../../errors.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { hostDelegate } from "../host-delegate.ts";
+
+/**
+ * A call that the host carries out. One that was begun by an earlier life of the run is asked for again only where its tool
+ * is declared idempotent; `call_key` names it, for hosts that can tell.
+ */
+export async function callHostTool(
+  context: RunContext,
+  { call, tool, again }: PlannedCall,
+  { run, effect, signal }: AgentEffectContext,
+): Promise<AgentToolResult> {
+  const host = hostDelegate(context);
+  if (host === null) return plainResult("error", "No host delegate is configured.", "host_bridge_error");
+  if (again && tool.annotations.idempotent !== true) {
+    return plainResult(
+      "error",
+      "The call was interrupted. It may or may not have taken effect.",
+      "cancelled",
+    );
+  }
+  const { id, name } = call;
+  const params = {
+    name,
+    arguments: call.arguments ?? {},
+    call_id: id,
+    run_id: run,
+    call_key: `${run}-${effect}`,
+  };
+  const started = Date.now();
+  try {
+    const answer = await host.ask("tool/call", params, signal);
+    return { ...resultOf(answer), duration_ms: Date.now() - started };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof HullError)) throw error;
+    const failed = plainResult("error", `${name} failed: ${error.message}`, "host_bridge_error");
+    return { ...failed, duration_ms: Date.now() - started };
+  }
+}
+
+/** `{content, is_error?}`; any other JSON is the content itself. */
+function resultOf(answer: Json): AgentToolResult {
+  const framed = isObject(answer) && "content" in answer;
+  const value = framed ? (answer.content ?? null) : answer;
+  const failed = framed && answer.is_error === true;
+  const content = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return { ...plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null), value };
+}
+
+/** What the host says of a call that needs an approval: `{decision, scope?, reason?}`; `null`: it has no say. */
+export async function hostPermission(context: RunContext, asked: Json, signal: AbortSignal): Promise<Json> {
+  const host = hostDelegate(context);
+  if (host === null) return null;
+  try {
+    const answer = await host.ask("session/request_permission", asked, signal);
+    if (typeof answer === "boolean") return { decision: answer ? "approve" : "deny" };
+    return isObject(answer) && (answer.decision === "approve" || answer.decision === "deny") ? answer : null;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof HullError)) throw error;
+    return null;
+  }
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,106 @@
+/**
+ * The host delegate (agent-runtime.md §0.5): a webhook or a bound Worker of the deployer's that answers what Hull leaves to
+ * its host. Nothing needs one.
+ */
+import * as z from "zod/mini";
+import type { SearchDelegate } from "../engine/tool-vault/search.ts";
+import { HostDelegateFailed } from "../errors/run.ts";
+import { HullError } from "../errors.ts";
+import type { Json } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
+
+export type HostMethod =
+  | "tool_search/query"
+  | "skill/match"
+  | "session/request_permission"
+  | "agent/idle"
+  | "tool/call";
+
+export interface HostDelegate {
+  /** The host's answer. @throws HostDelegateFailed, and the signal's reason */
+  ask(method: HostMethod, params: Json, signal?: AbortSignal): Promise<Json>;
+}
+
+/** Characters of an answer. */
+const MAX_ANSWER = 5_000_000;
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+const fetcherShape = z.lazy(() =>
+  z.object({ fetch: z.custom<typeof fetch>((f) => typeof f === "function") }),
+);
+
+/** `null`: none is configured. */
+export function hostDelegate({
+  env,
+  settings,
+  log,
+}: Pick<RunContext, "env" | "settings" | "log">): HostDelegate | null {
+  const { host } = settings;
+  if (host === undefined) return null;
+  const { url = "https://host.internal/", binding, secret_env = "HULL_HOST_SECRET", timeout_ms } = host;
+  return {
+    async ask(method, params, signal) {
+      const limit = AbortSignal.timeout(timeout_ms ?? DEFAULT_TIMEOUT_MS);
+      const body = JSON.stringify({ method, params });
+      const fail = (reason: string) => {
+        log.host_delegate = { method, reason };
+        return new HostDelegateFailed({ method, reason });
+      };
+      try {
+        const response = await fetcherOf(env, binding)(url, {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            ...(await signature(body, settings.read(secret_env))),
+          },
+          body,
+          redirect: "manual",
+          signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+        });
+        const text = await response.text();
+        if (!response.ok) throw fail(`it answered ${response.status}`);
+        if (text.length > MAX_ANSWER) throw fail(`its answer is longer than ${MAX_ANSWER} characters`);
+        return text.trim() === "" ? null : parsed(text, fail);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (error instanceof HullError) throw error;
+        throw fail(limit.aborted ? "it took too long" : "it cannot be reached");
+      }
+    },
+  };
+}
+
+/** The host's own search of tools; `undefined`: none. */
+export function searchDelegate(context: RunContext): SearchDelegate | undefined {
+  const host = hostDelegate(context);
+  return host === null ? undefined : (query) => host.ask("tool_search/query", query);
+}
+
+function fetcherOf(env: object, binding: string | undefined): typeof fetch {
+  if (binding === undefined) return (input, init) => fetch(input, init);
+  const bound = fetcherShape.safeParse(Reflect.get(env, binding));
+  if (!bound.success)
+    throw new HostDelegateFailed({ method: "", reason: `the binding ${binding} does not exist` });
+  const { data } = bound;
+  return (input, init) => data.fetch(input, init);
+}
+
+function parsed(text: string, fail: (reason: string) => Error): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw fail("its answer is not JSON");
+  }
+}
+
+/** `HMAC-SHA256(secret, "<timestamp>.<body>")` in hex, and the timestamp in seconds; without a secret nothing is signed. */
+async function signature(body: string, secret: string | undefined): Promise<Record<string, string>> {
+  if (secret === undefined) return {};
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", bytes(secret), algorithm, false, ["sign"]);
+  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes(`${timestamp}.${body}`)));
+  const hex = Array.from(mac, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return { "x-hull-timestamp": timestamp, "x-hull-signature": `sha256=${hex}` };
+}

@@ -1,0 +1,50 @@
+/** Content on its way into a workspace: to R2 as it comes, hashed and counted, before the manifest learns of it. */
+import { Internal } from "../../errors.ts";
+import { digested } from "../digest.ts";
+import { type Body, holdOrStore, type Shelf, storeWhole } from "../large-body.ts";
+import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
+
+/** What became of a write, with the content where it was stored. */
+export type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });
+
+/**
+ * Writes one file, unless it is refused, before or after its content was stored.
+ * @param intent `size`: as far as it is known; `executable`: `null` for as it is, and no for a new file
+ */
+export async function writeFile(
+  bucket: R2Bucket,
+  workspace: WorkspaceAccess,
+  intent: FileIntent & { executable: boolean | null },
+  content: Body,
+): Promise<Written> {
+  const { executable, ...wanted } = intent;
+  const begun = await workspace.beginFile(wanted);
+  if ("refused" in begun) return begun;
+  const { key } = begun;
+  const stored = await storeContent(bucket, workspace, key, content);
+  const { path, expected } = wanted;
+  const write = { kind: "write", path, key, ...stored, executable, expected } as const;
+  const [outcome] = await workspace.changeFiles([write]);
+  if (outcome === undefined) throw new Internal({ cause: "a change without an outcome" });
+  return "refused" in outcome ? outcome : { ...outcome, ...stored };
+}
+
+/** @param key from `beginFile`; what is stored there is the workspace's to remove, whatever happens */
+export async function storeContent(
+  bucket: R2Bucket,
+  workspace: Pick<WorkspaceAccess, "noteUpload">,
+  key: string,
+  content: Body,
+): Promise<{ sha256: string; size: number }> {
+  const { body, sha256 } = digested(content);
+  const shelf: Shelf = {
+    bucket,
+    key: () => key,
+    note: async (_, uploadId) => {
+      if (uploadId !== null) await workspace.noteUpload(key, uploadId);
+    },
+  };
+  const held = await holdOrStore(shelf, body);
+  const { size } = held instanceof Uint8Array ? await storeWhole(shelf, held) : held;
+  return { sha256: await sha256, size };
+}

@@ -1,0 +1,166 @@
+/**
+ * A session's files on their way to the runner and back. To it goes what it lacks, from R2 as it is read. From it come the
+ * changes of an execution: contents are stored as they arrive, and all become the session's at once, when it has ended.
+ */
+
+import { RunnerProtocolError } from "../../errors/run.ts";
+import { Internal } from "../../errors.ts";
+import type { ToolWorkspace } from "../../tool/command.ts";
+import {
+  encodeFrame,
+  encodeJsonFrame,
+  FRAME,
+  MAX_FRAME_BYTES,
+  type WorkspaceChange,
+} from "../../tool/protocol.ts";
+import type { WorkspaceSource } from "../../tool/runner-client.ts";
+import type { FileChange, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
+import { storeContent } from "./store.ts";
+
+/**
+ * The session's files for one call of a tool. Ask the runner that has `id` as its name in `runnerEndpoint`: all calls of a
+ * session then share one folder.
+ */
+export async function toolWorkspace(bucket: R2Bucket, workspace: WorkspaceAccess): Promise<ToolWorkspace> {
+  const { id, version } = await workspace.workspaceVersion();
+  const source = workspaceSource(bucket, workspace);
+  return { id, version, source, changes: new IncomingChanges(bucket, workspace) };
+}
+
+/** What the runner is given where its folder holds something else. */
+export function workspaceSource(bucket: R2Bucket, workspace: WorkspaceAccess): WorkspaceSource {
+  return {
+    manifest: async () => JSON.stringify(await workspace.workspaceManifest()),
+    contents: (digests) => {
+      const frames = contentFrames(bucket, workspace, digests);
+      return new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const { done, value } = await frames.next();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+        async cancel() {
+          await frames.return(undefined);
+        },
+      });
+    },
+  };
+}
+
+async function* contentFrames(
+  bucket: R2Bucket,
+  workspace: WorkspaceAccess,
+  digests: readonly string[],
+): AsyncGenerator<Uint8Array, void> {
+  const keys = new Map((await workspace.contentKeys(digests)).map(({ sha256, key }) => [sha256, key]));
+  for (const sha256 of digests) {
+    const object = await bucket.get(keys.get(sha256) ?? "");
+    if (object === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
+    yield encodeJsonFrame(FRAME.file, { filename: sha256, size: object.size, sha256 });
+    for await (const chunk of object.body) {
+      for (let at = 0; at < chunk.length; at += MAX_FRAME_BYTES) {
+        yield encodeFrame(FRAME.fileBytes, chunk.subarray(at, at + MAX_FRAME_BYTES));
+      }
+    }
+  }
+}
+
+/** A change that did not become the session's, and why. */
+export interface NotKept {
+  path: string;
+  why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
+}
+
+interface Arriving {
+  change: Extract<WorkspaceChange, { kind: "write" }>;
+  writer: WritableStreamDefaultWriter<Uint8Array>;
+  stored: Promise<{ sha256: string; size: number }>;
+}
+
+/**
+ * Takes the events `change` and `change_bytes` of one execution. Taken twice, as after a crash, they make the same files.
+ * An execution that is left before `finish` changes nothing; what was stored of it is removed by the workspace.
+ */
+export class IncomingChanges {
+  readonly #bucket: R2Bucket;
+  readonly #workspace: WorkspaceAccess;
+  readonly #changes: FileChange[] = [];
+  readonly #notKept: NotKept[] = [];
+  #arriving: Arriving | null = null;
+
+  constructor(bucket: R2Bucket, workspace: WorkspaceAccess) {
+    this.#bucket = bucket;
+    this.#workspace = workspace;
+  }
+
+  /** @throws RunnerProtocolError where the content before is not what it was said to be */
+  async change(change: WorkspaceChange): Promise<void> {
+    await this.#arrived();
+    const { path } = change;
+    if (change.kind === "refused") this.#notKept.push({ path, why: change.reason });
+    else if (change.kind === "delete") this.#changes.push({ kind: "delete", path, expected: null });
+    else await this.#begin(change);
+  }
+
+  async bytes(bytes: Uint8Array): Promise<void> {
+    // Of a content that the workspace has.
+    if (this.#arriving === null) return;
+    // Where storing fails, that says why.
+    await Promise.race([this.#arriving.writer.write(bytes), this.#arriving.stored]);
+  }
+
+  /** Makes the changes the session's; answers those that it refuses. @throws RunnerProtocolError */
+  async finish(): Promise<NotKept[]> {
+    await this.#arrived();
+    if (this.#changes.length === 0) return this.#notKept;
+    const outcomes = await this.#workspace.changeFiles(this.#changes);
+    for (const [index, outcome] of outcomes.entries()) {
+      const change = this.#changes[index];
+      if (change !== undefined && isRefused(outcome, change)) {
+        this.#notKept.push({ path: change.path, why: outcome.refused });
+      }
+    }
+    return this.#notKept;
+  }
+
+  /** Lets go of what was coming. */
+  async abandon(): Promise<void> {
+    const arriving = this.#arriving;
+    this.#arriving = null;
+    await arriving?.writer.abort().catch(() => {});
+  }
+
+  async #begin(change: Arriving["change"]): Promise<void> {
+    const { path, sha256, size, executable } = change;
+    const content = { sha256, size, executable, expected: null };
+    if ((await this.#workspace.contentKeys([sha256])).length > 0) {
+      this.#changes.push({ kind: "write", path, key: null, ...content });
+      return;
+    }
+    // Whether there is room for it shows when the deletions before it are made.
+    const begun = await this.#workspace.beginFile(null);
+    if ("refused" in begun) throw new Internal({ cause: `a change is refused: ${begun.refused}` });
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const stored = storeContent(this.#bucket, this.#workspace, begun.key, readable);
+    stored.catch(() => {});
+    this.#arriving = { change, writer: writable.getWriter(), stored };
+    this.#changes.push({ kind: "write", path, key: begun.key, ...content });
+  }
+
+  /** The content that was coming is complete. */
+  async #arrived(): Promise<void> {
+    const arriving = this.#arriving;
+    if (arriving === null) return;
+    this.#arriving = null;
+    await Promise.race([arriving.writer.close(), arriving.stored]);
+    const { sha256, size } = await arriving.stored;
+    if (sha256 !== arriving.change.sha256 || size !== arriving.change.size) {
+      throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
+    }
+  }
+}
+
+/** Whatever deleted it, a file that is gone is what was wanted. */
+function isRefused(outcome: Outcome, change: FileChange): outcome is Refusal {
+  return "refused" in outcome && !(change.kind === "delete" && outcome.refused === "missing");
+}

@@ -1,0 +1,123 @@
+/** The session's workspace as long as there is the session: asked for by its routes and its runs, cleaned up on time. */
+import type { Bindings } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import type { FileChange, FileIntent, Outcome, WorkspaceAccess } from "../../run/workspace/access.ts";
+import { type WatchedChange, Workspace } from "../workspace/workspace.ts";
+import { sessionPrefix } from "./files.ts";
+import type { ConversationStore, SessionRow } from "./store.ts";
+
+/** Kind of due time. */
+export const FILES_DUE = "files";
+
+export interface SessionFilesOptions {
+  storage: DurableObjectStorage;
+  env: Bindings;
+  store: ConversationStore;
+  /** Unix ms. */
+  now: () => number;
+  /** Told in the transaction that makes the changes. */
+  changed: (changes: readonly WatchedChange[]) => void;
+}
+
+export class SessionFiles implements WorkspaceAccess {
+  readonly #options: SessionFilesOptions;
+  #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
+
+  constructor(options: SessionFilesOptions) {
+    this.#options = options;
+  }
+
+  async listFiles(after: string | null, limit: number) {
+    return this.#workspace().list(after, limit);
+  }
+
+  async findFile(path: string) {
+    return this.#changed((workspace) => workspace.find(path));
+  }
+
+  async beginFile(intent: FileIntent | null) {
+    return this.#changed((workspace) => workspace.begin(intent));
+  }
+
+  async noteUpload(key: string, uploadId: string): Promise<void> {
+    this.#workspace().noteUpload(key, uploadId);
+  }
+
+  /** Where the session was removed meanwhile, what was stored for the changes goes too. @throws CallNotFound */
+  async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
+    if (this.#row() === null) await this.#forgo(changes);
+    return this.#changed((workspace) => workspace.change(changes));
+  }
+
+  async workspaceVersion() {
+    return this.#workspace().version();
+  }
+
+  async workspaceManifest() {
+    return this.#workspace().manifest();
+  }
+
+  async contentKeys(digests: readonly string[]) {
+    return this.#changed((workspace) => workspace.keys(digests));
+  }
+
+  /** See `Workspace.changes`: for what watches paths. */
+  changes(after: number, limit: number) {
+    return this.#workspace().changes(after, limit);
+  }
+
+  /** Removes contents that are due. */
+  async collect(): Promise<void> {
+    const { store, now } = this.#options;
+    if (this.#row() === null) return;
+    const workspace = this.#workspace();
+    await workspace.collect(now());
+    if (this.#row() !== null) store.setDue({ [FILES_DUE]: workspace.due() });
+  }
+
+  /** Removes all files of a session that is being removed. */
+  async destroy(row: SessionRow): Promise<void> {
+    await this.#of(row).destroy();
+  }
+
+  /** The session, unless it is gone. */
+  #row(): SessionRow | null {
+    const row = this.#options.store.session();
+    return row === null || row.state === "deleted" ? null : row;
+  }
+
+  /** @throws CallNotFound */
+  #workspace(): Workspace {
+    const row = this.#row();
+    if (row === null) throw new CallNotFound({ what: "session", id: "" });
+    return this.#of(row);
+  }
+
+  #of({ tenant, id }: SessionRow): Workspace {
+    if (this.#made?.of === id) return this.#made.workspace;
+    const { storage, env, now, changed } = this.#options;
+    const prefix = `${sessionPrefix(tenant, id)}files/`;
+    const workspace = new Workspace({ storage, bucket: env.FILES, prefix, now, changed });
+    this.#made = { of: id, workspace };
+    return workspace;
+  }
+
+  /** Cleaning up is due in time. It may come too early: then there is nothing to do yet, and it is due again. */
+  #changed<T>(work: (workspace: Workspace) => T): T {
+    const { store } = this.#options;
+    const workspace = this.#workspace();
+    return store.transaction(() => {
+      const done = work(workspace);
+      const due = workspace.due();
+      if (due !== null && due < (store.dueAt(FILES_DUE) ?? Number.POSITIVE_INFINITY)) {
+        store.setDue({ [FILES_DUE]: due });
+      }
+      return done;
+    });
+  }
+
+  async #forgo(changes: readonly FileChange[]): Promise<void> {
+    const keys = changes.flatMap((change) => ("key" in change && change.key !== null ? [change.key] : []));
+    if (keys.length > 0) await this.#options.env.FILES.delete(keys);
+  }
+}

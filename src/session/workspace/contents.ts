@@ -1,0 +1,151 @@
+/**
+ * Which R2 objects hold the contents of a workspace, each content once. A key is noted before anything is stored under it,
+ * and an object outlives its last file by a while, so that whoever reads it ends in peace.
+ */
+
+/** How long a content may be on its way, and how long one stays that somebody is about to use, in ms. */
+export const USE_MS = 3_600_000;
+/** How long an object is kept that no file has any more, in ms: readers may be at it. */
+export const SPARE_MS = 600_000;
+/** A removal that failed is tried again after this many ms. */
+const RETRY_MS = 60_000;
+/** Objects removed at a time; R2 takes 1000. */
+const BATCH = 500;
+
+/**
+ * `incoming`: a key was given out. `kept`: files have it. `spare`: no file has it, but one may again. `dying`: it is
+ * being removed. All but `kept` are due at some time.
+ */
+type ObjectState = "incoming" | "kept" | "spare" | "dying";
+
+export class Contents {
+  readonly #sql: SqlStorage;
+  readonly #bucket: R2Bucket;
+  readonly #prefix: string;
+
+  constructor(sql: SqlStorage, bucket: R2Bucket, prefix: string) {
+    this.#sql = sql;
+    this.#bucket = bucket;
+    this.#prefix = prefix;
+  }
+
+  /** A key that is nobody else's. */
+  begin(now: number): string {
+    const key = `${this.#prefix}${crypto.randomUUID()}`;
+    this.#sql.exec(
+      "INSERT INTO workspace_object (key, state, due_at) VALUES (?, 'incoming', ?)",
+      key,
+      now + USE_MS,
+    );
+    return key;
+  }
+
+  noteUpload(key: string, uploadId: string): void {
+    this.#sql.exec("UPDATE workspace_object SET upload_id = ? WHERE key = ?", uploadId, key);
+  }
+
+  /** Makes a content one that files have: the object that holds it already, else the one at `key`. `false`: neither is. */
+  keep(sha256: string, key: string | null, now: number): boolean {
+    const known = this.#find(sha256);
+    if (known !== null) {
+      this.#set(known, "kept", null);
+      if (key !== null && key !== known) this.discard(key, now);
+      return true;
+    }
+    if (key === null) return false;
+    const kept = this.#sql.exec(
+      `UPDATE workspace_object SET state = 'kept', sha256 = ?, upload_id = NULL, due_at = NULL
+       WHERE key = ? AND state = 'incoming'`,
+      ...[sha256, key],
+    );
+    return kept.rowsWritten > 0;
+  }
+
+  /** Lets go of a content, unless a file still has it. */
+  release(sha256: string, now: number): void {
+    const users = "SELECT 1 FROM workspace_file WHERE sha256 = ? LIMIT 1";
+    const key = this.#find(sha256);
+    if (key === null || this.#sql.exec(users, sha256).toArray().length > 0) return;
+    this.#set(key, "spare", now + SPARE_MS);
+  }
+
+  /** Gives up an object that was stored and is not wanted, also one that is no longer known. */
+  discard(key: string, now: number): void {
+    this.#sql.exec(
+      `INSERT INTO workspace_object (key, state, due_at) VALUES (?1, 'dying', ?2)
+       ON CONFLICT (key) DO UPDATE SET state = 'dying', due_at = ?2 WHERE state = 'incoming'`,
+      ...[key, now],
+    );
+  }
+
+  /** The object that holds a content, and goes on to for a while. */
+  use(sha256: string, now: number): string | null {
+    const key = this.#find(sha256);
+    if (key !== null) {
+      this.#sql.exec(
+        "UPDATE workspace_object SET due_at = ? WHERE key = ? AND state = 'spare'",
+        ...[now + USE_MS, key],
+      );
+    }
+    return key;
+  }
+
+  /** When there is next something to be removed, in Unix ms. */
+  due(): number | null {
+    return this.#sql
+      .exec<{ at: number | null }>("SELECT min(due_at) AS at FROM workspace_object WHERE due_at IS NOT NULL")
+      .one().at;
+  }
+
+  /** Removes what is due. Where R2 fails, it is due again. */
+  async collect(now: number): Promise<void> {
+    const rows = this.#sql
+      .exec<{ key: string; upload_id: string | null }>(
+        "SELECT key, upload_id FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?",
+        ...[now, BATCH],
+      )
+      .toArray();
+    if (rows.length === 0) return;
+    // From here on nobody gets it any more, whatever happens while R2 works.
+    for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
+    await this.#abort(rows);
+    await this.#bucket.delete(rows.map(({ key }) => key));
+    for (const { key } of rows) this.#sql.exec("DELETE FROM workspace_object WHERE key = ?", key);
+  }
+
+  /** Removes everything from R2. */
+  async destroy(): Promise<void> {
+    const query = "SELECT key, upload_id FROM workspace_object WHERE upload_id IS NOT NULL";
+    await this.#abort(this.#sql.exec<{ key: string; upload_id: string | null }>(query).toArray());
+    for (;;) {
+      const { objects, truncated } = await this.#bucket.list({ prefix: this.#prefix, limit: 1000 });
+      if (objects.length > 0) await this.#bucket.delete(objects.map(({ key }) => key));
+      if (!truncated) break;
+    }
+  }
+
+  async #abort(rows: readonly { key: string; upload_id: string | null }[]): Promise<void> {
+    for (const { key, upload_id } of rows) {
+      if (upload_id === null) continue;
+      // One that was completed or aborted has nothing to abort.
+      await this.#bucket
+        .resumeMultipartUpload(key, upload_id)
+        .abort()
+        .catch(() => {});
+    }
+  }
+
+  #find(sha256: string): string | null {
+    const [row] = this.#sql
+      .exec<{ key: string }>(
+        "SELECT key FROM workspace_object WHERE sha256 = ? AND state IN ('kept', 'spare')",
+        sha256,
+      )
+      .toArray();
+    return row?.key ?? null;
+  }
+
+  #set(key: string, state: ObjectState, dueAt: number | null): void {
+    this.#sql.exec("UPDATE workspace_object SET state = ?, due_at = ? WHERE key = ?", state, dueAt, key);
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * A session's files: the manifest in the object's SQLite, contents in R2. A change is made only when its content is
+ * stored, and all changes of one call appear at once. Of two writers the later one wins, unless it said what it expects.
+ */
+import type {
+  Expected,
+  FileChange,
+  FileIntent,
+  Manifest,
+  Outcome,
+  Refusal,
+  WorkspaceFile,
+} from "../../run/workspace/access.ts";
+import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+import { hasSchema, migrate } from "../migrate.ts";
+import { Contents } from "./contents.ts";
+import { WORKSPACE_STEPS, WORKSPACE_VERSIONS } from "./schema.ts";
+
+/** Changes that are remembered for those who watch. */
+const REMEMBERED = 10_000;
+
+export interface WorkspaceHost {
+  storage: DurableObjectStorage;
+  /** Binding `FILES`. */
+  bucket: R2Bucket;
+  /** Of every key in R2, a `/` at its end; no other session's begins with it. */
+  prefix: string;
+  /** Told after changes were made; in the same turn, so that what it stores is stored with them. */
+  changed?(changes: readonly WatchedChange[]): void;
+  /** Unix ms; the clock's where absent. */
+  now?: () => number;
+  /** Smaller ones, for tests. */
+  limits?: { bytes: number; files: number };
+}
+
+/** A change that was made. */
+export interface WatchedChange {
+  path: string;
+  kind: "create" | "change" | "delete";
+  /** Of the workspace; every change has its own, counted from 1. */
+  version: number;
+}
+
+type Row = {
+  path: string;
+  sha256: string;
+  size: number;
+  executable: number;
+  modified_at: number;
+  version: number;
+};
+type Totals = { id: string; version: number; files: number; bytes: number };
+
+export class Workspace {
+  readonly #host: WorkspaceHost;
+  readonly #sql: SqlStorage;
+  readonly #contents: Contents;
+  readonly #limits: { bytes: number; files: number };
+  readonly #now: () => number;
+
+  constructor(host: WorkspaceHost) {
+    this.#host = host;
+    this.#now = host.now ?? Date.now;
+    this.#sql = host.storage.sql;
+    this.#contents = new Contents(this.#sql, host.bucket, host.prefix);
+    this.#limits = host.limits ?? WORKSPACE_LIMITS;
+    if (this.#exists) migrate(host.storage, WORKSPACE_STEPS, WORKSPACE_VERSIONS);
+  }
+
+  list(after: string | null, limit: number): WorkspaceFile[] {
+    if (!this.#exists) return [];
+    return this.#sql
+      .exec<Row>("SELECT * FROM workspace_file WHERE path > ? ORDER BY path LIMIT ?", after ?? "", limit)
+      .toArray()
+      .map(fileOf);
+  }
+
+  find(path: string): (WorkspaceFile & { key: string }) | null {
+    const row = this.#exists ? this.#row(path) : null;
+    const key = row === null ? null : this.#contents.use(row.sha256, this.#now());
+    return row === null || key === null ? null : { ...fileOf(row), key };
+  }
+
+  /** Refuses what is refused already; a change is checked again when it is made. */
+  begin(intent: FileIntent | null): { key: string } | Refusal {
+    const totals = this.#create();
+    const refusal = intent === null ? null : this.#refusal(intent, totals);
+    return refusal ?? { key: this.#contents.begin(this.#now()) };
+  }
+
+  noteUpload(key: string, uploadId: string): void {
+    if (this.#exists) this.#contents.noteUpload(key, uploadId);
+  }
+
+  /** In order; an outcome for each. What is refused leaves the others alone. */
+  change(changes: readonly FileChange[]): Outcome[] {
+    const totals = this.#create();
+    const before = totals.version;
+    const now = this.#now();
+    return this.#host.storage.transactionSync(() => {
+      const made: WatchedChange[] = [];
+      const outcomes = changes.map((change) =>
+        change.kind === "write"
+          ? this.#write(change, totals, made, now)
+          : this.#delete(change, totals, made, now),
+      );
+      for (const { version, path, kind } of made) {
+        this.#sql.exec("INSERT INTO workspace_change VALUES (?, ?, ?, ?)", version, path, kind, now);
+      }
+      if (totals.version > before) {
+        const { version, files, bytes } = totals;
+        this.#sql.exec("UPDATE workspace SET version = ?, files = ?, bytes = ?", version, files, bytes);
+        this.#sql.exec("DELETE FROM workspace_change WHERE version <= ?", version - REMEMBERED);
+        this.#host.changed?.(made);
+      }
+      return outcomes;
+    });
+  }
+
+  /**
+   * Changes after a version, the oldest first. `complete`: none of them is forgotten; else whoever watches compares the
+   * list with what it knows.
+   */
+  changes(after: number, limit: number): { changes: WatchedChange[]; version: number; complete: boolean } {
+    const { version } = this.#totals() ?? { version: 0 };
+    if (version <= after) return { changes: [], version, complete: true };
+    const changes = this.#sql
+      .exec<WatchedChange & Record<string, SqlStorageValue>>(
+        "SELECT path, kind, version FROM workspace_change WHERE version > ? ORDER BY version LIMIT ?",
+        ...[after, limit],
+      )
+      .toArray();
+    return { changes, version, complete: changes[0]?.version === after + 1 };
+  }
+
+  /** Names the present state; makes the workspace where there is none. */
+  version(): Pick<Manifest, "id" | "version"> {
+    const { id, version } = this.#create();
+    return { id, version };
+  }
+
+  manifest(): Manifest {
+    const { id, version } = this.#create();
+    const rows = this.#sql.exec<Row>("SELECT * FROM workspace_file ORDER BY path").toArray();
+    const files = rows.map(({ path, sha256, size, executable }) => ({
+      ...{ path, sha256, size },
+      executable: executable === 1,
+    }));
+    return { id, version, files };
+  }
+
+  /** Keys of contents, which stay for a while; those that are not here are left out. */
+  keys(digests: readonly string[]): { sha256: string; key: string }[] {
+    if (!this.#exists) return [];
+    const now = this.#now();
+    return digests.flatMap((sha256) => {
+      const key = this.#contents.use(sha256, now);
+      return key === null ? [] : [{ sha256, key }];
+    });
+  }
+
+  /** When `collect` is next to be called, in Unix ms. */
+  due(): number | null {
+    return this.#exists ? this.#contents.due() : null;
+  }
+
+  /** Removes contents that no file has any more, and uploads that were given up. */
+  async collect(now: number): Promise<void> {
+    if (this.#exists) await this.#contents.collect(now);
+  }
+
+  /**
+   * Removes all files, and everything that R2 holds of them, uploads under way too. What comes after is another workspace,
+   * also where the object's whole storage is emptied then.
+   */
+  async destroy(): Promise<void> {
+    if (!this.#exists) return;
+    this.#host.storage.transactionSync(() => {
+      for (const table of ["workspace", "workspace_file", "workspace_change"])
+        this.#sql.exec(`DELETE FROM ${table}`);
+    });
+    await this.#contents.destroy();
+    this.#sql.exec("DELETE FROM workspace_object");
+  }
+
+  #write(
+    change: Extract<FileChange, { kind: "write" }>,
+    totals: Totals,
+    made: WatchedChange[],
+    now: number,
+  ): Outcome {
+    const { path, key, sha256, size } = change;
+    const refusal = this.#refusal(change, totals);
+    if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
+      if (key !== null) this.#contents.discard(key, now);
+      return refusal ?? { refused: "content" };
+    }
+    const old = this.#row(path);
+    const executable = Number(change.executable ?? old?.executable === 1);
+    if (old?.sha256 === sha256 && old.executable === executable) {
+      return { done: "unchanged", version: old.version, modified_at: old.modified_at };
+    }
+    totals.version += 1;
+    totals.files += old === null ? 1 : 0;
+    totals.bytes += size - (old?.size ?? 0);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)",
+      ...[path, sha256, size, executable, now, totals.version],
+    );
+    if (old !== null) this.#contents.release(old.sha256, now);
+    made.push({ path, kind: old === null ? "create" : "change", version: totals.version });
+    const done = old === null ? "created" : "changed";
+    return { done, version: totals.version, modified_at: now };
+  }
+
+  #delete(
+    { path, expected }: Extract<FileChange, { kind: "delete" }>,
+    totals: Totals,
+    made: WatchedChange[],
+    now: number,
+  ): Outcome {
+    const old = this.#row(path);
+    if (!meets(old, expected)) return { refused: "expected" };
+    if (old === null) return { refused: "missing" };
+    totals.version += 1;
+    totals.files -= 1;
+    totals.bytes -= old.size;
+    this.#sql.exec("DELETE FROM workspace_file WHERE path = ?", path);
+    this.#contents.release(old.sha256, now);
+    made.push({ path, kind: "delete", version: totals.version });
+    return { done: "deleted", version: totals.version, modified_at: now };
+  }
+
+  /** Why a file may not be written, as things stand. */
+  #refusal({ path, expected, size }: FileIntent, totals: Totals): Refusal | null {
+    const fault = pathFault(path) ?? this.#obstacle(path);
+    if (fault !== null) return { refused: "path", reason: fault };
+    const old = this.#row(path);
+    if (!meets(old, expected)) return { refused: "expected" };
+    const { files, bytes } = this.#limits;
+    if (old === null && totals.files >= files) return { refused: "full", what: "files", limit: files };
+    if (totals.bytes - (old?.size ?? 0) + (size ?? 0) > bytes) {
+      return { refused: "full", what: "bytes", limit: bytes };
+    }
+    return null;
+  }
+
+  /** What keeps a path from being that of a file: a folder of its name, or a file where a folder would have to be. */
+  #obstacle(path: string): string | null {
+    // `0` is the character after `/`.
+    const inside = "SELECT 1 FROM workspace_file WHERE path > ? AND path < ? LIMIT 1";
+    if (this.#sql.exec(inside, `${path}/`, `${path}0`).toArray().length > 0) return "is a folder";
+    const file = foldersOf(path).find((folder) => this.#row(folder) !== null);
+    return file === undefined ? null : `is inside ${file}, which is a file`;
+  }
+
+  /** Asked each time: the session's storage may have been emptied. */
+  get #exists(): boolean {
+    return hasSchema(this.#sql, WORKSPACE_VERSIONS);
+  }
+
+  #row(path: string): Row | null {
+    return this.#sql.exec<Row>("SELECT * FROM workspace_file WHERE path = ?", path).toArray()[0] ?? null;
+  }
+
+  #totals(): Totals | null {
+    if (!this.#exists) return null;
+    return this.#sql.exec<Totals>("SELECT * FROM workspace").toArray()[0] ?? null;
+  }
+
+  #create(): Totals {
+    const totals = this.#totals();
+    if (totals !== null) return totals;
+    migrate(this.#host.storage, WORKSPACE_STEPS, WORKSPACE_VERSIONS);
+    const made = { id: crypto.randomUUID().replaceAll("-", ""), version: 0, files: 0, bytes: 0 };
+    this.#sql.exec("INSERT INTO workspace VALUES (?, 0, 0, 0)", made.id);
+    return made;
+  }
+}
+
+function meets(file: Row | null, expected: Expected | null): boolean {
+  if (expected === null) return true;
+  if (expected === "none") return file === null;
+  return file !== null && (expected === "any" || expected.sha256.includes(file.sha256));
+}
+
+function fileOf({ executable, ...row }: Row): WorkspaceFile {
+  return { ...row, executable: executable === 1 };
+}

@@ -1,0 +1,32 @@
+/** Variables that a skill documents and that nothing of it is given (skill-formats.md §3 H8). Pure. */
+import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
+import { variablesOf } from "./variables.ts";
+
+/** Names in backticks at the head of list items below a heading "Configuration", each once. */
+export function documentedVariables(body: string): string[] {
+  const [, below = ""] = body.split(/^#{1,6}[ \t]+configuration[ \t]*$/im);
+  const [section = ""] = below.split(/^#{1,6}[ \t]/m);
+  const items = section.matchAll(/^[ \t]*(?:[-*+]|\d+[.)])[ \t]+`([A-Z][A-Z0-9_]*)`/gm);
+  return [...new Set(Array.from(items, ([, name = ""]) => name))];
+}
+
+/** A hint for each that no tool and no process asks for: it would be set, and missing all the same. */
+export function undeclaredVariables(
+  { manifest, body, tools }: { manifest: Manifest; body: string; tools: readonly SkillTool[] },
+  { folder, file }: { folder: string; file: string },
+): Diagnostic[] {
+  if (!tools.some(({ script }) => script !== undefined)) return [];
+  const asked = new Set([...variablesOf(manifest), ...tools.flatMap(({ env }) => env)]);
+  return documentedVariables(body)
+    .filter((name) => !asked.has(name))
+    .map((name) => ({
+      level: "warning",
+      code: "variable_not_declared",
+      skill: folder,
+      file,
+      field: "x-env",
+      value: JSON.stringify(name),
+      message: `SKILL.md documents the variable ${name}, but no tool asks for it, so none sees it.`,
+      hint: `Add "x-env": ["${name}"] to the tools that need it in tools.json.`,
+    }));
+}

@@ -1,0 +1,56 @@
+/** The shapes of what limits the tool calls of runs (agent-runtime.md §9), as options and `[policy]` of hull.toml have them. */
+import * as z from "zod/mini";
+
+/** In rising order. */
+export const SIDE_EFFECT_LEVELS = [
+  "none",
+  "read_only",
+  "workspace_write",
+  "process_exec",
+  "network",
+] as const;
+export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
+
+const maybe = z.exactOptional;
+
+/** A capability policy (§9.1). Absent: not limited; empty: nothing is allowed. A misspelt key must not mean the former. */
+export const policyShape = z.lazy(() => {
+  const texts = z.array(z.string());
+  const operations = z.record(z.string(), texts);
+  const level = z.enum(SIDE_EFFECT_LEVELS);
+  const annotations = z.strictObject({
+    kind: maybe(z.string()),
+    side_effect_level: maybe(level),
+    capabilities: maybe(operations),
+    arg_schema: maybe(z.record(z.string(), z.json())),
+  });
+  return z.strictObject({
+    tools: maybe(texts),
+    capabilities: maybe(operations),
+    workspace_roots: maybe(texts),
+    side_effect_level: maybe(level),
+    recursion_limit: maybe(z.int().check(z.nonnegative())),
+    tool_arg_constraints: maybe(
+      z.array(z.strictObject({ tool: z.string(), arg_patterns: texts, arg_key: maybe(z.string()) })),
+    ),
+    tool_annotations: maybe(z.record(z.string(), annotations)),
+  });
+});
+
+/** §9.2. Lists of globs. */
+export const approvalPolicyShape = z.lazy(() => {
+  const globs = maybe(z.array(z.string()));
+  return z.strictObject({
+    auto_approve: globs,
+    auto_deny: globs,
+    require_approval: globs,
+    write_path_allowlist: globs,
+  });
+});
+
+/** §9.3. A rule that is a text names a predicate. */
+export const permissionsShape = z.lazy(() => {
+  const rule = z.union([z.literal(true), z.array(z.string()), z.string()]);
+  const entries = maybe(z.union([z.array(z.string()), z.record(z.string(), rule)]));
+  return z.strictObject({ allow: entries, deny: entries, on_escalation: maybe(z.string()) });
+});

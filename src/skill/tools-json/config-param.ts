@@ -1,0 +1,131 @@
+/** Reads the declaration of a tool's configuration (skill-formats.md §7.4); keys in camelCase or snake_case. */
+import { readChoice, readMap, readText, readTexts, warnUnknown, wrongType } from "../fields.ts";
+import type { Findings } from "../findings.ts";
+import { CONFIG_SCOPES, CONFIG_TYPES, type ConfigParam, type ConfigType } from "../manifest.ts";
+import { child, items, type MapNode, type Slot, toJson } from "../tree.ts";
+
+const TEXTS = [
+  "displayName",
+  "description",
+  "unit",
+  "placeholder",
+  "pathType",
+  "keyPlaceholder",
+  "valuePlaceholder",
+  "itemPlaceholder",
+  "language",
+] as const;
+const NUMBERS = ["min", "max", "step", "minItems", "maxItems", "rows"] as const;
+const KEYS = ["name", "type", "default", "scope", "options", ...TEXTS, ...NUMBERS];
+
+const NAME = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** The parameters of an `x-config`, in its order; what is wrong goes to `findings`. */
+export function readConfigParams(findings: Findings, slot: Slot | undefined): ConfigParam[] {
+  if (slot === undefined) return [];
+  if (slot.node.kind !== "list") {
+    wrongType(findings, slot, "a list of configuration parameters");
+    return [];
+  }
+  const params: ConfigParam[] = [];
+  for (const item of items(slot.node, slot.path)) {
+    const param = readConfigParam(findings, item);
+    if (param === null) continue;
+    if (params.some(({ name }) => name === param.name)) {
+      const message = `The configuration parameter ${param.name} is declared twice.`;
+      findings.error("config_param", item, message, "Rename one of them.");
+    } else {
+      params.push(param);
+    }
+  }
+  return params;
+}
+
+function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
+  const given = readMap(findings, slot);
+  if (given === undefined) return null;
+  const map = camelCased(given);
+  warnUnknown(findings, map, slot.path, KEYS);
+  const at = (key: string) => child(map, key, slot.path);
+  const name = readName(findings, slot, at("name"));
+  const typeSlot = at("type");
+  const type = typeSlot === undefined ? "string" : readChoice(findings, typeSlot, CONFIG_TYPES);
+  const scope = readChoice(findings, at("scope"), CONFIG_SCOPES) ?? "per_bot";
+  const options = readTexts(findings, at("options"), "texts", () => null)?.map(({ text }) => text);
+  const texts = TEXTS.flatMap((key) => {
+    const text = readText(findings, at(key));
+    return text === undefined ? [] : [[key, text] as const];
+  });
+  const numbers = NUMBERS.flatMap((key) => {
+    const number = readNumber(findings, at(key));
+    return number === undefined ? [] : [[key, number] as const];
+  });
+  const fallback = at("default");
+  if (name === null || type === undefined) return null;
+  const param: ConfigParam = {
+    name,
+    type,
+    scope,
+    ...(fallback === undefined ? {} : { default: toJson(fallback.node) }),
+    ...(options === undefined ? {} : { options }),
+    ...Object.fromEntries(texts),
+    ...Object.fromEntries(numbers),
+  };
+  checkParam(findings, slot, param, type);
+  return param;
+}
+
+/** What would make a declaration that no value, or the wrong ones, can satisfy. */
+function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: ConfigType): void {
+  const { options, min, max, step, minItems, maxItems } = param;
+  const refuse = (message: string, hint: string) =>
+    findings.error("config_param", { path: slot.path, at: slot.at }, message, hint);
+  const chooses = type === "select" || type === "multiselect";
+  if (chooses && (options === undefined || options.length === 0))
+    refuse(
+      `The configuration parameter ${param.name} of type ${type} has no options.`,
+      'Add "options": ["first", "second"].',
+    );
+  if (options !== undefined && new Set(options).size < options.length)
+    refuse(`The options of ${param.name} repeat a value.`, "Name each option once.");
+  if (min !== undefined && max !== undefined && min > max)
+    refuse(`The min of ${param.name} is greater than its max.`, "Exchange them.");
+  if (step !== undefined && step <= 0)
+    refuse(`The step of ${param.name} must be greater than 0.`, "Leave it out for any number.");
+  if (minItems !== undefined && maxItems !== undefined && minItems > maxItems)
+    refuse(`The minItems of ${param.name} is greater than its maxItems.`, "Exchange them.");
+  if (type === "secret" && param.default !== undefined)
+    refuse(
+      `The secret ${param.name} has a default, which everybody can read who has the skill.`,
+      "Leave the default out.",
+    );
+}
+
+function readName(findings: Findings, parent: Slot, slot: Slot | undefined): string | null {
+  const name = slot === undefined ? undefined : readText(findings, slot);
+  if (name !== undefined && NAME.test(name)) return name;
+  findings.error(
+    "config_param",
+    slot ?? { path: `${parent.path}.name`, at: parent.at },
+    "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _; two _ may not begin it.",
+    "Use for example maxCost.",
+  );
+  return null;
+}
+
+function readNumber(findings: Findings, slot: Slot | undefined): number | undefined {
+  if (slot === undefined) return undefined;
+  const value = toJson(slot.node);
+  if (typeof value === "number") return value;
+  wrongType(findings, slot, "a number");
+  return undefined;
+}
+
+/** `display_name` and `displayName` are the same key; where both stand, the later one counts. */
+function camelCased(map: MapNode): MapNode {
+  const entries = Array.from(map.entries, ([key, entry]) => {
+    const name = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    return [KEYS.includes(name) ? name : key, entry] as const;
+  });
+  return { ...map, entries: new Map(entries) };
+}

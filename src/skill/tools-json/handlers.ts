@@ -1,0 +1,169 @@
+/**
+ * From declared tools to tools that can be called (skill-formats.md §3 L4, §4.1): where each handler runs, and the module
+ * that an isolate loads. Pure; how a module is made is given, since the build has a bundler and uploads have none.
+ */
+import type { Hash, SourceFile } from "../bundle.ts";
+import type { Diagnostic, SkillTool } from "../manifest.ts";
+import { type ModuleFault, moduleDiagnostic } from "../module-fault.ts";
+import { readToolsJson, TOOLS_FILE, type ToolDraft, type ToolsSource } from "./read.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A JavaScript or TypeScript handler that can be called. */
+export interface MadeHandler {
+  tier: "isolate" | "runner";
+  /** Why, for people: a clause. */
+  reason: string;
+  /** One ES module with nothing but modules of Node left to import; present exactly in tier `isolate`. */
+  module?: Bytes;
+  /** What a process starts in place of the script, where that cannot be started as it is. */
+  start?: Bytes;
+  /** Worth telling, though it can be called. */
+  warnings?: ModuleFault[];
+}
+
+/** Makes a handler of a script, or says why not. `wanted` is the tier that the author asks for. */
+export type HandlerMaker = (
+  script: SourceFile,
+  wanted: ToolDraft["wanted"],
+) => Promise<MadeHandler | { faults: ModuleFault[] }>;
+
+export interface MadeTools {
+  /** `null`: the skill has no tools.json. */
+  tools: SkillTool[] | null;
+  modules: { sha256: string; bytes: Bytes }[];
+  /** Files that the pack holds beside the skill's own. */
+  started: SourceFile[];
+  diagnostics: Diagnostic[];
+}
+
+/** Largest module that an isolate loads. */
+export const MAX_MODULE_BYTES = 10 * 1024 * 1024;
+
+/** The tools of a skill's files; what is wrong with one leaves that one out. */
+export async function makeTools(
+  files: readonly SourceFile[],
+  source: Omit<ToolsSource, "file" | "files"> & { base: string },
+  { make, hash }: { make: HandlerMaker; hash: Hash },
+): Promise<MadeTools> {
+  const made: MadeTools = { tools: null, modules: [], started: [], diagnostics: [] };
+  const manifest = files.find(({ path }) => path === TOOLS_FILE);
+  if (manifest === undefined) return made;
+  const file = source.base + TOOLS_FILE;
+  const byPath = new Map(files.map((entry) => [entry.path, entry]));
+  const bytes = new Map(files.map((entry) => [entry.path, entry.bytes]));
+  const read = readToolsJson(manifest.bytes, { ...source, file, files: bytes });
+  made.diagnostics.push(...read.diagnostics);
+  made.tools = [];
+  for (const draft of read.tools) {
+    const script = draft.script === undefined ? undefined : byPath.get(draft.script);
+    if (script === undefined) {
+      made.tools.push(toolOf(draft, { tier: "stub" }));
+      continue;
+    }
+    const handler = isModule(script.path) ? await make(script, draft.wanted) : processHandler(script, draft);
+    const faults = "faults" in handler ? handler.faults : sizeFaults(handler);
+    const place = { folder: source.folder, base: source.base, path: script.path };
+    made.diagnostics.push(
+      ...faults.map((fault) => pointed(moduleDiagnostic(fault, place), fault, draft, file)),
+    );
+    if ("faults" in handler || faults.length > 0) continue;
+    for (const fault of handler.warnings ?? []) {
+      made.diagnostics.push({
+        ...pointed(moduleDiagnostic(fault, place), fault, draft, file),
+        level: "warning",
+      });
+    }
+    made.tools.push(await keep(made, draft, script, handler, hash));
+  }
+  return made;
+}
+
+/** Adds what the handler brings along, and answers the tool. */
+async function keep(
+  made: MadeTools,
+  draft: ToolDraft,
+  script: SourceFile,
+  { tier, reason, module, start }: MadeHandler | ProcessHandler,
+  hash: Hash,
+): Promise<SkillTool> {
+  const sha256 = module === undefined ? undefined : await hash(module);
+  if (module !== undefined && sha256 !== undefined && made.modules.every((other) => other.sha256 !== sha256))
+    made.modules.push({ sha256, bytes: module });
+  const path = start === undefined ? script.path : script.path.replace(/\.[^./]+$/, ".hull.mjs");
+  if (start !== undefined && made.started.every((other) => other.path !== path))
+    made.started.push({ path, mode: 0o644, bytes: start });
+  return toolOf(draft, {
+    tier,
+    ...(reason === undefined ? {} : { tier_reason: reason }),
+    script: path,
+    ...(path === script.path ? {} : { source: script.path }),
+    ...(sha256 === undefined ? {} : { module: sha256 }),
+  });
+}
+
+function toolOf(
+  { wanted: _, at: __, field: ___, script: ____, ...declared }: ToolDraft,
+  chosen: Pick<SkillTool, "tier" | "tier_reason" | "script" | "source" | "module">,
+): SkillTool {
+  return { ...declared, ...chosen };
+}
+
+/** The handler as it is, where it is to run. @param process why a process is needed; `null`: none is */
+export function chosen(
+  module: Uint8Array<ArrayBuffer>,
+  wanted: "isolate" | "runner" | null,
+  process: string | null,
+): MadeHandler {
+  const tier = wanted ?? (process === null ? "isolate" : "runner");
+  const found = process ?? "it is JavaScript that needs no process";
+  const reason = wanted === null ? found : "x-tier asks for it";
+  return tier === "isolate" ? { tier, reason, module } : { tier, reason };
+}
+
+const isModule = (path: string): boolean => /\.(?:m?js|m?ts)$/.test(path);
+
+interface ProcessHandler {
+  tier: "runner";
+  reason?: string;
+  module?: undefined;
+  start?: undefined;
+  warnings?: undefined;
+}
+
+/** Programs of other languages: by their ending, or as an executable that names its interpreter. */
+function processHandler(
+  { path, mode, bytes }: SourceFile,
+  { wanted }: ToolDraft,
+): ProcessHandler | { faults: ModuleFault[] } {
+  if (wanted === "isolate") {
+    const message = `x-tier asks for an isolate, which runs JavaScript only, not ${path}.`;
+    return { faults: [{ code: "handler_tier", message, hint: 'Leave x-tier out, or write "runner".' }] };
+  }
+  if (/\.(?:py|sh)$/.test(path)) return { tier: "runner" };
+  const shebang = bytes[0] === 0x23 && bytes[1] === 0x21;
+  if (shebang && mode === 0o755) return { tier: "runner", reason: "it is an executable file" };
+  const lacks = shebang ? "is not executable" : "does not begin with #! and an interpreter";
+  const message = `The handler ${path} cannot be started: its ending is none of .js .mjs .ts .py .sh, and it ${lacks}.`;
+  const hint = shebang
+    ? `Make it executable: chmod +x ${path}.`
+    : "Begin it with #!/usr/bin/env and the program, or write it in one of those languages.";
+  return { faults: [{ code: "handler_start", message, hint }] };
+}
+
+function sizeFaults({ module }: MadeHandler | ProcessHandler): ModuleFault[] {
+  if (module === undefined || module.length <= MAX_MODULE_BYTES) return [];
+  const message = `The handler has ${module.length} bytes with all that it imports; an isolate takes at most ${MAX_MODULE_BYTES}.`;
+  return [{ code: "handler_too_large", message, hint: 'Import less, or set "x-tier": "runner".' }];
+}
+
+/** A finding that has no place in the handler stands where the handler is named. */
+function pointed(
+  diagnostic: Diagnostic,
+  { at, file: named }: ModuleFault,
+  draft: ToolDraft,
+  file: string,
+): Diagnostic {
+  if (at !== undefined || named !== undefined) return diagnostic;
+  return { ...diagnostic, file, line: draft.at.line, column: draft.at.column, field: draft.field };
+}

@@ -1,0 +1,95 @@
+/**
+ * What a JavaScript handler needs, read from its text (skill-formats.md §4.1): whether it can run in an isolate, and what
+ * it imports. The build and uploads share it. Pure.
+ */
+import { type Token, tokens } from "../javascript.ts";
+import { insidePath } from "../path.ts";
+
+/** Modules of Node that no isolate has, or that reach what only a process can. */
+const PROCESS_MODULES: ReadonlySet<string> = new Set([
+  ...["child_process", "worker_threads", "net", "tls", "dgram", "cluster"],
+  ...["inspector", "repl", "sqlite", "trace_events", "v8", "vm", "wasi"],
+]);
+
+export interface Needs {
+  /** What it has that only a process can serve, its imports aside, in words; `null`: nothing. */
+  process: string | null;
+  /** Specifiers of what it imports, each once. */
+  imports: string[];
+}
+
+/** @param text JavaScript, or TypeScript as far as its types do not look like what is looked for */
+export function javascriptNeeds(text: string): Needs {
+  const list = [...tokens(text)];
+  const imports = new Set<string>();
+  let process: string | null = null;
+  for (const [i, token] of list.entries()) {
+    if (token.kind !== "word" || list[i - 1]?.text === ".") continue;
+    const specifier = specifierAt(list, i);
+    if (specifier !== null) imports.add(specifier);
+    process ??= processNeed(list, i);
+  }
+  return { process, imports: [...imports] };
+}
+
+/** What only a process can serve of these imports; `null`: nothing. */
+export function importNeed(specifiers: readonly string[]): string | null {
+  for (const specifier of specifiers) {
+    const name = specifier.replace(/^node:/, "");
+    if (PROCESS_MODULES.has(name.split("/")[0] ?? "")) return `it imports node:${name}`;
+    if (/\.node$/.test(specifier)) return `it imports the native module ${specifier}`;
+    if (/\.cjs$/.test(specifier)) return `it imports the CommonJS module ${specifier}`;
+  }
+  return null;
+}
+
+/** The words that mean a CommonJS or file-based module, free of any dot before them. */
+function processNeed(list: readonly Token[], at: number): string | null {
+  const { text } = list[at] ?? { text: "" };
+  const next = list[at + 1]?.text;
+  // The bundler's name for what it cannot resolve; it also has a function of that name.
+  const calls = text === "require" || (text === "__require" && list[at - 1]?.text !== "function");
+  if (calls && next === "(") return "it calls require()";
+  if (text === "__dirname" || text === "__filename") return next === ":" ? null : `it uses ${text}`;
+  if (text !== "import" || next !== "." || list[at + 2]?.text !== "meta") return null;
+  const member = list[at + 3]?.text === "." ? list[at + 4]?.text : undefined;
+  return /^(?:url|dirname|filename)$/.test(member ?? "") ? `it uses import.meta.${member}` : null;
+}
+
+/** Of `import "x"`, `import("x")`, `… from "x"` and `require("x")`. */
+function specifierAt(list: readonly Token[], at: number): string | null {
+  const { text } = list[at] ?? { text: "" };
+  const next = list[at + 1];
+  const named = text === "from" || text === "import" ? next : undefined;
+  const called = (text === "import" || text === "require") && next?.text === "(" ? list[at + 2] : undefined;
+  const found = [named, called].find((token) => token?.kind === "string");
+  return found === undefined ? null : found.text.slice(1, -1);
+}
+
+/** What a file needs together with those files of the skill that it imports by relative paths. */
+export function filesNeed(
+  path: string,
+  files: ReadonlyMap<string, Uint8Array>,
+): { process: string | null; others: string[]; relative: string[] } {
+  const seen = new Set<string>();
+  const others = new Set<string>();
+  let process: string | null = null;
+  const visit = (file: string): void => {
+    const bytes = files.get(file);
+    if (bytes === undefined || seen.has(file)) return;
+    seen.add(file);
+    const own = /\.[cm]?[jt]s$/.test(file) ? javascriptNeeds(new TextDecoder().decode(bytes)) : NOTHING;
+    const need = own.process ?? importNeed(own.imports);
+    process ??= need === null || file === path ? need : `${need} (in ${file})`;
+    const folder = file.slice(0, file.lastIndexOf("/") + 1);
+    for (const specifier of own.imports) {
+      if (!/^\.\.?\//.test(specifier)) others.add(specifier);
+      else visit(insidePath(folder + specifier) ?? "");
+    }
+  };
+  visit(path);
+  seen.delete(path);
+  return { process, others: [...others], relative: [...seen] };
+}
+
+const NOTHING: Needs = { process: null, imports: [] };

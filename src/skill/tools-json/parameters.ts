@@ -1,0 +1,168 @@
+/**
+ * The `parameters` of a tool into JSON Schema (skill-formats.md §3, rows M9 and P1 to P4): one conversion for every
+ * provider. Pure.
+ */
+import { wrongType } from "../fields.ts";
+import { Findings } from "../findings.ts";
+import { schemaFaults } from "../json-schema.ts";
+import type { Json, JsonObject } from "../manifest.ts";
+import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
+import { parseJsonTree } from "./json-tree.ts";
+
+const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
+/** What every provider takes as the name of an argument. */
+const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** The schema of a tool without parameters. */
+export function emptySchema(): JsonObject {
+  return { type: "object", properties: {}, required: [] };
+}
+
+/** The schema of the arguments; errors go to `findings`, and the answer is then not to be used. */
+export function readParameters(findings: Findings, slot: Slot | undefined): JsonObject {
+  if (slot === undefined) return emptySchema();
+  if (slot.node.kind !== "map") {
+    wrongType(findings, slot, "an object of parameter definitions", 'Write for example {"text": {…}}.');
+    return emptySchema();
+  }
+  const schema = isSchema(slot.node) ? wholeSchema(findings, slot) : definitions(findings, slot, slot.node);
+  checkSchema(findings, slot, schema);
+  return schema;
+}
+
+/**
+ * The schema that a text of parameter definitions stands for, or what is wrong with it, for whoever wrote it.
+ * @param text JSON
+ */
+export function parametersOf(text: string): { schema: JsonObject } | { fault: string } {
+  const tree = parseJsonTree(text);
+  if ("fault" in tree) {
+    const { message, at } = tree.fault;
+    return { fault: `parameters is not valid JSON: line ${at.line}, column ${at.column}: ${message}` };
+  }
+  const findings = new Findings("", "");
+  const schema = readParameters(findings, { path: "parameters", node: tree.node, at: tree.node.at });
+  const faults = findings.list.filter(({ level }) => level === "error");
+  return faults.length === 0
+    ? { schema }
+    : { fault: faults.map(({ message, hint = "" }) => `${message} ${hint}`.trim()).join(" ") };
+}
+
+/** A schema of an object as it was written, with `required`. */
+export function readObjectSchema(findings: Findings, slot: Slot): JsonObject {
+  if (slot.node.kind !== "map") {
+    wrongType(findings, slot, "a JSON Schema");
+    return emptySchema();
+  }
+  const schema = mapToJson(slot.node);
+  if (schema.type !== "object") {
+    const message = `The schema ${slot.path} must have "type": "object"; arguments are an object.`;
+    findings.error("schema_invalid", slot, message, 'Add "type": "object".');
+  }
+  checkSchema(findings, slot, schema);
+  return withRequired(schema);
+}
+
+/** Reports what JSON Schema does not allow. */
+export function checkSchema(findings: Findings, slot: Slot, schema: JsonObject): void {
+  const [pointer, ...more] = schemaFaults(schema);
+  if (pointer === undefined) return;
+  const others = more.length === 0 ? "" : ` (and ${more.length} more places)`;
+  findings.error(
+    "schema_invalid",
+    slot,
+    `${slot.path} makes no valid JSON Schema: wrong is ${pointer === "" ? "the whole" : pointer}${others}.`,
+    `Correct it there; types are ${TYPES.join(", ")}.`,
+  );
+}
+
+/** P4. A parameter that happens to be called `type` is an object, never the word. */
+function isSchema(node: MapNode): boolean {
+  const type = node.entries.get("type")?.value;
+  const properties = node.entries.get("properties")?.value;
+  return type?.kind === "scalar" && type.value === "object" && properties?.kind === "map";
+}
+
+function wholeSchema(findings: Findings, slot: Slot): JsonObject {
+  findings.warning(
+    "parameters_is_schema",
+    { path: slot.path, at: slot.at },
+    `${slot.path} is a JSON Schema itself; it is used as it is.`,
+    "Other runtimes expect one definition for each parameter there; the schema can stand in x-input-schema.",
+  );
+  return slot.node.kind === "map" ? withRequired(mapToJson(slot.node)) : emptySchema();
+}
+
+const withRequired = (schema: JsonObject): JsonObject =>
+  Array.isArray(schema.required) ? schema : { ...schema, required: [] };
+
+function definitions(findings: Findings, slot: Slot, map: MapNode): JsonObject {
+  const properties: [string, Json][] = [];
+  const required: string[] = [];
+  for (const name of map.entries.keys()) {
+    const entry = child(map, name, slot.path);
+    if (entry === undefined) continue;
+    checkName(findings, entry, name);
+    if (entry.node.kind !== "map") {
+      wrongType(findings, entry, "an object", 'Write for example {"type": "string", "description": "…"}.');
+      continue;
+    }
+    properties.push([name, definition(findings, entry, entry.node)]);
+    if (isRequired(findings, child(entry.node, "optional", entry.path))) required.push(name);
+  }
+  return { type: "object", properties: Object.fromEntries(properties), required };
+}
+
+function checkName(findings: Findings, slot: Slot, name: string): void {
+  const place = { path: slot.path, at: slot.at };
+  if (name.startsWith("__")) {
+    const message = `A parameter ${name} never reaches a handler: names that begin with __ are Hull's own.`;
+    findings.error("parameter_reserved", place, message, "Rename it.");
+  } else if (!NAME.test(name)) {
+    const message = `Model providers may refuse the parameter name ${JSON.stringify(name)}.`;
+    findings.warning("parameter_name", place, message, "Use at most 64 letters, digits, _, . or -.");
+  }
+}
+
+function definition(findings: Findings, slot: Slot, map: MapNode): JsonObject {
+  const { optional: _, ...schema } = mapToJson(map);
+  const type = child(map, "type", slot.path);
+  if (
+    type === undefined &&
+    !["anyOf", "oneOf", "allOf", "enum", "const", "$ref"].some((key) => key in schema)
+  ) {
+    const message = `The parameter ${slot.path} has no type.`;
+    findings.warning(
+      "parameter_type_missing",
+      { path: slot.path, at: slot.at },
+      message,
+      `Add one of: ${TYPES.join(", ")}.`,
+    );
+  }
+  const { description } = schema;
+  if (typeof description !== "string" || description.trim() === "") {
+    const message = `The parameter ${slot.path} has no description, which is what a model knows of it.`;
+    findings.warning(
+      "parameter_description_missing",
+      { path: slot.path, at: slot.at },
+      message,
+      "Describe it in a sentence.",
+    );
+  }
+  return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
+}
+
+/** P3. */
+function isRequired(findings: Findings, slot: Slot | undefined): boolean {
+  if (slot === undefined) return true;
+  const value = toJson(slot.node);
+  if (typeof value === "boolean") return !value;
+  const message = `${slot.path} is ${JSON.stringify(value)}, which is not a boolean; the parameter stays required.`;
+  findings.warning(
+    "optional_not_boolean",
+    slot,
+    message,
+    'Write "optional": true, without quotes around true.',
+  );
+  return true;
+}

@@ -1,0 +1,231 @@
+/**
+ * tools.json into tools (skill-formats.md §3): what can be used of it is, and everything else is a finding with its line.
+ * A faulty tool is left out and never takes its siblings along. Pure.
+ */
+import { checkFile, type SkillFiles } from "../command.ts";
+import { warnUnknown, wrongType } from "../fields.ts";
+import { Findings } from "../findings.ts";
+import type { Diagnostic, SkillTool } from "../manifest.ts";
+import { child, items, type MapNode, type Position, type Slot } from "../tree.ts";
+import { readExtensions } from "./extension-keys.ts";
+import { parseJsonTree } from "./json-tree.ts";
+import { readParameters } from "./parameters.ts";
+
+/** Counts at the root of a skill only; deeper files of this name are data. */
+export const TOOLS_FILE = "tools.json";
+const MAX_BYTES = 4 * 1024 * 1024;
+const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** Tools of Hull's own that no skill may take the place of. */
+export const RESERVED_TOOLS: readonly string[] = [
+  "load_skill",
+  "read_skill_resource",
+  "define_tool",
+  "remove_tool",
+];
+const KEYS = ["name", "description", "script", "parameters"];
+
+/** A tool as declared, before it is decided where its handler runs. */
+export interface ToolDraft extends Omit<SkillTool, "tier" | "tier_reason" | "module"> {
+  /** The tier that the author asks for. */
+  wanted: "isolate" | "runner" | null;
+  /** Where the tool stands in its file, or its `script` where it has one. */
+  at: Position;
+  /** Dotted path of the same, e.g. `[0].script`. */
+  field: string;
+}
+
+export interface ToolsSource {
+  /** Folder name of the skill, for diagnostics. */
+  folder: string;
+  /** Path of the tools.json relative to the root, for diagnostics. */
+  file: string;
+  /** The bundled files; without them handlers are not looked for. */
+  files?: SkillFiles;
+  /** Variables that hold provider keys. */
+  keyVariables: readonly string[];
+  /** Names that the skill's own frontmatter has given to commands already. */
+  taken?: readonly string[];
+}
+
+/** Reads a manifest of tools. What is wrong makes diagnostics; `tools` holds those without an error of their own. */
+export function readToolsJson(
+  content: Uint8Array | string,
+  source: ToolsSource,
+): { tools: ToolDraft[]; diagnostics: Diagnostic[] } {
+  const findings = new Findings(source.folder, source.file);
+  const list = readList(findings, content);
+  const tools: ToolDraft[] = [];
+  const lines = new Map<string, number>();
+  for (const slot of list) {
+    const own = new Findings(source.folder, source.file);
+    const tool = readTool(own, slot, source);
+    const earlier = tool === null ? undefined : lines.get(tool.name);
+    if (tool !== null && earlier !== undefined) {
+      own.error(
+        "duplicate_tool",
+        { path: `${slot.path}.name`, at: slot.at },
+        `A tool ${tool.name} is already declared on line ${earlier}; the first one stays.`,
+        "Rename one of them.",
+      );
+    } else if (tool !== null) {
+      lines.set(tool.name, slot.at.line);
+    }
+    if (tool !== null && !own.failed) tools.push(tool);
+    findings.list.push(...own.list);
+  }
+  return { tools, diagnostics: findings.list };
+}
+
+function readList(findings: Findings, content: Uint8Array | string): Slot[] {
+  const text = decode(content);
+  if (text === null || text.length > MAX_BYTES) {
+    const problem = text === null ? "is not valid UTF-8" : `is larger than ${MAX_BYTES} bytes (4 MiB)`;
+    findings.error("manifest_json", {}, `tools.json ${problem}; the skill has no tools of it.`);
+    return [];
+  }
+  const tree = parseJsonTree(text);
+  if ("fault" in tree) {
+    const { message, at } = tree.fault;
+    findings.error(
+      "manifest_json",
+      { at },
+      `tools.json is not valid JSON: ${message}`,
+      "The skill has no tools until this is mended.",
+    );
+    return [];
+  }
+  for (const { key, at } of tree.repeated) {
+    findings.warning(
+      "duplicate_key",
+      { at },
+      `The key ${key} stands twice in one object; this one counts.`,
+      "Remove one of them.",
+    );
+  }
+  if (tree.node.kind === "list") return items(tree.node, "");
+  const foreign = tree.node.kind === "map" && tree.node.entries.get("tools")?.value.kind === "list";
+  findings.error(
+    "manifest_not_array",
+    { at: tree.node.at },
+    foreign
+      ? 'tools.json is an object with a list "tools", a form of other formats; it is not read.'
+      : "tools.json must be an array of tools, also where there is only one.",
+    foreign ? 'Keep only the list: [{"name": …}, …].' : 'Write [{"name": "…", "description": "…"}].',
+  );
+  return [];
+}
+
+function decode(content: Uint8Array | string): string | null {
+  if (typeof content === "string") return content;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return null;
+  }
+}
+
+function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraft | null {
+  if (slot.node.kind !== "map") {
+    findings.warning("tool_incomplete", slot, `The tool ${slot.path} is not an object; it is left out.`);
+    return null;
+  }
+  const map = slot.node;
+  const name = readName(findings, slot, map, source);
+  const description = readWord(findings, slot, map, "description");
+  if (name === null || description === null) return null;
+  const plain: MapNode = {
+    ...map,
+    entries: new Map([...map.entries].filter(([key]) => !key.startsWith("x-"))),
+  };
+  warnUnknown(findings, plain, slot.path, KEYS);
+  const parameters = readParameters(findings, child(map, "parameters", slot.path));
+  const { tier, input_schema, ...extensions } = readExtensions(findings, slot, map, source.keyVariables);
+  const scriptSlot = child(map, "script", slot.path);
+  const script = readScript(findings, scriptSlot, source.files);
+  if (script === undefined && tier !== null) {
+    findings.warning("tier_without_script", slot, `The tool ${name} has no script, so x-tier has no effect.`);
+  }
+  return {
+    name,
+    description,
+    parameters: input_schema ?? parameters,
+    ...(script === undefined ? {} : { script }),
+    ...extensions,
+    wanted: tier,
+    at: scriptSlot?.at ?? slot.at,
+    field: scriptSlot?.path ?? slot.path,
+  };
+}
+
+function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: ToolsSource): string | null {
+  const name = readWord(findings, slot, map, "name");
+  const at = child(map, "name", slot.path);
+  if (name === null || at === undefined) return null;
+  if (!NAME.test(name)) {
+    const message = `The tool name ${JSON.stringify(name.slice(0, 80))} is not accepted, so the tool is left out.`;
+    findings.warning(
+      "tool_name",
+      at,
+      message,
+      "A name is a lower-case letter, then at most 63 lower-case letters, digits or _.",
+    );
+    return null;
+  }
+  if (RESERVED_TOOLS.includes(name)) {
+    findings.warning(
+      "tool_reserved",
+      at,
+      `${name} is a tool of Hull's own, so this one is left out.`,
+      "Rename it.",
+    );
+    return null;
+  }
+  if (taken.includes(name)) {
+    const message = `SKILL.md has a tool ${name} of its own, which is used; this one is left out.`;
+    findings.warning("tool_taken", at, message, "Rename one of the two.");
+    return null;
+  }
+  return name;
+}
+
+/** `name` or `description`; a tool without either is left out. */
+function readWord(findings: Findings, slot: Slot, map: MapNode, key: "name" | "description"): string | null {
+  const at = child(map, key, slot.path);
+  const value = at?.node.kind === "scalar" ? at.node.value : undefined;
+  if (typeof value === "string" && value.trim() !== "") return key === "name" ? value : value.trim();
+  const message = `The tool ${slot.path} has no ${key}, so it is left out.`;
+  findings.warning(
+    "tool_incomplete",
+    at ?? { path: `${slot.path}.${key}`, at: slot.at },
+    message,
+    `Give it a ${key}, as text.`,
+  );
+  return null;
+}
+
+function readScript(
+  findings: Findings,
+  slot: Slot | undefined,
+  files: SkillFiles | undefined,
+): string | undefined {
+  if (slot === undefined) return undefined;
+  const value = slot.node.kind === "scalar" ? slot.node.value : undefined;
+  if (typeof value !== "string" || value === "") {
+    wrongType(
+      findings,
+      slot,
+      "the path of a file in the skill's folder",
+      'Write for example "scripts/count.js".',
+    );
+    return undefined;
+  }
+  const script = files === undefined ? value : checkFile(findings, slot, value, files);
+  if (script !== undefined && !script.startsWith("scripts/")) {
+    findings.info(
+      "script_place",
+      slot,
+      `The handler ${script} lies outside scripts/, where handlers are looked for.`,
+    );
+  }
+  return script;
+}

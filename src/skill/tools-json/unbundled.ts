@@ -1,0 +1,44 @@
+/**
+ * Handlers of uploads, which nothing bundles (skill-formats.md §4.1): a file without imports, or with Node's modules only,
+ * is its own module; one that imports files of the skill or packages is run by a process, which can resolve them.
+ */
+import type { SourceFile } from "../bundle.ts";
+import { chosen, type HandlerMaker } from "./handlers.ts";
+import { filesNeed } from "./javascript-needs.ts";
+
+/** Modules of Node without their prefix, as far as handlers of isolates import them. */
+const NODE_MODULES = new Set(
+  "assert async_hooks buffer console constants crypto diagnostics_channel dns events fs http http2 https module os path perf_hooks process punycode querystring readline stream string_decoder sys timers tty url util zlib".split(
+    " ",
+  ),
+);
+
+const isNodes = (specifier: string): boolean =>
+  specifier.startsWith("node:") || NODE_MODULES.has(specifier.split("/")[0] ?? "");
+
+/** Makes the handlers of uploaded files. */
+export function unbundled(files: readonly SourceFile[]): HandlerMaker {
+  const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
+  return async ({ path, bytes }, wanted) => {
+    if (/\.m?ts$/.test(path)) {
+      const message = "An upload's TypeScript handler would have to be compiled.";
+      return { faults: [{ code: "handler_needs_build", message, hint: bundleHint(path) }] };
+    }
+    const { process, others, relative } = filesNeed(path, byPath);
+    const packages = others.filter((specifier) => !isNodes(specifier));
+    const imported = packages[0] ?? relative[0];
+    const reason =
+      process ?? (imported === undefined ? null : `it imports ${imported}, and uploads are not bundled`);
+    if (wanted === "isolate" && imported !== undefined) {
+      const message = `x-tier asks for an isolate, but the handler imports ${imported}, and uploads are not bundled.`;
+      return { faults: [{ code: "handler_needs_build", message, hint: bundleHint(path) }] };
+    }
+    const made = chosen(bytes, wanted, reason);
+    if (packages.length === 0) return made;
+    const message = `The handler imports ${packages.join(", ")}, which an upload does not bring along.`;
+    return { ...made, warnings: [{ code: "handler_import", message, hint: bundleHint(path) }] };
+  };
+}
+
+const bundleHint = (path: string): string =>
+  `Upload one file: npx esbuild ${path} --bundle --format=esm --platform=node --outfile=${path.replace(/\.[^./]+$/, ".js")}, or let the operator publish the folder.`;

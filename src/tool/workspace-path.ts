@@ -1,0 +1,47 @@
+/** Which files a session's workspace may hold: the same rules for the Worker's routes and for the runner. Pure. */
+
+export const WORKSPACE_LIMITS = {
+  /** Bytes of all files together. */
+  bytes: 256 * 1024 * 1024,
+  files: 10_000,
+  path_bytes: 1024,
+  /** Names in a path. */
+  depth: 100,
+} as const;
+
+/** What file systems take as one name. */
+const MAX_SEGMENT_BYTES = 255;
+
+/**
+ * Why a path is refused, as the end of a sentence that begins with the path; `null`: it is accepted. Paths are relative,
+ * with `/` between segments, in Unicode's form NFC; letter case counts.
+ */
+export function pathFault(path: string): string | null {
+  if (path === "") return "is empty";
+  if (path.startsWith("/")) return "begins with /";
+  if (!path.isWellFormed()) return "is not valid Unicode";
+  if (path !== path.normalize("NFC")) return "is not in Unicode's form NFC";
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(path)) return "has control characters";
+  // To some programs that is a separator too.
+  if (path.includes("\\")) return "has a backslash";
+  if (utf8Length(path) > WORKSPACE_LIMITS.path_bytes)
+    return `is longer than ${WORKSPACE_LIMITS.path_bytes} bytes`;
+  const segments = path.split("/");
+  if (segments.length > WORKSPACE_LIMITS.depth) return `has more than ${WORKSPACE_LIMITS.depth} segments`;
+  for (const segment of segments) {
+    if (segment === "") return "has an empty segment";
+    if (segment === "." || segment === "..") return `has the segment ${segment}`;
+    if (utf8Length(segment) > MAX_SEGMENT_BYTES) return `has a name longer than ${MAX_SEGMENT_BYTES} bytes`;
+  }
+  return null;
+}
+
+/** The folders that a file is in, outermost first: of `a/b/c`, `a` and `a/b`. */
+export function foldersOf(path: string): string[] {
+  const segments = path.split("/");
+  return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join("/"));
+}
+
+function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,122 @@
+/** The host delegate (agent-runtime.md §0.5): a real server that is asked by `hull dev`. */
+import { createHmac } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+
+const SECRET = "host-canary-5d1c9e";
+interface Asked {
+  method: string;
+  params: Record<string, unknown>;
+  signed: boolean;
+}
+
+let server: Server;
+let hull: HullDev;
+let asked: Asked[] = [];
+let answer: (question: Asked) => { status?: number; body: unknown };
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const { "x-hull-timestamp": timestamp, "x-hull-signature": signature } = request.headers;
+    const expected = createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex");
+    const question: Asked = { ...JSON.parse(body), signed: signature === `sha256=${expected}` };
+    asked.push(question);
+    const { status = 200, body: given } = answer(question);
+    response.writeHead(status, { "content-type": "application/json", location: "http://127.0.0.1:9/" });
+    response.end(JSON.stringify(given));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { HULL_HOST_SECRET: SECRET },
+    project: {
+      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 500\n`,
+    },
+    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nmode: llm\nprovider: mock\n---\nHi.\n" },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  server?.close();
+});
+beforeEach(() => {
+  asked = [];
+  answer = () => ({ body: null });
+});
+
+const tool = (more: object = {}) => ({
+  ...{ name: "book", description: "Books.", parameters: { day: { type: "string" } }, executor: "webhook" },
+  ...more,
+});
+const calling = (name = "book", args: object = { day: "Monday" }) => [
+  { tool_calls: [{ name, arguments: args }] },
+  { text: "end" },
+];
+const run = async (options: object) => {
+  const response = await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
+    headers: { "content-type": "application/json" },
+  });
+  return json<Record<string, unknown>>(response);
+};
+const shown = (result: Record<string, unknown>): string => JSON.stringify(result.transcript);
+
+test("a webhook tool is carried out by the host, signed", async () => {
+  answer = () => ({ body: { content: { booked: true } } });
+  const result = await run({ tools: [tool()], mock: calling() });
+  expect(result).toMatchObject({ successful_tools: ["book"] });
+  expect(asked).toMatchObject([
+    { method: "tool/call", signed: true, params: { name: "book", arguments: { day: "Monday" } } },
+  ]);
+  expect(shown(result)).toContain("booked");
+  expect(JSON.stringify(result)).not.toContain(SECRET);
+});
+
+test.each([
+  [{ body: { content: "full", is_error: true } }, "full"],
+  [{ status: 500, body: {} }, "it answered 500"],
+  [{ status: 302, body: {} }, "it answered 302"],
+])("a host that fails is a failed tool: %j", async (given, told) => {
+  answer = () => given;
+  const result = await run({ tools: [tool()], mock: calling() });
+  expect([result.status, result.successful_tools]).toEqual(["done", []]);
+  expect(shown(result)).toContain(told);
+});
+
+test("transport faults are tried again where tool_retries says so", async () => {
+  let tries = 0;
+  answer = () => (++tries === 1 ? { status: 503, body: {} } : { body: "now" });
+  const result = await run({ tools: [tool()], mock: calling(), tool_retries: 1, tool_backoff_ms: 1 });
+  expect([result.successful_tools, asked.length]).toEqual([["book"], 2]);
+});
+
+test.each([
+  [{ decision: "approve" }, ["book"]],
+  [{ decision: "deny", reason: "not today" }, []],
+  [true, ["book"]],
+  [{ decision: "perhaps" }, []],
+])("an approval is the host's to give: %j", async (decision, successful_tools) => {
+  answer = ({ method }) => ({ body: method === "session/request_permission" ? decision : "done" });
+  const approval_policy = { require_approval: ["book"] };
+  const result = await run({ tools: [tool()], mock: calling(), approval_policy });
+  expect(result).toMatchObject({ successful_tools });
+  expect(asked[0]).toMatchObject({
+    method: "session/request_permission",
+    params: { tool: "book", args: { day: "Monday" }, arguments_digest: expect.any(String) },
+  });
+});
+
+test("a search of tools may be the host's", async () => {
+  answer = () => ({ body: { tool_names: ["book"] } });
+  const tools = [tool({ defer_loading: true }), tool({ name: "eager" })];
+  const mock = calling("hull_tool_search", { query: "reserve" });
+  const result = await run({ tools, mock, tool_search: { mode: "client", strategy: "semantic" } });
+  expect(asked).toMatchObject([
+    { method: "tool_search/query", params: { strategy: "semantic", query: "reserve", candidates: ["book"] } },
+  ]);
+  expect(result.status).toBe("done");
+});

@@ -1,0 +1,103 @@
+/** Structured output and hooks of agent runs over HTTP (agent-runtime.md §1.4, §7.1, §7.10, §7.12). */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
+
+let fake: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+    skills: {
+      "hooked/SKILL.md": "---\nname: hooked\ndescription: Hooks\nmode: llm\nprovider: openai\n---\nWork.\n",
+      "hooked/hooks.ts": `
+export const seven = () => 7;
+export const only = ({ messages, recorded_messages }) => [{ role: "user", content: "saw " + messages.length + "/" + recorded_messages.length }];
+export const put = ({ args }) => ({ args: { ...args, text: args.text + "!" } });
+export const after = ({ result }) => "seen: " + result.content;
+export const say = ({ text }) => text;
+`,
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+  fake.script([]);
+});
+
+const SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
+const run = (options: object, headers: Record<string, string> = {}): Promise<Response> =>
+  hull.call("/runs", JSON.stringify({ prompt: "go", options: { ...OPENAI, ...options } }), {
+    headers: { "content-type": "application/json", ...headers },
+  });
+const said = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages);
+
+test("an answer that does not match is asked again, without the bad one; all attempts are paid", async () => {
+  const usage = { input: 100, output: 10 };
+  fake.script([
+    { text: "no json", usage },
+    { text: '```json\n{"n":3}\n```', usage },
+  ]);
+  const result = await json(await run({ json_schema: SCHEMA, schema_retries: 1 }));
+  expect(result).toMatchObject({ status: "done", data: { n: 3 }, iterations: 1, input_tokens: 200 });
+  expect(said(1)).toContain("did not match the JSON schema");
+  expect(said(1)).not.toContain("no json");
+});
+
+test.each([
+  ["error", 422, "schema_validation"],
+  ["warn", 200, undefined],
+])("output_validation %s: %i", async (output_validation, status, code) => {
+  fake.script([{ text: '{"n":"x"}' }]);
+  const response = await run({ json_schema: SCHEMA, output_validation });
+  const body = await json(response);
+  expect([response.status, body.code]).toEqual([status, code]);
+  expect(fake.requests).toHaveLength(1);
+  if (status === 200) expect(body.data).toEqual({ n: "x" });
+});
+
+test("a persistent run is checked where it claims to be done; watchers are told of the new attempt", async () => {
+  fake.script([{ text: "thinking" }, { text: "x ##DONE##" }, { text: '{"n":1} ##DONE##' }]);
+  const response = await run(
+    { json_schema: SCHEMA, schema_retries: 1, persistent: true },
+    { accept: "text/event-stream" },
+  );
+  const events = await readEvents(response);
+  expect(dataOf(events, "done")[0]).toMatchObject({ status: "done", iterations: 2, data: { n: 1 } });
+  expect(dataOf(events, "round")).toContainEqual({ round: 1, restarted: true });
+});
+
+test("a context hook sees and answers messages as requests hold them", async () => {
+  fake.script([{ text: "ok" }]);
+  await json(await run({ skill: "hooked", context_callback: "only" }));
+  expect(said(0)).toContain("saw 1/1");
+  expect(said(0)).not.toContain('"go"');
+  const refused = await run({ skill: "hooked", context_callback: "seven" });
+  const problem = await json(refused);
+  expect([refused.status, problem.code]).toEqual([500, "hook_invalid"]);
+  expect(problem.detail).toContain("null, a list of messages, or an object with messages and system");
+});
+
+test("hooks around a tool see its arguments and its result", async () => {
+  const tool_hooks = [
+    { pattern: "s*", pre: "put", post: "after" },
+    { pattern: "other", deny: "closed" },
+  ];
+  const tools = ["say", "other"].map((name) => ({
+    ...{ name, description: name, parameters: { text: { type: "string" } }, handler: "say" },
+  }));
+  const calls = tools.map(({ name }) => ({ name, arguments: { text: name } }));
+  fake.script([{ tool_calls: calls }, { text: "end" }]);
+  const result = await json(await run({ skill: "hooked", tools, tool_hooks }));
+  expect(result).toMatchObject({ successful_tools: ["say"], rejected_tools: ["other"] });
+  expect(said(1)).toContain("seen: say!");
+  expect(said(1)).toContain("closed");
+});

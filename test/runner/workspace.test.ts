@@ -1,0 +1,394 @@
+/** A session's folder in a real runner, with real processes in it. */
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
+import { runCommandTool } from "../../src/tool/command.ts";
+import {
+  encodeFrame,
+  encodeJsonFrame,
+  FRAME,
+  signTicket,
+  type WorkspaceChange,
+} from "../../src/tool/protocol.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
+import {
+  type Bundle,
+  bundle,
+  runOptions,
+  spec,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
+
+let runner: TestRunner;
+let files: Bundle;
+beforeAll(async () => {
+  files = await bundle({
+    "noop.sh": "#!/bin/sh\n",
+    "where.sh": '#!/bin/sh\npwd; cat "$HULL_SKILL_DIR/data"',
+    data: "skill's",
+  });
+  runner = await startRunner();
+});
+afterAll(() => runner.stop());
+
+const digest = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
+
+interface Ran {
+  stdout: string;
+  cause: string;
+  exitCode: number | null;
+  changes: WorkspaceChange[];
+}
+
+/** What a session has, as the Worker keeps it. */
+class Session {
+  readonly id = randomBytes(16).toString("hex");
+  version = 0;
+  readonly files = new Map<string, { content: string; executable: boolean }>();
+  /** Texts that went to the runner. */
+  readonly sent: string[] = [];
+
+  put(path: string, content: string, executable = false): void {
+    this.version += 1;
+    this.files.set(path, { content, executable });
+  }
+
+  manifest(): string {
+    const rows = [...this.files].map(([path, { content, executable }]) => ({
+      ...{ path, sha256: digest(content), size: Buffer.byteLength(content), executable },
+    }));
+    return JSON.stringify({ id: this.id, version: this.version, files: rows });
+  }
+
+  contents(digests: readonly string[]): ReadableStream<Uint8Array> {
+    const all = new Map([...this.files.values()].map(({ content }) => [digest(content), content]));
+    const frames = digests.flatMap((sha256) => {
+      const text = all.get(sha256) ?? expect.fail("not a content of the session");
+      this.sent.push(text);
+      const header = { filename: sha256, size: Buffer.byteLength(text), sha256 };
+      return [encodeJsonFrame(FRAME.file, header), encodeFrame(FRAME.fileBytes, Buffer.from(text))];
+    });
+    return new Blob(frames.map((frame) => new Uint8Array(frame))).stream();
+  }
+
+  /** Runs a shell script in the folder, and makes its changes the session's. */
+  async run(script: string | string[], signal = new AbortController().signal): Promise<Ran> {
+    const argv = typeof script === "string" ? ["sh", "-c", script] : script;
+    const workspace = { id: this.id, version: this.version, cwd: true };
+    const options = runOptions(files, {
+      signal,
+      workspace: { manifest: async () => this.manifest(), contents: (digests) => this.contents(digests) },
+    });
+    const stdout: Uint8Array[] = [];
+    const changes: WorkspaceChange[] = [];
+    const bytes: Uint8Array[][] = [];
+    const wanted = spec({ argv, digest: files.digest, workspace, timeout_ms: 5000 });
+    for await (const event of runExecution(runner, wanted, {}, options)) {
+      if (event.kind === "stdout") stdout.push(event.bytes);
+      if (event.kind === "change") bytes[changes.push(event.change) - 1] = [];
+      if (event.kind === "change_bytes") bytes[changes.length - 1]?.push(event.bytes);
+      if (event.kind !== "ended") continue;
+      for (const [index, change] of changes.entries()) {
+        if (change.kind === "delete") this.files.delete(change.path);
+        if (change.kind !== "write") continue;
+        const content = Buffer.concat(bytes[index] ?? []);
+        expect([content.length, digest(content)]).toEqual([change.size, change.sha256]);
+        this.files.set(change.path, { content: content.toString(), executable: change.executable });
+      }
+      if (changes.some(({ kind }) => kind !== "refused")) this.version += 1;
+      const { cause, exit_code: exitCode } = event.status;
+      return { stdout: Buffer.concat(stdout).toString(), cause, exitCode, changes };
+    }
+    return expect.fail("no `ended` event");
+  }
+
+  get folder(): string {
+    return join(runner.stateDir, "workspaces", this.id, "files");
+  }
+
+  plain(): Record<string, string> {
+    return Object.fromEntries([...this.files].map(([path, { content }]) => [path, content]).sort());
+  }
+}
+
+const told = ({ changes }: Ran): string[] =>
+  changes.map(
+    (change) => `${change.kind} ${change.path}${change.kind === "refused" ? ` ${change.reason}` : ""}`,
+  );
+
+test("files come, changes go: created, changed, deleted, renamed, made executable", async () => {
+  const session = new Session();
+  session.put("a.txt", "one");
+  session.put("dir/b.txt", "two");
+  session.put("run.sh", "#!/bin/sh\necho ran", true);
+  const first = await session.run("cat a.txt dir/b.txt; ./run.sh; pwd; echo $HULL_WORKSPACE");
+  expect(first.stdout).toBe(`onetworan\n${session.folder}\n${session.folder}\n`);
+  expect(first.changes).toEqual([]);
+  const second = await session.run(
+    "printf new > a.txt; mkdir -p x/y; printf deep > x/y/z; mv dir/b.txt dir/c.txt; chmod +x a.txt; : > empty",
+  );
+  expect(told(second)).toEqual([
+    "delete dir/b.txt",
+    "write a.txt",
+    "write dir/c.txt",
+    "write empty",
+    "write x/y/z",
+  ]);
+  expect(session.plain()).toEqual({
+    ...{ "a.txt": "new", "dir/c.txt": "two", empty: "" },
+    ...{ "run.sh": "#!/bin/sh\necho ran", "x/y/z": "deep" },
+  });
+  expect(session.files.get("a.txt")?.executable).toBe(true);
+  expect((await session.run("exit 3")).exitCode).toBe(3);
+  expect(session.sent.sort()).toEqual(["#!/bin/sh\necho ran", "one", "two"].sort());
+});
+
+test("only contents that the runner lacks travel, and each once", async () => {
+  const session = new Session();
+  session.put("a", "same");
+  session.put("b", "same");
+  await session.run("true");
+  session.put("c", "other");
+  session.files.delete("a");
+  session.version += 1;
+  expect((await session.run("ls")).stdout).toBe("b\nc\n");
+  expect(session.sent).toEqual(["same", "other"]);
+});
+
+test("a cold runner has the files again; a failing or timed-out process keeps what it wrote", async () => {
+  const session = new Session();
+  const failed = await session.run("echo partial > log; exit 7");
+  expect([failed.exitCode, told(failed)]).toEqual([7, ["write log"]]);
+  const slow = await session.run("echo more >> log; sleep 60");
+  expect([slow.cause, told(slow)]).toEqual(["timed_out", ["write log"]]);
+  await runner.kill("SIGKILL");
+  runner = await startRunner({ from: runner });
+  expect((await session.run("cat log")).stdout).toBe("partial\nmore\n");
+});
+
+test("what a cancelled process wrote, and what was never committed, is undone", async () => {
+  const session = new Session();
+  session.put("f", "kept");
+  const stop = new AbortController();
+  const cancelled = session.run("echo gone > f; echo gone > g; mkfifo h; echo ready; sleep 60", stop.signal);
+  await until(
+    () => readdir(session.folder).catch((): string[] => []),
+    (names) => names.includes("h"),
+  );
+  stop.abort();
+  await expect(cancelled).rejects.toMatchObject({ code: "client_closed_request" });
+  await until(
+    () => runner.log(),
+    (log) => log.includes('"cause":"cancelled"'),
+  );
+  expect((await session.run("ls; cat f")).stdout).toBe("f\nkept");
+
+  await session.run("echo lost > f; echo lost > g");
+  session.files.clear();
+  session.put("f", "kept");
+  expect((await session.run("ls; cat f")).stdout).toBe("f\nkept");
+});
+
+test("nothing but plain files of this folder leaves it", async () => {
+  const session = new Session();
+  const outside = join(runner.stateDir, "outside");
+  await writeFile(outside, "secret");
+  const ran = await session.run(
+    [
+      `ln -s ${outside} link; ln -s / root; mkfifo pipe; ln ${outside} hard; mkdir d; ln -s ${runner.stateDir} d/up`,
+      "printf inside > own; ln own twin; printf x > 'back\\slash'; printf x > \"$(printf 'cafe\\314\\201')\"",
+      "printf x > \"$(printf 'bad\\377')\"; printf x > \"$(printf 'line\\nbreak')\"",
+    ].join("; "),
+  );
+  expect(told(ran).sort()).toEqual(
+    [
+      "refused back\\slash bad_path",
+      "refused bad\ufffd bad_path",
+      "refused cafe\u0301 bad_path",
+      "refused line\nbreak bad_path",
+      "refused d/up symlink",
+      "refused hard hard_link",
+      "refused link symlink",
+      "refused pipe special",
+      "refused root symlink",
+      "write own",
+      "write twin",
+    ].sort(),
+  );
+  expect((await session.run("find . ! -type d | sort")).stdout).toBe("./own\n./twin\n");
+});
+
+test("links that are put in the way lead nothing outside", async () => {
+  const session = new Session();
+  const victim = join(runner.stateDir, "victim");
+  await mkdir(victim);
+  await session.run(`ln -s ${victim} d; ln -s ${victim}/target f`);
+  session.put("d/escaped", "x");
+  session.put("f", "y");
+  expect((await session.run("cat d/escaped f")).stdout).toBe("xy");
+  expect(await readdir(victim)).toEqual([]);
+  // While another execution is in the folder, and swaps as fast as it can.
+  const swap = `while :; do rm -rf e; ln -s ${victim} e; rm -f e; mkdir e; done & sleep 2; kill $!; rm -rf e`;
+  const busy = session.run(swap);
+  for (let n = 0; n < 20; n += 1) {
+    session.put(`e/${n}`, `content ${n}`);
+    await session.run("true").catch(() => {});
+  }
+  await busy;
+  expect(await readdir(victim)).toEqual([]);
+});
+
+test("what is too much is refused and told", async () => {
+  const session = new Session();
+  const ran = await session.run("truncate -s 200M a; truncate -s 100M b; truncate -s 50M c");
+  expect(told(ran)).toEqual(["write a", "write c", "refused b too_large"]);
+  const many = await new Session().run("seq -f f%.0f 10003 | xargs touch");
+  expect(many.changes.filter(({ kind }) => kind === "write")).toHaveLength(10_000);
+  expect(many.changes.filter(({ kind }) => kind === "refused")).toHaveLength(3);
+});
+
+test("executions of one session share its folder; a newer manifest leaves alone what they are writing", async () => {
+  const session = new Session();
+  session.put("shared", "old");
+  session.put("mine", "old");
+  const wait = "i=0; while [ ! -e go ] && [ $i -lt 400 ]; do sleep 0.02; i=$((i+1)); done";
+  const first = session.run(`printf changed > mine; : > ready; ${wait}; cat shared`);
+  await until(
+    () => readdir(session.folder).catch((): string[] => []),
+    (names) => names.includes("ready"),
+  );
+  session.put("shared", "new");
+  session.put("mine", "from outside");
+  const second = await session.run("cat mine shared; : > go");
+  expect(second.stdout).toBe("changednew");
+  expect((await first).stdout).toBe("new");
+  expect(session.plain()).toMatchObject({ mine: "changed", shared: "new", go: "", ready: "" });
+});
+
+test("a program of the skill runs in the session's folder, and knows its own", async () => {
+  const session = new Session();
+  const ran = await session.run(["./where.sh"]);
+  expect(ran.stdout).toBe(`${session.folder}\nskill's`);
+});
+
+test("a command tool gets the session's files; the model learns what was not kept", async () => {
+  const session = new Session();
+  session.put("in", "given");
+  const script = '#!/bin/sh\ncat "$HULL_WORKSPACE/in"; cd "$HULL_WORKSPACE"; printf made > out; ln -s / root';
+  const skill =
+    "---\nname: t\ndescription: d\nmode: llm\nprovider: mock\n" +
+    "tools:\n  - name: work\n    description: works\n    command: [./work.sh]\n---\nGo.\n";
+  const sources = Object.entries({ "SKILL.md": skill, "work.sh": script }).map(([path, text]) => ({
+    ...{ path, mode: 0o755 as const, bytes: new TextEncoder().encode(text) },
+  }));
+  const place = { folder: "t", file: "t/SKILL.md", providers: SHIPPED };
+  const { skill: assembled, diagnostics } = await assembleSkill(sources, place);
+  if (assembled === null || assembled.pack === null) return expect.fail(JSON.stringify(diagnostics));
+  const pack = new Uint8Array(assembled.pack);
+  const taken: string[] = [];
+  const outcome = await runCommandTool(
+    { type: "tool_call", id: "c", name: "work", arguments: {}, raw: "" },
+    {
+      ...{ runner, options: { ...runOptions(files), pack: async () => pack }, record: assembled.record },
+      ...{ tools: assembled.record.manifest.llm?.tools ?? [], executionId: "e-1", runId: "r-1", files: [] },
+      ...{ timeoutMs: 5000, graceMs: 100, maxOutputBytes: 1000, read: () => undefined },
+      ...{ granted: null, providerKeys: new Set<string>() },
+      workspace: {
+        ...{ id: session.id, version: session.version },
+        source: {
+          manifest: async () => session.manifest(),
+          contents: (digests) => session.contents(digests),
+        },
+        changes: {
+          change: async (change) => void taken.push(`${change.kind} ${change.path}`),
+          bytes: async (bytes) => void taken.push(Buffer.from(bytes).toString()),
+          finish: async () => [{ path: "root", why: "symlink" }],
+          abandon: async () => {},
+        },
+      },
+    },
+  );
+  expect(outcome).toMatchObject({
+    ok: true,
+    content: `given\n[not kept among the session's files: "root" (symlink)]`,
+  });
+  expect(taken).toEqual(["write out", "made", "refused root"]);
+});
+
+describe.runIf(process.getuid?.() === 0)(
+  "processes of another uid (only where the test runs as root)",
+  () => {
+    let own: TestRunner;
+    beforeAll(async () => {
+      own = runner;
+      runner = await startRunner({ flags: ["--child-uid", "65123"] });
+    });
+    afterAll(async () => {
+      await runner.stop();
+      runner = own;
+    });
+
+    test("write to the folder; what they make is reported, and replaced by the runner", async () => {
+      const session = new Session();
+      session.put("d/f", "given");
+      const script = "umask 077; printf ' more' >> d/f; mkdir own; printf x > own/private; chmod 500 own";
+      expect(told(await session.run(script))).toEqual(["write d/f", "write own/private"]);
+      session.put("own/private", "from outside");
+      session.files.delete("d/f");
+      expect((await session.run("cat own/private; find . -type f")).stdout).toBe(
+        "from outside./own/private\n",
+      );
+      const state = join(runner.stateDir, "workspaces");
+      const denied = await session.run(`ls ${state} ${state}/${session.id} ${state}/${session.id}/incoming`);
+      expect([denied.stdout, denied.exitCode]).toEqual(["", 2]);
+    });
+  },
+);
+
+describe("what the runner is sent is checked", () => {
+  const id = randomBytes(16).toString("hex");
+  const send = async (path: string, body: string | Uint8Array, subject = id): Promise<string> => {
+    const ticket = await signTicket(runner.key, `workspace:${subject}`, "", Date.now());
+    const headers = { authorization: `Bearer ${ticket}` };
+    const response = await runner.fetch(`/v1/workspaces/${path}`, {
+      method: "PUT",
+      headers,
+      body: new Uint8Array(Buffer.from(body)),
+    });
+    return `${response.status} ${await response.text()}`;
+  };
+  const manifest = (...paths: string[]): string =>
+    JSON.stringify({
+      ...{ id, version: 1 },
+      files: paths.map((path) => ({ path, sha256: digest("x"), size: 1, executable: false })),
+    });
+
+  test.each([["../up"], ["/etc/passwd"], ["a//b"], ["a", "a/b"], ["a", "a"]])(
+    "a manifest with the paths %s",
+    async (...paths) => {
+      expect(await send(id, manifest(...paths))).toMatch(/^422 .*workspace_invalid/);
+    },
+  );
+
+  test("tickets, contents, and their digests", async () => {
+    expect(await send(id, manifest("a"), "f".repeat(32))).toMatch(/^401/);
+    expect(await send(id, manifest("a"))).toBe(`200 {"missing":["${digest("x")}"]}`);
+    const content = (text: string, sha256 = digest(text)): Uint8Array =>
+      Buffer.concat([
+        encodeJsonFrame(FRAME.file, { filename: sha256, size: Buffer.byteLength(text), sha256 }),
+        encodeFrame(FRAME.fileBytes, Buffer.from(text)),
+      ]);
+    expect(await send(`${id}/contents`, content("y"))).toMatch(/^422/);
+    expect(await send(`${id}/contents`, content("y", digest("x")))).toMatch(/^422/);
+    expect(await send(`${id}/contents`, content("x").subarray(0, -1))).toMatch(/^422/);
+    expect(await send(`${id}/contents`, "")).toMatch(/^424/);
+    expect(await send(`${id}/contents`, content("x"))).toBe("204 ");
+    expect(await readFile(join(runner.stateDir, "workspaces", id, "files", "a"), "utf8")).toBe("x");
+    expect((await stat(join(runner.stateDir, "workspaces", id))).mode & 0o077).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+/** What hooks are given and may answer (agent-runtime.md §7.9, §7.10, §8.2, §9.3, §7.12). */
+import { expect, test } from "vitest";
+import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
+import type { HookPurpose } from "../../../../src/engine/agent/step.ts";
+import { hookAnswer, hookPayload } from "../../../../src/run/agent/hook-exchange.ts";
+import type { Json } from "../../../../src/skill/manifest.ts";
+
+const step = (purpose: HookPurpose, payload: Json = null) => ({
+  ...{ type: "call_hook" as const, effect: "e", hook: "mine", purpose, payload },
+});
+const canonical = (text: string) => ({ role: "user" as const, content: [{ type: "text" as const, text }] });
+const none = () => [];
+
+test.each<[HookPurpose, Json[], Json[]]>([
+  [
+    "context",
+    [null, [], [{ role: "user", content: "x" }], { system: "s" }, {}],
+    [7, "x", true, [7], { messages: 1 }],
+  ],
+  ["post_turn", [null, "go on", "", true, { message: "m" }, { stop: true }], [7, [], { halt: true }]],
+  ["compact", ["text", { summary: "text" }], [null, 7, {}]],
+  ["mask", [null, ["a", null]], ["text", [7]]],
+  ["compress", [null, "shorter"], [7, {}]],
+  ["permission", [true, false, null], ["yes", 1]],
+  ["escalation", [true, false, null, "once", "session", { grant: "once", reason: "r" }], ["always", {}, 1]],
+  ["pre_tool", [null, { deny: "r" }, { args: { a: 1 } }], [true, { args: 1 }, {}, "no"]],
+  ["post_tool", [null, "text", { content: "c", status: "error" }], [7, { status: "done" }]],
+  ["skill", [null, 7, "x"], []],
+])("%s: what may and may not be answered", (purpose, good, bad) => {
+  for (const answer of good) expect(() => hookAnswer(step(purpose), answer)).not.toThrow();
+  for (const answer of bad) {
+    expect(() => hookAnswer(step(purpose), answer)).toThrow(
+      expect.objectContaining({ code: "hook_invalid", message: expect.stringContaining("mine") }),
+    );
+  }
+});
+
+test("a context hook answers messages as requests hold them; system messages go to the system text", () => {
+  const answer = [
+    { role: "system", content: "Be kind." },
+    { role: "user", content: "hi" },
+  ];
+  expect(hookAnswer(step("context"), answer)).toEqual({ messages: [canonical("hi")], system: "Be kind." });
+});
+
+test("a context hook sees what was compacted among the recorded messages only", () => {
+  const payload = {
+    messages: [canonical("[summary]")],
+    compacted: true,
+    latest_tool_result: null,
+    system: "s",
+  };
+  const records: AgentRecord[] = ["one", "two"].map((text) => ({
+    ...{ v: 1, at: 0, type: "message_added", source: "inject", message: canonical(text) },
+  }));
+  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), () => records);
+  expect(given).toMatchObject({
+    system: "s",
+    messages: [{ role: "user", content: "[summary]" }],
+    recorded_messages: [{ content: "one" }, { content: "two" }],
+    recent_recorded_messages: [{ content: "one" }, { content: "two" }],
+  });
+  expect(given).not.toHaveProperty("compacted");
+  const asked = hookPayload(step("mask", JSON.parse(JSON.stringify([canonical("x")]))), none);
+  expect(asked).toEqual([{ role: "user", content: "x" }]);
+});

@@ -1,0 +1,105 @@
+/** Policies of runs below the deployment's own, through POST /runs (agent-runtime.md §9 and its Checks). */
+import { beforeAll, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const client = (policy: object | null) =>
+  new Client({
+    HULL_ENV: "local",
+    ...(policy === null ? {} : { HULL_CONFIG: JSON.stringify({ policy }) }),
+  });
+const HOOKED = "export const act = ({ path }) => 'acted on ' + path;";
+
+interface Asked {
+  tools?: string[];
+  calls?: [string, object?][];
+  options?: object;
+  under?: object | null;
+}
+
+async function run({ tools = ["read", "exec"], calls = [["exec"]], options = {}, under = null }: Asked) {
+  const asked = client(under);
+  const mock = [
+    { tool_calls: calls.map(([name, args]) => ({ name, arguments: args ?? {} })) },
+    { text: "end" },
+  ];
+  const declared = tools.map((name) => ({
+    ...{ name, description: name, parameters: { path: { type: "string", required: false } }, handler: "act" },
+  }));
+  const response = await asked.fetch("/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      prompt: "go",
+      options: { skills: ["hooked"], tools: declared, mock, ...options },
+    }),
+  });
+  return { status: response.status, body: await response.json<Record<string, unknown>>() };
+}
+
+beforeAll(async () => {
+  await client(null).publish(
+    { hooked: mockSkill("hooked") },
+    { "hooks.js": new TextEncoder().encode(HOOKED) },
+  );
+});
+
+describe("a capability policy", () => {
+  it.each<[string, Asked, string[], string[]]>([
+    ["tools: only those", { options: { policy: { tools: ["read"] } } }, [], ["exec"]],
+    ["tools: []: none", { calls: [["read"]], options: { policy: { tools: [] } } }, [], ["read"]],
+    ["absent: all", {}, ["exec"], []],
+    [
+      "roots that do not meet: nothing may be touched",
+      {
+        calls: [
+          ["read", { path: "b/x" }],
+          ["read", { path: "a/x" }],
+        ],
+        under: { workspace_roots: ["a/"] },
+        options: { policy: { workspace_roots: ["b/"] } },
+      },
+      [],
+      ["read"],
+    ],
+    [
+      "constraints of both hold",
+      {
+        calls: [
+          ["read", { path: "ax" }],
+          ["exec", { path: "ab" }],
+        ],
+        under: { tool_arg_constraints: [{ tool: "read", arg_key: "path", arg_patterns: ["a*"] }] },
+        options: {
+          policy: { tool_arg_constraints: [{ tool: "read", arg_key: "path", arg_patterns: ["*b"] }] },
+        },
+      },
+      ["exec"],
+      ["read"],
+    ],
+    ["the deployment's alone", { under: { tools: ["read"] } }, [], ["exec"]],
+  ])("%s", async (_, asked, successful_tools, rejected_tools) => {
+    const { status, body } = await run(asked);
+    expect([status, body.status]).toEqual([200, "done"]);
+    expect(body).toMatchObject({ successful_tools, rejected_tools });
+  });
+
+  it("asking for more than the ceiling narrows, and says what was dropped", async () => {
+    const policy = { tools: ["read", "exec"] };
+    const asked = { calls: [["read"] as [string]], under: { tools: ["read"] }, options: { policy } };
+    const { body } = await run(asked);
+    expect(body).toMatchObject({ policy_dropped: ["exec"], successful_tools: ["read"] });
+    const none = await run({ ...asked, options: { policy: { tools: ["exec"] } } });
+    expect([none.status, none.body.code, none.body.tools]).toEqual([403, "tool_rejected", ["exec"]]);
+  });
+
+  it.each([
+    [{ policy: { tool: ["read"] } }, "options.policy"],
+    [{ approval_policy: { require_aproval: ["*"] } }, "options.approval_policy"],
+    [{ permissions: { denies: [] } }, "options.permissions"],
+    [{ policy: { side_effect_level: "all" } }, "options.policy.side_effect_level"],
+  ])("a misspelt key is told, since it would mean no limit: %j", async (options, path) => {
+    const { status, body } = await run({ options });
+    expect(status).toBe(422);
+    expect(body.errors).toContainEqual(expect.objectContaining({ path }));
+  });
+});

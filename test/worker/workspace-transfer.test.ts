@@ -1,0 +1,121 @@
+/** A session's files on their way to the runner and back, with a real object and a real bucket. */
+import { runInDurableObject } from "cloudflare:test";
+import { env as boundEnv } from "cloudflare:workers";
+import { beforeEach, expect, it } from "vitest";
+import type { Bindings } from "../../src/env.ts";
+import { sha256 } from "../../src/run/digest.ts";
+import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
+import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
+import { Workspace } from "../../src/session/workspace/workspace.ts";
+import { FRAME, FrameDecoder, workspaceManifest } from "../../src/tool/protocol.ts";
+
+const { FILES, SESSIONS } = boundEnv as Bindings;
+const LIMITS = { bytes: 20 * 1024 * 1024, files: 4 };
+
+let id = "";
+beforeEach(() => {
+  id = crypto.randomUUID();
+});
+
+const prefix = () => `sessions/test/${id}/files/`;
+const within = <T>(work: (workspace: Workspace) => T): Promise<T> =>
+  runInDurableObject(SESSIONS.get(SESSIONS.idFromName(id)), (_, { storage }) =>
+    work(new Workspace({ storage, bucket: FILES, prefix: prefix(), limits: LIMITS })),
+  );
+const access: WorkspaceAccess = {
+  listFiles: (after, limit) => within((w) => w.list(after, limit)),
+  findFile: (path) => within((w) => w.find(path)),
+  beginFile: (intent) => within((w) => w.begin(intent)),
+  noteUpload: (key, uploadId) => within((w) => w.noteUpload(key, uploadId)),
+  changeFiles: (changes) => within((w) => w.change(changes)),
+  workspaceVersion: () => within((w) => w.version()),
+  workspaceManifest: () => within((w) => w.manifest()),
+  contentKeys: (digests) => within((w) => w.keys(digests)),
+};
+
+/** Hands in what one execution did: texts are written, null is deleted. */
+async function take(changes: Record<string, string | null>, executable = false) {
+  const incoming = new IncomingChanges(FILES, access);
+  for (const [path, text] of Object.entries(changes)) {
+    if (text === null) {
+      await incoming.change({ kind: "delete", path });
+      continue;
+    }
+    const bytes = new TextEncoder().encode(text);
+    await incoming.change({
+      kind: "write",
+      path,
+      size: bytes.length,
+      sha256: await sha256(bytes),
+      executable,
+    });
+    for (let at = 0; at < bytes.length; at += 65_536) await incoming.bytes(bytes.subarray(at, at + 65_536));
+  }
+  return incoming.finish();
+}
+const paths = async () => (await access.listFiles(null, 100)).map(({ path }) => path);
+const objects = async () => (await FILES.list({ prefix: prefix() })).objects.length;
+const text = async (path: string) => {
+  const object = await FILES.get((await access.findFile(path))?.key ?? "");
+  return object?.text();
+};
+
+it("changes are the session's all at once; taken again they change nothing", async () => {
+  const large = "x".repeat(9 * 1024 * 1024);
+  const changes = { a: "one", "d/b": "one", large, empty: "" };
+  expect(await take(changes, true)).toEqual([]);
+  expect(await access.workspaceVersion()).toMatchObject({ version: 4 });
+  expect(await text("d/b")).toBe("one");
+  expect((await text("large"))?.length).toBe(large.length);
+  expect((await access.findFile("a"))?.executable).toBe(true);
+  expect(await take(changes, true)).toEqual([]);
+  expect(await access.workspaceVersion()).toMatchObject({ version: 4 });
+  await within((w) => w.collect(Date.now() + 1));
+  expect(await objects()).toBe(3);
+});
+
+it("a file takes the place of a folder, and the other way round; deletions make room first", async () => {
+  await take({ a: "file", "b/c": "in a folder", d: "1", e: "2" });
+  expect(await take({ a: null, "b/c": null, "a/x": "in a folder", b: "file" })).toEqual([]);
+  expect(await paths()).toEqual(["a/x", "b", "d", "e"]);
+  expect(await take({ d: null, f: "3", g: "4" })).toEqual([{ path: "g", why: "full" }]);
+  expect(await take({ gone: null, "f/inside": "x" })).toEqual([{ path: "f/inside", why: "path" }]);
+});
+
+it("content that is not what it was said to be changes nothing, nor does a run that was left", async () => {
+  const wrong = new IncomingChanges(FILES, access);
+  await wrong.change({ kind: "write", path: "a", size: 2, sha256: await sha256("ok"), executable: false });
+  await wrong.bytes(new TextEncoder().encode("no"));
+  await expect(wrong.finish()).rejects.toMatchObject({ code: "runner_protocol_error" });
+  const left = new IncomingChanges(FILES, access);
+  await left.change({ kind: "write", path: "b", size: 2, sha256: await sha256("ok"), executable: false });
+  await left.abandon();
+  const told = new IncomingChanges(FILES, access);
+  await told.change({ kind: "refused", path: "link", reason: "symlink" });
+  expect(await told.finish()).toEqual([{ path: "link", why: "symlink" }]);
+  expect(await paths()).toEqual([]);
+});
+
+it("the runner is given a manifest that it accepts, and the contents that it asks for", async () => {
+  const large = "y".repeat(200_000);
+  await take({ a: "one", b: "one", large });
+  const source = workspaceSource(FILES, access);
+  const manifest = workspaceManifest.parse(JSON.parse(await source.manifest()));
+  expect(manifest).toMatchObject({
+    ...(await access.workspaceVersion()),
+    files: [{ path: "a" }, { path: "b" }, {}],
+  });
+  const digests = [await sha256("one"), await sha256(large)];
+  const decoder = new FrameDecoder();
+  const got: string[] = [];
+  for await (const chunk of source.contents(digests)) {
+    for (const { type, payload } of decoder.push(chunk)) {
+      const part = new TextDecoder().decode(payload);
+      if (type === FRAME.file) got.push("");
+      else got[got.length - 1] += part;
+      if (type === FRAME.file) expect(JSON.parse(part).sha256).toBe(digests[got.length - 1]);
+    }
+  }
+  expect(got).toEqual(["one", large]);
+  await expect(new Response(source.contents([await sha256("unknown")])).text()).rejects.toThrow();
+});
