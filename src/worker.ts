@@ -1,6 +1,7 @@
 /** The Worker's entry: HTTP goes to the app, Durable Object classes are re-exported for the runtime. */
 import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
+import { sweepDaemons } from "./http/daemons/sweep.ts";
 
 export { ExecutionObject } from "./session/execution-object.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
@@ -13,4 +14,5 @@ const app = createApp();
 
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
+  scheduled: (_, env, ctx) => sweepDaemons(env, (work) => ctx.waitUntil(work)),
 } satisfies ExportedHandler<Bindings>;

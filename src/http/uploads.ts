@@ -35,6 +35,7 @@ import { readZip, ZipError } from "../skill/zip.ts";
 import { exportsOf } from "../tool/isolate/hook.ts";
 import { readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { reconcileDaemons } from "./daemons/declared.ts";
 import { pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
@@ -80,6 +81,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   if (saved === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (saved === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
   await readUploads(env, caller.tenant);
+  if (card.daemon === true || before?.card.daemon === true) redeclare(context, caller.tenant);
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   const granted = grantedTo(settings, caller.tenant, slug);
   const place = { folder: slug, file: "SKILL.md", positions };
@@ -100,7 +102,13 @@ export async function deleteSkill(
   const owner = await removeUpload(context.env, slug, operator ? null : tenant);
   if (owner === null) throw new SkillNotFound({ slug, near: [] });
   await readUploads(context.env, owner);
+  redeclare(context, owner);
   return new Response(null, { status: 204 });
+}
+
+/** Starts and stops the daemons that a tenant's skills declare. */
+function redeclare({ env, background }: RequestContext, tenant: string): void {
+  background(reconcileDaemons(env, tenant, background));
 }
 
 /** `GET /_hull/skills`: the tenant's uploads, also those that are not served now; the operator may choose a `?tenant=`. */

@@ -94,6 +94,16 @@ function manifest(): z.ZodMiniType<Manifest> {
         max_tool_output_bytes: count,
       }),
     ),
+    daemon: maybe(
+      z.object({
+        task: text,
+        cron: maybe(text),
+        time_zone: maybe(text),
+        wake_interval_ms: maybe(count),
+        watch_paths: maybe(texts),
+        options: maybe(jsonObject),
+      }),
+    ),
     license: maybe(text),
     compatibility: maybe(text),
     metadata: maybe(jsonObject),
@@ -225,6 +235,7 @@ function card(): z.ZodMiniType<Card> {
     version: sha256(),
     stale: maybe(z.literal(true)),
     uploaded: maybe(z.literal(true)),
+    daemon: maybe(z.literal(true)),
   });
 }
 

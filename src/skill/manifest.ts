@@ -48,6 +48,18 @@ export interface ProxySettings {
   return_headers: string[];
 }
 
+/** An agent that runs the skill as long as it is served. */
+export interface DaemonDeclaration {
+  task: string;
+  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
+  cron?: string;
+  time_zone?: string;
+  wake_interval_ms?: number;
+  watch_paths?: string[];
+  /** Further options of its run. */
+  options?: JsonObject;
+}
+
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
 export interface Manifest {
   name: string;
@@ -82,6 +94,8 @@ export interface Manifest {
     max_tool_rounds: number;
     max_tool_output_bytes: number;
   };
+  /** Of llm skills alone. */
+  daemon?: DaemonDeclaration;
   license?: string;
   compatibility?: string;
   metadata?: JsonObject;
@@ -243,6 +257,8 @@ export interface Card {
   stale?: true;
   /** It was uploaded, and is served to one tenant. */
   uploaded?: true;
+  /** It declares a daemon. */
+  daemon?: true;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */

@@ -3,6 +3,7 @@
  * lazily in the Worker, since it evaluates the `yaml` module.
  */
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
+import { readDaemon } from "./daemon.ts";
 import { readExchange, readRoute } from "./exchange.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { Findings } from "./findings.ts";
@@ -50,6 +51,7 @@ const KNOWN_FIELDS = [
   "max_input_bytes",
   "max_output_bytes",
   "concurrency",
+  "daemon",
   "license",
   "metadata",
   "compatibility",
@@ -118,6 +120,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
     findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
   }
+  const daemon = readDaemon(findings, root, mode);
   const exchange = readExchange(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
@@ -132,10 +135,23 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
   if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
   const own = modePart(mode, { run, serve, proxy, llm: { ...llm, tools } });
+  const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
   );
-  return { name, slug, description, mode, route, ...exchange, tool_env: toolEnv, ...own, ...carried, extra };
+  return {
+    name,
+    slug,
+    description,
+    mode,
+    route,
+    ...exchange,
+    tool_env: toolEnv,
+    ...own,
+    ...carried,
+    ...declared,
+    extra,
+  };
 }
 
 /** Only what belongs to the mode. */

@@ -1,7 +1,7 @@
 /** The options of a daemon (agent-runtime.md §10.1), with their defaults. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
-import { isTimeZone, parseCron } from "../../engine/daemon/cron.ts";
 import { refused } from "../../llm/prepare.ts";
+import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
 /** @throws InputInvalid for a schedule that is none */

@@ -96,6 +96,7 @@ export function schemaComponents(): JsonObject {
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
+        daemon: { const: true, description: "It declares a daemon." },
         diagnostics: {
           type: "array",
           items: ref("schemas", "Diagnostic"),
@@ -107,7 +108,11 @@ export function schemaComponents(): JsonObject {
           description: "The tools of its tools.json; for keys that may publish, and not in listings.",
         },
       },
-      [...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"], "diagnostics", "tool_details"],
+      [
+        ...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded", "daemon"],
+        "diagnostics",
+        "tool_details",
+      ],
     ),
     ToolDetails: object(
       {

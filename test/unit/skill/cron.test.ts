@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isTimeZone, nextCron, parseCron } from "../../../../src/engine/daemon/cron.ts";
+import { isTimeZone, nextCron, parseCron } from "../../../src/skill/cron.ts";
 
 /** The first times after `from`. */
 function times(text: string, zone: string, from: string, count: number): string[] {
