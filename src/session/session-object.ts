@@ -6,6 +6,7 @@ import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
 import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
+import { keepSnapshots } from "./daemon/keep.ts";
 
 /** One conversation or daemon (design.md §1), addressed by its tenant and its id. */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
@@ -21,7 +22,9 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
       background: (work) => ctx.waitUntil(work),
       parts: SESSION_PARTS,
     });
-    this.#desk = new SessionDesk(this.#conversation, new Daemon(this.#conversation, storage));
+    const daemon = new Daemon(this.#conversation, storage);
+    keepSnapshots(this.#conversation, daemon);
+    this.#desk = new SessionDesk(this.#conversation, daemon);
   }
 
   ask(question: LongText): Promise<LongText> {

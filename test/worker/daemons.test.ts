@@ -1,6 +1,6 @@
 /** Daemons over HTTP (agent-runtime.md §10.4, contract.md). */
 import { describe, expect, it } from "vitest";
-import { type Body, codeOf, get, post, send } from "./session-client.ts";
+import { type Body, client, codeOf, get, post, send } from "./session-client.ts";
 
 interface Summary extends Body {
   id: string;
@@ -137,6 +137,87 @@ describe("a daemon", () => {
     expect(await codeOf(await send("GET", "/daemons/plain"))).toEqual([404, "not_found"]);
     expect(await codeOf(await send("DELETE", "/daemons/plain"))).toEqual([404, "not_found"]);
     expect((await send("GET", "/sessions/plain")).status).toBe(200);
+  });
+});
+
+describe("files", () => {
+  const put = (id: string, path: string, body: string) =>
+    client.fetch(`/sessions/${id}/files/${path}`, { method: "PUT", body });
+  const drop = (id: string, path: string) => send("DELETE", `/sessions/${id}/files/${path}`);
+  const idle = (id: string, total_iterations: number) =>
+    until(id, { total_iterations, daemon_state: "idle" });
+
+  it("that are watched wake it when they are made, changed and removed; others do not", async () => {
+    const mock = ["ready", "a", "b", "c", "d"].map((text) => ({ text }));
+    const { id } = await spawn({ mock, watch_paths: ["in", "note.txt", "*.csv"] });
+    await put(id, "other.txt", "x");
+    await put(id, "in/a.txt", "1");
+    const made = await idle(id, 2);
+    expect(made).toMatchObject({
+      last_wake: { reason: "watch" },
+      watch_state: { "in/a.txt": expect.any(Number) },
+    });
+    expect(JSON.stringify(made.recorded_messages)).toMatch(/kind=.{1,2}watch.{1,2}>[^<]*- in\/a\.txt/);
+    await put(id, "in/a.txt", "2");
+    await idle(id, 3);
+    await drop(id, "in/a.txt");
+    const dropped = await idle(id, 4);
+    expect(dropped.watch_state).toEqual({});
+    await put(id, "table.csv", "1");
+    await idle(id, 5);
+    const { transcript_events, pending_wakes } = await one(id);
+    expect(pending_wakes).toEqual([]);
+    expect(JSON.stringify(transcript_events).match(/"watch_paths":\["in\/a.txt"\]/g)).toHaveLength(3);
+  });
+
+  it("wake it by the kinds of change that it asks for", async () => {
+    const mock = ["ready", "a", "b"].map((text) => ({ text }));
+    const { id } = await spawn({ mock, watch_paths: "a.txt", watch_events: ["change"] });
+    await put(id, "a.txt", "1");
+    await put(id, "a.txt", "2");
+    await idle(id, 2);
+    await drop(id, "a.txt");
+    expect(await one(id)).toMatchObject({ total_iterations: 2, daemon_state: "idle", pending_wakes: [] });
+  });
+
+  it("hold its snapshot where it is to be kept, and another run goes on with that", async () => {
+    const { id } = await spawn({
+      persist_path: "state/b",
+      mock: [{ text: "ready" }],
+      watch_paths: ["state"],
+    });
+    const read = async (path: string): Promise<Body> => {
+      for (;;) {
+        const response = await client.fetch(`/sessions/${id}/files/${path}`);
+        if (response.status === 200) return response.json<Body>();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    expect(await read("state/b/daemon.json")).toMatchObject({
+      ...{ _type: "daemon_snapshot", daemon_state: "idle", total_iterations: 1, total_text: "ready" },
+      visible_messages: [{ content: "Watch." }, { content: "ready" }],
+    });
+    expect(await read("state/b/daemon.meta.json")).toMatchObject({ id, status: "running" });
+    // What it writes itself does not wake it.
+    expect(await one(id)).toMatchObject({ total_iterations: 1, snapshot_path: "state/b/daemon.json" });
+    await post(`/daemons/${id}/stop`);
+    await post("/sessions", { id: "heir" });
+    const snapshot = await (await client.fetch(`/sessions/${id}/files/state/b/daemon.json`)).text();
+    await put("heir", "from.json", snapshot);
+    const options = { provider: "mock", daemon: true, resume_path: "from.json", mock: [{ text: "more" }] };
+    await post("/sessions/heir/runs", { prompt: "ignored", options });
+    await event("heir", "knock");
+    expect(await idle("heir", 2)).toMatchObject({
+      visible_messages: [
+        { content: "Watch." },
+        { content: "ready" },
+        { content: "knock" },
+        { content: "more" },
+      ],
+    });
+    await post("/sessions", { id: "stranger" });
+    const none = await post("/sessions/stranger/runs", { prompt: "x", options });
+    expect(await codeOf(none)).toEqual([400, "invalid_request"]);
   });
 });
 

@@ -20,6 +20,7 @@ import type {
 } from "../../src/session/conversation/rpc.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Daemon } from "../../src/session/daemon/daemon.ts";
+import { keepSnapshots } from "../../src/session/daemon/keep.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
 
@@ -196,6 +197,7 @@ export class World {
       now: () => ++this.now,
     });
     const daemon = new Daemon(conversation, storage);
+    keepSnapshots(conversation, daemon);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {

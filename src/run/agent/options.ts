@@ -17,6 +17,7 @@ import { daemonOptions } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { resumedFrom } from "./resume.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
@@ -54,11 +55,15 @@ export async function agentSpec(
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
+  const resumed =
+    options.daemon === true && options.resume_path !== undefined
+      ? await resumedFrom(context, at.session, options.resume_path)
+      : null;
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
     system: [input.system ?? "", served?.body ?? ""].filter((text) => text.trim() !== "").join("\n\n"),
-    prompt: promptOf(input, model.options),
+    prompt: resumed?.prompt ?? promptOf(input, model.options),
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
     tool_search: model.options.tool_search ?? null,
@@ -99,7 +104,7 @@ export async function agentSpec(
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
     compaction: compactionOptions(options),
-    daemon: options.daemon === true ? daemonOptions(options) : null,
+    daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {

@@ -47,8 +47,8 @@ export interface ConversationHooks {
   ended?(run: string): void;
   /** Everything of the session is being removed; asked again until it is. */
   cleared?(session: SessionIdentity): Promise<void>;
-  /** Files have changed; told in the transaction that changes them. */
-  filesChanged?(changes: readonly WatchedChange[]): void;
+  /** Files have changed; told in the transaction that changes them. @param own by the session's run */
+  filesChanged?(changes: readonly WatchedChange[], own: boolean): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -87,10 +87,10 @@ export class Conversation {
     this.log = new SessionLog(this.#store, now, { answers, told });
     this.files = new SessionFiles({
       ...{ storage, env, now, store: this.#store },
-      changed: (changes) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes)),
+      changed: (changes, own) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background, workspace: this.files },
+      ...{ log: this.log, env, parts, background, workspace: this.files.byRun() },
       session: () => this.#identity ?? this.#row(),
       started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
       rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),

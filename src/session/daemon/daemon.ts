@@ -17,6 +17,7 @@ import {
   type Schedule,
   ticked,
 } from "../../engine/daemon/schedule.ts";
+import { type FileEvent, watchedPaths } from "../../engine/daemon/watch.ts";
 import type { Message } from "../../engine/messages.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -32,6 +33,8 @@ const LOOK = "daemon";
 const INDEX = "daemon_index";
 
 const RETRY_MS = 60_000;
+/** Paths that one wake names. */
+const MAX_WATCHED = 100;
 /** The directory is told when the daemon will be heard of next, so much later, and again when that has moved by more. */
 const CHECK_AFTER_MS = 15 * 60_000;
 const CHECK_MOVED_MS = 10 * 60_000;
@@ -53,6 +56,9 @@ export class Daemon {
       },
       woke: (wake) => this.#woke(wake),
       ended: (run) => this.#ended(run),
+      filesChanged: (changes, own) => {
+        if (!own) this.#filesChanged(changes);
+      },
       cleared: async ({ tenant, id }) => {
         if (this.store.row() === null) return;
         await this.#indexing;
@@ -113,8 +119,34 @@ export class Daemon {
       this.#conversation.wake({ reason: "resume", feedback, messages: [], watch_paths: [], resumed: true });
       return;
     }
+    if (row.watched.length > 0) {
+      const feedback = { kind: "watch", content: wakeText("watch", row.watched) };
+      const wake = {
+        reason: "watch" as const,
+        feedback,
+        messages: [],
+        watch_paths: row.watched,
+        resumed: false,
+      };
+      this.#conversation.wake(wake);
+      return;
+    }
     const schedule = scheduleOf(row);
     if (schedule !== null) this.#bySchedule(schedule, daemon, run.spec.run_id);
+  }
+
+  /** Also while it is not idle: the run's own changes are no reason to wake it. */
+  #filesChanged(changes: readonly FileEvent[]): void {
+    const row = this.store.row();
+    const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
+    if (row === null || daemon === null || this.status(row) !== "running") return;
+    const paths = watchedPaths(daemon, changes);
+    if (paths.length === 0) return;
+    const watched = [...new Set([...row.watched, ...paths])].slice(0, MAX_WATCHED);
+    this.store.update({ watched });
+    if (row.idle_at === null) return;
+    this.#conversation.dueAt(LOOK, this.#conversation.log.now());
+    queueMicrotask(() => this.#lookNow());
   }
 
   /** Ends the run, an event in flight goes back to the front of the queue. */
@@ -203,7 +235,7 @@ export class Daemon {
     if (daemon === null) return;
     const now = this.#conversation.log.now();
     const before = this.store.row();
-    const iterations = before === null ? 0 : this.iterations(before);
+    const iterations = (before === null ? 0 : this.iterations(before)) + (daemon.earlier_iterations ?? 0);
     const cron_at = cronAfter(daemon, now);
     this.#conversation.together(() => {
       const known = before ?? { ...NEW_DAEMON, created_at: now };
@@ -224,7 +256,7 @@ export class Daemon {
     const now = this.#conversation.log.now();
     const schedule = idleSchedule(run.spec.daemon, row.cron_at, now);
     const iterations = row.earlier_iterations + run.iterations;
-    const waits = row.asked_at !== null || this.store.eventCount() > 0;
+    const waits = row.asked_at !== null || row.watched.length > 0 || this.store.eventCount() > 0;
     this.#conversation.together(() => {
       this.store.update({ ...schedule, iterations, saved_at: now });
       this.#conversation.dueAt(LOOK, waits ? now : nextLook(schedule));
@@ -253,6 +285,7 @@ export class Daemon {
       this.store.update({
         ...{ wake_reason: reason, wake_at: now, idle_at: null, timer_at: null, tick_at: null, ticks: 0 },
         ...(reason === "resume" ? { asked_at: null } : {}),
+        ...(reason === "watch" ? { watched: [] } : {}),
         ...(reason === "cron" && run.spec.daemon !== null
           ? { cron_at: cronAfter(run.spec.daemon, now) }
           : {}),
@@ -269,7 +302,15 @@ export class Daemon {
     const broken = run?.status === "cancelled" || run?.status === "error";
     const interrupted = row.idle_at === null && row.inflight === null && broken;
     this.#conversation.together(() => {
-      const idle = { idle_at: null, timer_at: null, cron_at: null, tick_at: null, ticks: 0, asked_at: null };
+      const idle = {
+        idle_at: null,
+        timer_at: null,
+        cron_at: null,
+        tick_at: null,
+        ticks: 0,
+        asked_at: null,
+        watched: [],
+      };
       this.store.update({
         ...{ ...idle, interrupted, inflight: null, inflight_at: null },
         ...{ iterations: this.iterations(row), saved_at: this.#conversation.log.now() },

@@ -130,9 +130,9 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await stop(row);
       return summary();
     }),
-    daemon: within404((_, row) => {
+    daemon: within404(async (_, row) => {
       const document = {
-        ...snapshotOf(daemon, log),
+        ...(await snapshotOf(daemon, conversation)),
         ...summary(),
         pending_events: waitingEvents(daemon, row),
       };
@@ -180,7 +180,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         const begins_idle = !row.interrupted && !said;
         const { memo } = runs.row(row.run);
         const call = memo === null ? spec.call : { ...spec.call, mock: JSON.parse(memo) };
-        const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
+        const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle, earlier_iterations: 0 };
         const { request_id, mock_scope } = caller;
         runs.start({ ...spec, call, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
         return null;

@@ -30,6 +30,8 @@ export interface DaemonRow extends Omit<Schedule, "idle_at"> {
   interrupted: boolean;
   /** Since when somebody wants it woken. */
   asked_at: number | null;
+  /** Paths that were changed and have not woken it yet. */
+  watched: string[];
   wake_reason: WakeReason | null;
   wake_at: number | null;
   saved_at: number | null;
@@ -39,10 +41,14 @@ export interface DaemonRow extends Omit<Schedule, "idle_at"> {
   check_at: number | null;
 }
 
-type Raw = Omit<DaemonRow, "webhook" | "interrupted"> & { webhook: string | null; interrupted: number };
+type Raw = Omit<DaemonRow, "webhook" | "interrupted" | "watched"> & {
+  webhook: string | null;
+  interrupted: number;
+  watched: string;
+};
 
 /** A daemon that has just begun its first run. */
-export const NEW_DAEMON = {
+export const NEW_DAEMON: Omit<DaemonRow, "run" | "created_at"> = {
   ...{ name: null, persist_path: null, capacity: 1024, webhook: null, skill: null, declared: null },
   ...{
     earlier_iterations: 0,
@@ -52,9 +58,17 @@ export const NEW_DAEMON = {
     inflight_at: null,
     interrupted: false,
   },
-  ...{ asked_at: null, wake_reason: null, wake_at: null, saved_at: null, idle_at: null, timer_at: null },
+  ...{
+    asked_at: null,
+    watched: [],
+    wake_reason: null,
+    wake_at: null,
+    saved_at: null,
+    idle_at: null,
+    timer_at: null,
+  },
   ...{ cron_at: null, tick_at: null, ticks: 0, check_at: null },
-} as const satisfies Partial<DaemonRow>;
+};
 
 export class DaemonStore {
   readonly #storage: DurableObjectStorage;
@@ -73,8 +87,13 @@ export class DaemonStore {
     if (!this.#exists) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM daemon").toArray();
     if (raw === undefined) return null;
-    const { webhook, interrupted, ...row } = raw;
-    return { ...row, webhook: webhook === null ? null : JSON.parse(webhook), interrupted: interrupted === 1 };
+    const { webhook, interrupted, watched, ...row } = raw;
+    return {
+      ...row,
+      webhook: webhook === null ? null : JSON.parse(webhook),
+      interrupted: interrupted === 1,
+      watched: JSON.parse(watched),
+    };
   }
 
   put(row: DaemonRow): void {
@@ -117,10 +136,11 @@ export class DaemonStore {
 }
 
 function columns(row: Partial<DaemonRow>): { [name: string]: SqlStorageValue } {
-  const { webhook, interrupted, ...plain } = row;
+  const { webhook, interrupted, watched, ...plain } = row;
   return {
     ...plain,
     ...(webhook === undefined ? {} : { webhook: webhook === null ? null : JSON.stringify(webhook) }),
     ...(interrupted === undefined ? {} : { interrupted: Number(interrupted) }),
+    ...(watched === undefined ? {} : { watched: JSON.stringify(watched) }),
   };
 }

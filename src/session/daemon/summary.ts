@@ -70,6 +70,7 @@ function pendingWakes(row: DaemonRow, events: number, log: SessionLog): WakeReas
     ["message", said],
     ["event", events > 0],
     ["resume", row.asked_at !== null],
+    ["watch", row.watched.length > 0],
     ["cron", row.cron_at !== null && row.cron_at <= now],
     ["timer", row.timer_at !== null && row.timer_at <= now],
   ];
