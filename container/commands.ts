@@ -83,7 +83,8 @@ export class Commands {
   }
 }
 
-function isFile(path: string): boolean {
+/** Whether a path is a regular file's. */
+export function isFile(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
   } catch {

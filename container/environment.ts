@@ -20,6 +20,17 @@ export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
   return environment;
 }
 
+/** What the installer of packages has beside: where packages are, and the way there. */
+const INSTALLER = /^(?:PIP_\w+|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR))$/i;
+
+/** What the installer's process inherits. */
+export function installerEnvironment(source: NodeJS.ProcessEnv): Environment {
+  const entries = Object.entries(source).flatMap(([name, value]): [string, string][] =>
+    value !== undefined && INSTALLER.test(name) ? [[name, value]] : [],
+  );
+  return { ...inheritedEnvironment(source), ...Object.fromEntries(entries) };
+}
+
 /**
  * Refuses names that no process may get from the outside: provider keys and Hull's own.
  * @param withheld keys of providers that Hull does not ship

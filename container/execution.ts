@@ -1,8 +1,8 @@
 /** The life of one execution: queued, receiving its input, running, ended. */
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import {
+  DEPENDENCIES_FAULT,
   type EndedStatus,
   type ExecutionSpec,
   FRAME,
@@ -14,16 +14,19 @@ import { attach } from "./attachment.ts";
 import type { Bundles } from "./bundles.ts";
 import type { Cgroup, Cgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
-import { type Environment, processEnvironment } from "./environment.ts";
+import { DependenciesFailed } from "./dependencies.ts";
+import type { Environment } from "./environment.ts";
 import { FrameLog } from "./frame-log.ts";
+import type { Handlers } from "./handlers.ts";
 import type { Journal } from "./journal.ts";
 import type { Launcher } from "./launcher.ts";
 import { codeOf, log, reasonOf } from "./log.ts";
 import { sendOutputs } from "./outputs.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome, type StopReason } from "./process.ts";
+import { commandProgram, type Place, type Program } from "./program.ts";
 import type { Slot } from "./queue.ts";
-import type { Refused } from "./refusal.ts";
+import { Refused } from "./refusal.ts";
 import type { Scratch, ScratchRoot } from "./scratch.ts";
 import { StderrTail } from "./stderr-tail.ts";
 import type { Sweep } from "./sweep.ts";
@@ -37,6 +40,7 @@ const REATTACH_MS = 10_000;
 export interface Workshop {
   bundles: Bundles;
   commands: Commands;
+  handlers: Handlers;
   inherited: Environment;
   journal: Journal;
   launcher: Launcher;
@@ -61,6 +65,9 @@ export interface Input {
   stdin: { head: Uint8Array; rest: Readable | null } | null;
 }
 
+/** Longer arguments of a handler are refused. */
+const MAX_ARGUMENTS_BYTES = 16 * 1024 * 1024;
+
 type Ending = Pick<EndedStatus, "cause" | "exit_code" | "signal" | "reason">;
 
 export class Execution {
@@ -81,6 +88,8 @@ export class Execution {
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
+  /** The bundle of packages that it uses. */
+  #packages: string | null = null;
   #stopReason: StopReason | null = null;
   #ending = false;
   #ended = false;
@@ -110,7 +119,7 @@ export class Execution {
       log("error", "journal_write_failed", { id: spec.id, reason: reasonOf(error) });
       this.stop("lost");
     };
-    this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes));
+    this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes), spec.handler !== undefined);
   }
 
   get ended(): boolean {
@@ -150,63 +159,74 @@ export class Execution {
 
   /** Starts the process. Every failure becomes the outcome. */
   async start(input: Input): Promise<void> {
-    const { commands, pipes } = this.#shop;
-    const { bundle, workspace } = this.#folders;
-    const cwd = workspace !== null && this.spec.workspace?.cwd === true ? workspace.dir : bundle;
-    const name = this.spec.argv[0] ?? "";
-    const found = commands.resolve(name, bundle, this.spec.untrusted);
-    const command = found instanceof Promise ? await found : found;
+    const { journal, pipes } = this.#shop;
+    if (this.scratch === null) return;
+    const found = this.#program({ ...this.#folders, scratch: this.scratch, inputFile: input.file }, input);
+    const program = found instanceof Promise ? await found : found;
     while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
     clearTimeout(this.#receiving);
-    if (this.#ended || this.scratch === null) {
+    this.#packages = program?.packages ?? null;
+    if (program === null || this.#ending) {
       input.stdin?.rest?.resume();
+      if (this.#ended) this.#releasePackages();
+      else this.#cannotStart({ cause: "command_not_found" });
       return;
     }
     this.#startedAt = performance.now();
-    if (command === null) {
-      input.stdin?.rest?.resume();
-      commands.forget(name);
-      void this.#end({ cause: "command_not_found", exit_code: null, signal: null });
-      return;
-    }
     try {
       this.#cgroup = this.#shop.cgroups?.create() ?? null;
     } catch (error) {
       input.stdin?.rest?.resume();
-      void this.#end({
-        cause: "spawn_failed",
-        reason: codeOf(error) ?? "EIO",
-        exit_code: null,
-        signal: null,
-      });
+      this.#cannotStart({ cause: "spawn_failed", reason: codeOf(error) ?? "EIO" });
       return;
     }
-    this.#shop.journal.started(this.spec.id, this.specDigest);
+    journal.started(this.spec.id, this.specDigest);
+    const { launcher, stdin, ...start } = program;
+    const came = input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream";
     this.#process = new GroupProcess(
       {
         executionId: this.spec.id,
-        ...command,
-        // A file of the bundle is named from there.
-        file: command.file.startsWith("./") && cwd !== bundle ? join(bundle, command.file) : command.file,
-        args: this.spec.argv.slice(1),
-        cwd,
-        environment: processEnvironment(
-          this.#shop.inherited,
-          this.spec,
-          { cwd, ...this.#folders },
-          this.scratch,
-          input.file,
-        ),
-        stdin: input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream",
+        ...start,
+        stdin: stdin ?? came,
         timeoutMs: this.spec.timeout_ms,
         graceMs: this.spec.grace_ms,
         onStdout: (chunk) => this.#stdout(chunk),
         onStderr: (chunk) => this.#stderr.push(chunk),
         onEnd: (outcome) => this.#processEnded(outcome),
       },
-      { launcher: this.#shop.launcher, pipes, cgroup: this.#cgroup },
+      { launcher, pipes, cgroup: this.#cgroup },
     );
-    if (input.stdin?.rest) this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
+    if (stdin === null && input.stdin?.rest)
+      this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
+  }
+
+  #program(place: Place, input: Input): Program | null | Promise<Program | null> {
+    const { handler } = this.spec;
+    if (handler === undefined) return commandProgram(this.#shop, this.spec, place);
+    return this.#handlerProgram(handler, place, input);
+  }
+
+  /** Installs its packages first, under a time limit of their own; what the installer says of a failure is stderr. */
+  async #handlerProgram(
+    handler: NonNullable<ExecutionSpec["handler"]>,
+    place: Place,
+    input: Input,
+  ): Promise<Program | null> {
+    const all = await wholeOf(input);
+    clearTimeout(this.#receiving);
+    try {
+      return await this.#shop.handlers.program(this.spec, handler, place, all);
+    } catch (error) {
+      if (!(error instanceof DependenciesFailed)) throw error;
+      this.#stderr.push(Buffer.from(error.message));
+      this.#cannotStart({ cause: "spawn_failed", reason: DEPENDENCIES_FAULT });
+      return null;
+    }
+  }
+
+  #cannotStart(ending: Pick<Ending, "cause" | "reason">): void {
+    this.#shop.commands.forget(this.spec.argv[0] ?? "");
+    void this.#end({ ...ending, exit_code: null, signal: null });
   }
 
   #pipeIn(head: Uint8Array, rest: Readable, stdin: Writable | null): void {
@@ -345,8 +365,28 @@ export class Execution {
     this.#onEnded(ending.cause, duration);
   }
 
+  #releasePackages(): void {
+    if (this.#packages !== null) this.#shop.bundles.release(this.#packages);
+    this.#packages = null;
+  }
+
   #releaseFolders(): void {
     this.#shop.bundles.release(this.spec.digest);
+    this.#releasePackages();
     if (this.#folders.workspace !== null) this.#shop.workspaces.release(this.#folders.workspace);
   }
+}
+
+/** All of stdin. @throws Refused */
+async function wholeOf({ stdin }: Input): Promise<Uint8Array> {
+  if (stdin === null) return new Uint8Array();
+  if (stdin.rest === null) return stdin.head;
+  const chunks = [stdin.head];
+  let size = stdin.head.length;
+  for await (const chunk of stdin.rest) {
+    size += chunk.length;
+    if (size > MAX_ARGUMENTS_BYTES) throw new Refused("bad_request", "The handler's arguments are too long.");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

@@ -12,6 +12,7 @@ import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
 import { OwnLauncher } from "./own-launcher.ts";
+import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
 /** The runner's promise about its processes cannot be kept on this system. */
@@ -31,15 +32,27 @@ export interface Enforced {
 
 export interface Isolation {
   launcher: Launcher;
+  /** How the spawners were started, and how one is that has the network in any case; null: there are none. */
+  spawners: SpawnerCommands | null;
   cgroups: Cgroups | null;
   /** The processes' group, when they have a uid of their own. */
   group: number | null;
   enforced: Enforced;
 }
 
+export interface SpawnerCommands {
+  /** The interpreter that both start. */
+  python: string;
+  usual: SpawnerCommand;
+  networked: SpawnerCommand;
+}
+
 /** How long a program that is tried may take. */
 const PROBE_MS = 10_000;
 const SYSTEM_PYTHON = "/usr/bin/python3";
+/** It has what a spawner needs, and the processes' uid can start it and read its library, not only whoever changes to it. */
+const PYTHON_PROBE = `import os, sys; os.POSIX_SPAWN_OPEN
+os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])`;
 
 /**
  * Finds out what is possible, and starts the spawners in it. `state` must exist.
@@ -48,7 +61,8 @@ const SYSTEM_PYTHON = "/usr/bin/python3";
 export async function isolate(options: RunnerOptions, commands: Commands, state: string): Promise<Isolation> {
   const { childUid, egress } = options;
   const promised = childUid !== null || !egress;
-  const launcher = await startSpawners(options, commands, state);
+  const spawners = await findSpawners(options, commands, state);
+  const launcher = spawners === null ? null : await Spawners.start(spawners.usual, options.spawners);
   if (launcher === null && promised) {
     throw new CannotIsolate(
       "processes are kept apart by spawners, and those need Linux, Python 3.8 and `--spawners` > 0",
@@ -63,6 +77,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   const cgroups = openCgroups(options, launcher !== null);
   return {
     launcher: launcher ?? new OwnLauncher(),
+    spawners: launcher === null ? null : spawners,
     cgroups,
     group: childUid,
     enforced: {
@@ -74,11 +89,11 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   };
 }
 
-async function startSpawners(
+async function findSpawners(
   options: RunnerOptions,
   commands: Commands,
   state: string,
-): Promise<Spawners | null> {
+): Promise<SpawnerCommands | null> {
   if (options.spawners === 0 || process.platform !== "linux") return null;
   const found = await commands.resolve("python3", state);
   const pythons = new Set([...(found === null ? [] : [found.file]), SYSTEM_PYTHON]);
@@ -86,9 +101,11 @@ async function startSpawners(
   for (const prefix of prefixes(options)) {
     for (const python of pythons) {
       const argv = [...prefix, python];
-      const failure = await probe([...argv, "-I", "-S", "-c", "import os; os.POSIX_SPAWN_OPEN"]);
+      const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
-        return Spawners.start({ argv, private: options.childUid !== null }, options.spawners);
+        const hidden = options.childUid !== null;
+        const networked = { argv: [...toUid(options), python], private: hidden };
+        return { python, usual: { argv, private: hidden }, networked };
       }
       failures.push(failure);
     }
@@ -100,15 +117,19 @@ async function startSpawners(
 }
 
 /** What puts a program where it belongs: each as good as the others, the first that works is taken. */
-function prefixes({ childUid, setpriv, egress }: RunnerOptions): string[][] {
-  const drop = ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"];
-  const uid = childUid === null ? [] : [setpriv, `--reuid=${childUid}`, `--regid=${childUid}`, ...drop, "--"];
-  if (egress) return [uid];
+function prefixes(options: RunnerOptions): string[][] {
+  const uid = toUid(options);
+  if (options.egress) return [uid];
   return [
     ["unshare", "--net", "--", ...uid],
     // Without privileges: in a user namespace, where the uid stays the same.
     [...uid, "unshare", "--user", "--map-current-user", "--net", "--"],
   ];
+}
+
+function toUid({ childUid, setpriv }: RunnerOptions): string[] {
+  const drop = ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"];
+  return childUid === null ? [] : [setpriv, `--reuid=${childUid}`, `--regid=${childUid}`, ...drop, "--"];
 }
 
 /** Tries a command; answers what went wrong, or null. */

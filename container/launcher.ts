@@ -11,6 +11,8 @@ export interface Launch {
   stdin: string | null;
   stdout: string;
   stderr: string;
+  /** Becomes descriptor 3; null: there is none. */
+  result: string | null;
   /** A FIFO from which the process takes one byte before it becomes the program; null to begin at once. */
   gate: string | null;
   onStarted(pid: number): void;

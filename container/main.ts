@@ -3,9 +3,10 @@
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
- *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--exit-with-parent]
+ *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
- * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts.
+ * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
+ * says whether packages of Python handlers are fetched: by default where processes reach the network.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */
@@ -17,8 +18,10 @@ import en from "zod/v4/locales/en.js";
 import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
-import { inheritedEnvironment } from "./environment.ts";
+import { Dependencies } from "./dependencies.ts";
+import { inheritedEnvironment, installerEnvironment } from "./environment.ts";
 import { Executions } from "./executions.ts";
+import { Handlers } from "./handlers.ts";
 import { CannotIsolate, isolate } from "./isolation.ts";
 import { Journal } from "./journal.ts";
 import { flushLog, log, reasonOf } from "./log.ts";
@@ -33,6 +36,8 @@ import { Workspaces } from "./workspaces.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
+/** A fork takes a server under a millisecond: more of them than this find nothing to do. */
+const MOST_FORK_SERVERS = 2;
 
 async function run(options: RunnerOptions): Promise<void> {
   const auth = new Auth(options.secretFile === null);
@@ -54,7 +59,7 @@ async function run(options: RunnerOptions): Promise<void> {
   const limits = { bytes: options.journalBytes, ms: options.journalMs };
   const inherited = inheritedEnvironment(process.env);
   const commands = new Commands(inherited);
-  const { launcher, cgroups, group, enforced } = await isolate(options, commands, state);
+  const { launcher, spawners, cgroups, group, enforced } = await isolate(options, commands, state);
   const journal = await Journal.open(join(state, "journal"), limits);
   const leftover = await launcher.killProcessesOf(new Set(journal.lost()));
   if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
@@ -64,13 +69,29 @@ async function run(options: RunnerOptions): Promise<void> {
   const workspaces = new Workspaces(join(state, "workspaces"), options.workspaceBytes, group, (path) =>
     launcher.openTree(path),
   );
-  await Promise.all([scratch.prepare(), pipes.prepare(), bundles.prepare(), workspaces.prepare()]);
+  const python =
+    spawners === null
+      ? await commands.resolve("python3", state)
+      : { file: spawners.python, argv0: spawners.python };
+  const dependencies = new Dependencies({
+    ...{ dir: join(state, "packages"), network: options.installs, limitMs: options.installMs },
+    ...{ bundles, cgroups, launcher, pipes, python, scratch },
+    environment: installerEnvironment(process.env),
+    networked: options.egress || !options.installs ? null : (spawners?.networked ?? null),
+  });
+  const handlers = new Handlers({
+    ...{ dir: join(state, "programs"), group, forkServers: Math.min(MOST_FORK_SERVERS, options.spawners) },
+    ...{ commands, dependencies, inherited, launcher, pipes, python, spawner: spawners?.usual ?? null },
+  });
+  const folders = [scratch, pipes, bundles, workspaces, handlers];
+  await Promise.all(folders.map((folder) => folder.prepare()));
 
   const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
   const shop = {
     bundles,
     cgroups,
     commands,
+    handlers,
     inherited,
     journal,
     launcher,
@@ -108,7 +129,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    await Promise.all([scratch.close(), workspaces.close(), pipes.close(), bundles.close()]);
+    await Promise.all([...folders, dependencies].map((part) => part.close()));
     launcher.close();
     log("info", "stopped");
     flushLog();

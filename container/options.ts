@@ -36,6 +36,10 @@ export interface RunnerOptions {
   maxProcesses: number | null;
   /** Whether processes reach the network. */
   egress: boolean;
+  /** Whether the packages of Python handlers may be fetched. */
+  installs: boolean;
+  /** Of one installation of packages. */
+  installMs: number;
   /** Leave when stdin ends: whoever started this runner is gone. */
   exitWithParent: boolean;
 }
@@ -55,6 +59,7 @@ const NUMBERS = {
   "workspace-bytes": { fallback: 2 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
   "journal-bytes": { fallback: 1024 ** 3, least: 0, most: Number.MAX_SAFE_INTEGER },
   "journal-ms": { fallback: 600_000, least: 0, most: 86_400_000 },
+  "install-ms": { fallback: 180_000, least: 1, most: 3_600_000 },
   spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
 } as const;
 
@@ -78,6 +83,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     state: text,
     "secret-file": text,
     setpriv: text,
+    installs: text,
     "exit-with-parent": { type: "boolean" } as const,
     ...Object.fromEntries(names.map((name) => [name, text])),
   };
@@ -104,8 +110,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
   };
   const stateDir = string("state");
   if (stateDir === null) throw new UsageError("--state DIR is required");
-  const egress = environment.HULL_RUNNER_EGRESS ?? "on";
-  if (egress !== "on" && egress !== "off") throw new UsageError("HULL_RUNNER_EGRESS must be `on` or `off`");
+  const egress = readSwitch("HULL_RUNNER_EGRESS", environment.HULL_RUNNER_EGRESS ?? "on");
   return {
     port: number("port"),
     host: string("host") ?? "127.0.0.1",
@@ -125,7 +130,15 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     setpriv: string("setpriv") ?? "setpriv",
     memoryBytes: optional("memory-bytes"),
     maxProcesses: optional("max-processes"),
-    egress: egress === "on",
+    egress,
+    // Who takes the network away from handlers takes it away from what they bring, too, unless told otherwise.
+    installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
+    installMs: number("install-ms"),
     exitWithParent: values["exit-with-parent"] === true,
   };
+}
+
+function readSwitch(name: string, value: string): boolean {
+  if (value !== "on" && value !== "off") throw new UsageError(`${name} must be \`on\` or \`off\``);
+  return value === "on";
 }

@@ -24,6 +24,7 @@ export class OwnLauncher implements Launcher {
           launch.stdin === null ? "ignore" : open(launch.stdin, constants.O_RDONLY),
           open(launch.stdout, constants.O_WRONLY),
           open(launch.stderr, constants.O_WRONLY),
+          ...(launch.result === null ? [] : [open(launch.result, constants.O_WRONLY)]),
         ],
       });
     } catch (error) {

@@ -26,6 +26,8 @@ export interface ProcessSpec {
   environment: Record<string, string>;
   /** All of stdin, or `stream` for what is then written to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
+  /** Its result comes by descriptor 3, and is read as stdout; what it writes to 1 and 2 is stderr. */
+  resultApart: boolean;
   timeoutMs: number;
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
@@ -94,8 +96,13 @@ export class GroupProcess {
     const settled = (): void => {
       for (const pipe of [input, file, gate, stdout, stderr]) pipe?.unname();
     };
-    const { argv0, args, cwd, environment } = spec;
-    const paths = { stdin: input?.path ?? file?.path ?? null, stdout: stdout.path, stderr: stderr.path };
+    const { argv0, args, cwd, environment, resultApart } = spec;
+    const paths = {
+      stdin: input?.path ?? file?.path ?? null,
+      stdout: resultApart ? stderr.path : stdout.path,
+      stderr: stderr.path,
+      result: resultApart ? stdout.path : null,
+    };
     launcher.launch({
       ...{ file: spec.file, argv0, args, cwd, environment, ...paths, gate: gate?.path ?? null },
       onStarted: (pid) => {

@@ -4,7 +4,9 @@
  * see the runner gets its uid, its network and its umask from the spawner, once, instead of from a launcher per start.
  *
  * stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
- *   s key cwd stdin stdout stderr gate file argc argv... NAME=VALUE...    start (`stdin`, `gate` may be empty)
+ *   s key cwd stdin stdout stderr result gate file argc argv... NAME=VALUE...    start (`stdin`, `result`, `gate` may be
+ *                                                                         empty; `result` becomes descriptor 3)
+ *   h key id call stdin stdout stderr result gate                         call a Python handler (python-fork.ts)
  *   k pgid signal                                                         signal a group
  *   w key id...                                                           SIGKILL to all that carry one of these ids
  *   o key path                                                            open a tree for the group: u+rwX,g+rwX
@@ -15,11 +17,13 @@
  * When stdin ends, the runner is gone, and every group that still runs is ended.
  */
 export const SPAWNER_PROGRAM = String.raw`
-import errno, os, select, signal, stat, struct
+import errno, fcntl, os, select, signal, stat, struct
 
 MARK = b"HULL_EXECUTION_ID="
 out = 1
 live = {}
+# What the loop waits on, and nobody else needs.
+descriptors = []
 
 def say(text):
     os.write(out, text.encode())
@@ -31,12 +35,10 @@ def signal_group(pgid, number):
         pass
 
 def start(fields):
-    key, cwd, stdin, stdout, stderr, gate, file, argc = fields[:8]
-    argv = fields[8:8 + int(argc)]
-    pairs = fields[8 + int(argc):]
-    env = dict(pair.split(b"=", 1) for pair in pairs)
-    stdin = stdin or b"/dev/null"
-    streams = ((0, stdin, os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY))
+    key, cwd, stdin, stdout, stderr, result, gate, file, argc = fields[:9]
+    argv = fields[9:9 + int(argc)]
+    env = environment(fields[9 + int(argc):])
+    streams = streams_of(stdin, stdout, stderr, result)
     try:
         os.chdir(cwd)
         if gate:
@@ -50,6 +52,13 @@ def start(fields):
     live[pid] = (key.decode(), env.get(MARK[:-1], b""))
     if not gate:
         say("s %s %d\n" % (key.decode(), pid))
+
+def environment(pairs):
+    return dict(pair.split(b"=", 1) for pair in pairs)
+
+def streams_of(stdin, stdout, stderr, result):
+    streams = [(0, stdin or b"/dev/null", os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)]
+    return streams + [(3, result, os.O_WRONLY)] if result else streams
 
 def spawn(file, argv, env, actions):
     try:
@@ -65,13 +74,12 @@ def start_behind(gate, key, streams, file, argv, env):
     pid = os.fork()
     if pid != 0:
         return pid
-    report = os.dup(out)
+    report = high(os.dup(out))
     try:
         signal.set_wakeup_fd(-1)
         os.setsid()
-        waiting = os.open(gate, os.O_RDONLY)
-        for fd, path, flags in streams:
-            os.dup2(os.open(path, flags), fd)
+        waiting = high(os.open(gate, os.O_RDONLY))
+        take(streams)
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
         if os.read(waiting, 1) == b"":
             os._exit(127)
@@ -86,6 +94,18 @@ def start_behind(gate, key, streams, file, argv, env):
         os.write(report, ("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO"))).encode())
     finally:
         os._exit(127)
+
+def take(streams):
+    for fd, path, flags in streams:
+        source = high(os.open(path, flags))
+        os.dup2(source, fd)
+        os.close(source)
+
+def high(fd):
+    # Out of the way of the standard streams and descriptor 3.
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
+    os.close(fd)
+    return moved
 
 def reap():
     while True:
@@ -145,6 +165,8 @@ def obey(fields):
     kind = fields[0]
     if kind == b"s":
         start(fields[1:])
+    elif kind == b"h":
+        fork_call(fields[1:])
     elif kind == b"k":
         signal_group(int(fields[1]), int(fields[2]))
     elif kind == b"w":
@@ -184,6 +206,9 @@ def main():
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(reader, select.POLLIN)
+    descriptors[:] = [reader, writer]
+    if WARM:
+        warm_up()
     if PRIVATE:
         hide()
     say("r 0 %d\n" % os.getpid())
@@ -209,6 +234,4 @@ def main():
         signal_group(pid, signal.SIGKILL)
     if live:
         sweep({execution for _, execution in live.values()})
-
-main()
 `;

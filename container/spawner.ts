@@ -3,10 +3,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { hasNul, type Launch } from "./launcher.ts";
 import { log } from "./log.ts";
+import type { Named } from "./pipes.ts";
+import { FORK_SERVER_ENVIRONMENT, PYTHON_FORK } from "./python-fork.ts";
 import { SPAWNER_PROGRAM } from "./spawner-program.ts";
 
 /** The program comes through descriptor 3, so that no command line shows it. */
-const PYTHON_FLAGS = ["-I", "-S", "-c", "exec(open(3).read())", "hull-spawner"];
+const PROGRAM = ["-c", "exec(open(3).read())"];
 
 /** The first of several names of a signal counts. */
 const SIGNAL_NAMES = new Map(
@@ -20,6 +22,8 @@ export interface SpawnerCommand {
   argv: readonly string[];
   /** Whether it must hide from the processes it starts. */
   private: boolean;
+  /** For a fork server (python-fork.ts): makes the file through which a fork learns its call. */
+  calls?: (bytes: Uint8Array) => Named;
 }
 
 export class Spawner {
@@ -27,6 +31,9 @@ export class Spawner {
   readonly #launches = new Map<number, Launch>();
   readonly #requests = new Map<number, (count: number) => void>();
   readonly #onGone: () => void;
+  readonly #calls: SpawnerCommand["calls"];
+  /** Files of calls that their forks have not read yet. */
+  readonly #unread = new Map<number, Named>();
   #nextKey = 1;
   #text = "";
   #gone = false;
@@ -35,20 +42,26 @@ export class Spawner {
 
   constructor(command: SpawnerCommand, onGone: () => void) {
     this.#onGone = onGone;
+    this.#calls = command.calls;
     const [file = "", ...args] = command.argv;
+    const warm = command.calls !== undefined;
+    // What handlers import is found as by an interpreter of their own, but for what other processes of a shared uid leave.
+    const flags = warm ? (command.private ? ["-s"] : []) : ["-I", "-S"];
+    const name = warm ? "hull-python" : "hull-spawner";
     // A session of its own: the terminal's signals are for the runner, which decides what follows.
-    this.#child = spawn(file, [...args, ...PYTHON_FLAGS], {
+    this.#child = spawn(file, [...args, ...flags, ...PROGRAM, name], {
       stdio: ["pipe", "pipe", "inherit", "pipe"],
       detached: true,
       cwd: "/",
-      env: { LANG: "C.UTF-8" },
+      env: { LANG: "C.UTF-8", ...(warm ? FORK_SERVER_ENVIRONMENT : {}) },
     });
     this.#child.stdin?.on("error", () => {});
     this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
     const program = this.#child.stdio[3];
     if (program !== null && program !== undefined && "end" in program) {
       program.on("error", () => {});
-      program.end(`PRIVATE = ${command.private ? "True" : "False"}\n${SPAWNER_PROGRAM}`);
+      const settings = `PRIVATE = ${command.private ? "True" : "False"}\nWARM = ${warm ? "True" : "False"}\n`;
+      program.end(`${settings}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // After the last line it wrote, so that no end is called lost that was reported.
@@ -79,11 +92,16 @@ export class Spawner {
     }
     const key = this.#nextKey++;
     this.#launches.set(key, launch);
-    const { cwd, stdin, stdout, stderr, gate, file, argv0, args, environment } = launch;
-    const fields = ["s", String(key), cwd, stdin ?? "", stdout, stderr, gate ?? "", file];
-    fields.push(String(args.length + 1), argv0, ...args);
-    for (const name in environment) fields.push(`${name}=${environment[name]}`);
-    this.#send(fields);
+    const { stdin, stdout, stderr, result, gate } = launch;
+    const streams = [stdin ?? "", stdout, stderr, result ?? "", gate ?? ""];
+    if (this.#calls === undefined) {
+      this.#send(["s", String(key), launch.cwd, ...streams, launch.file, ...programOf(launch)]);
+      return;
+    }
+    const call = this.#calls(Buffer.from([launch.cwd, ...programOf(launch)].join("\0")));
+    this.#unread.set(key, call);
+    const id = launch.environment.HULL_EXECUTION_ID ?? "";
+    this.#send(["h", String(key), id, call.path, ...streams]);
   }
 
   signalGroup(pgid: number, signal: NodeJS.Signals): void {
@@ -137,6 +155,8 @@ export class Spawner {
     }
     const launch = this.#launches.get(key);
     if (launch === undefined) return;
+    this.#unread.get(key)?.unname();
+    this.#unread.delete(key);
     if (letter === "s") launch.onStarted(Number(value));
     else if (letter === "f" || letter === "x") {
       this.#launches.delete(key);
@@ -150,12 +170,19 @@ export class Spawner {
     this.#gone = true;
     this.#onReady?.(null);
     for (const resolve of this.#requests.values()) resolve(0);
+    for (const call of this.#unread.values()) call.unname();
     const launches = [...this.#launches.values()];
     this.#launches.clear();
     if (launches.length > 0) log("error", "spawner_lost", { executions: launches.length });
     this.#onGone();
     for (const launch of launches) launch.onLost();
   }
+}
+
+/** argc, argv..., NAME=VALUE... */
+function programOf({ argv0, args, environment }: Launch): string[] {
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  return [String(args.length + 1), argv0, ...args, ...variables];
 }
 
 /** A status of wait(2): exit code or signal. */

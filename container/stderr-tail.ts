@@ -1,20 +1,26 @@
-/** What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end (serving.md §6.2). */
+/**
+ * What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end (serving.md §6.2). A handler's is its
+ * progress, of which the first MiB comes at once (skill-formats.md §7.6).
+ */
 
 const HEAD_BYTES = 64 * 1024;
+const PROGRESS_BYTES = 1024 * 1024;
 const TAIL_BYTES = 64 * 1024;
 
 export class StderrTail {
   readonly #send: (bytes: Uint8Array) => void;
+  readonly #head: number;
   #bytes = 0;
   #tail: Uint8Array[] = [];
   #tailBytes = 0;
 
-  constructor(send: (bytes: Uint8Array) => void) {
+  constructor(send: (bytes: Uint8Array) => void, progress = false) {
     this.#send = send;
+    this.#head = progress ? PROGRESS_BYTES : HEAD_BYTES;
   }
 
   push(chunk: Uint8Array): void {
-    const room = Math.max(0, HEAD_BYTES - this.#bytes);
+    const room = Math.max(0, this.#head - this.#bytes);
     this.#bytes += chunk.length;
     if (room > 0) this.#send(chunk.subarray(0, room));
     if (chunk.length <= room) return;
@@ -25,7 +31,7 @@ export class StderrTail {
 
   /** Sends the tail. `bytes`: all that the process wrote. */
   finish(): { bytes: number; truncated: boolean } {
-    const truncated = this.#bytes > HEAD_BYTES + TAIL_BYTES;
+    const truncated = this.#bytes > this.#head + TAIL_BYTES;
     this.#shorten();
     for (const chunk of this.#tail.splice(0)) this.#send(chunk);
     return { bytes: this.#bytes, truncated };

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
-import { policyShape } from "../src/skill/policy.ts";
+import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -47,6 +47,9 @@ const runner = z.strictObject({
   queue_timeout_ms: count.default(10_000),
   grace_ms: z.int().min(0).max(600_000).default(2000),
   drain_ms: z.int().min(0).max(900_000).default(30_000),
+  /** Whether packages of Python handlers are fetched; `null`: where processes reach the network. */
+  installs: z.boolean().nullable().default(null),
+  install_ms: z.int().min(1).max(3_600_000).default(180_000),
 });
 
 const hostDelegate = z
@@ -93,6 +96,8 @@ const config = z.strictObject({
   host_delegate: z.optional(hostDelegate),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
+  /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */
+  approvals: z.optional(approvalsShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

@@ -57,9 +57,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "session",
     "console",
   ],
+  typed: ["skill"],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...["errors", "secrets", "redact", "skill", "registry", "src/tool/protocol.ts"],
+    ...["errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
@@ -146,8 +147,8 @@ function checkPackage(file: string, part: string, specifier: string): string | n
   const pure = part === "engine" || part === "skill";
   if (pure && /^(?:cloudflare:|node:|hono)/.test(specifier))
     return `${part} is pure and may not import ${specifier}`;
-  if (specifier === "yaml" && file !== "src/skill/frontmatter.ts")
-    return "yaml is evaluated by frontmatter.ts only";
+  if (specifier === "yaml" && !file.startsWith("src/skill/frontmatter/"))
+    return "yaml is evaluated in src/skill/frontmatter only";
   return null;
 }
 

@@ -1,5 +1,6 @@
 /** Which project and which skill folders a command works on (serving.md §1). */
 import { readdir, stat } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
@@ -17,7 +18,7 @@ export interface Project {
 /**
  * Finds the project of `dir` (default: the current folder). Its roots are `skills` (of `--skills`, relative to the
  * current folder) where given; else, for `dir` itself, those of hull.toml, `./skills`, or the folder. Throws
- * `CommandError`: exit 3 when a folder does not exist.
+ * `CommandError`: exit 3 when a folder does not exist that was asked for, or none of those in hull.toml does.
  */
 export async function openProject(dir: string | undefined, skills: readonly string[] = []): Promise<Project> {
   const start = resolve(dir ?? ".");
@@ -26,13 +27,16 @@ export async function openProject(dir: string | undefined, skills: readonly stri
   const config = await loadConfig(projectDir);
   const roots =
     skills.length > 0 ? skills.map((path) => resolve(path)) : await defaultRoots(start, projectDir, config);
-  for (const root of roots) if (!(await isFolder(root))) throw missing(root);
+  const absent: string[] = [];
+  for (const root of roots) if (!(await isFolder(root))) absent.push(root);
+  const [first] = absent;
+  if (first !== undefined && (skills.length > 0 || absent.length === roots.length)) throw missing(first);
   return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
 }
 
 async function defaultRoots(start: string, projectDir: string, config: HullConfig): Promise<string[]> {
   if (start === projectDir && config.skills !== null)
-    return config.skills.map((path) => resolve(projectDir, path));
+    return config.skills.map((path) => resolve(projectDir, path.replace(/^~(?=\/|$)/, homedir())));
   const skills = join(start, "skills");
   if (await isFolder(skills)) return [skills];
   if (await holdsSkills(start)) return [start];

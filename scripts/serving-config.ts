@@ -22,6 +22,7 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
     ...(config.rate_limit === null
       ? {}
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
+    ...(config.approvals === undefined ? {} : { approvals: config.approvals }),
     ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
     ...(config.policy === undefined ? {} : { policy: config.policy }),
     pin_hosts: pinHosts,
@@ -33,6 +34,8 @@ export function runnerFlags(config: HullConfig["runner"]): string[] {
   return [
     ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
     ...["--grace-ms", String(config.grace_ms), "--drain-ms", String(config.drain_ms)],
+    ...["--install-ms", String(config.install_ms)],
+    ...(config.installs === null ? [] : ["--installs", config.installs ? "on" : "off"]),
     ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
   ];
 }

@@ -1,7 +1,7 @@
 /** Starter skills for `hull new` and `hull init`. */
 import { stripControls } from "../src/skill/fields.ts";
 
-export const LANGUAGES = ["bash", "python", "ts", "llm", "proxy"] as const;
+export const LANGUAGES = ["bash", "python", "ts", "llm", "proxy", "tools", "typed"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 export interface TemplateFile {
@@ -31,6 +31,19 @@ export function starterSkill(name: string, language: Language): TemplateFile[] {
       ];
     case "llm":
       return [skillFile(title, "Answers questions in a few sentences.", ["mode: llm"], LLM_BODY)];
+    case "tools":
+      return [
+        skillFile(title, "Rolls dice. Use when a number should be left to chance.", ["mode: llm"], DICE_BODY),
+        { path: "tools.json", text: TOOLS_JSON },
+        { path: "scripts/roll_dice.js", text: ROLL_DICE },
+      ];
+    case "typed": {
+      const description = "Rolls dice. Use when a number should be left to chance.";
+      return [
+        skillFile(title, description, ["mode: llm"], DICE_BODY),
+        { path: "skill.ts", text: typedSkill(title, description) },
+      ];
+    }
     case "proxy":
       return [
         skillFile(
@@ -73,6 +86,48 @@ print(f"Hello, {name or 'world'}!")
 const TYPESCRIPT = `let name = "";
 for await (const chunk of process.stdin) name += chunk;
 console.log(\`Hello, \${name.trim() || "world"}!\`);
+`;
+
+const DICE_BODY = "Roll with `roll_dice`, and tell every die and the sum.";
+
+const TOOLS_JSON = `[
+  {
+    "name": "roll_dice",
+    "description": "Rolls dice and answers what each of them shows.",
+    "script": "scripts/roll_dice.js",
+    "parameters": {
+      "dice": { "type": "integer", "description": "How many dice." },
+      "sides": { "type": "integer", "description": "Sides of each, 6 unless given.", "optional": true }
+    }
+  }
+]
+`;
+
+const ROLL_DICE = `export default async function rollDice({ dice, sides = 6 }) {
+  return { rolls: Array.from({ length: dice }, () => 1 + Math.floor(Math.random() * sides)) };
+}
+`;
+
+const typedSkill = (name: string, description: string): string => `import { defineSkill, tool } from "hull";
+import * as z from "zod";
+
+export default defineSkill({
+  name: ${JSON.stringify(name)},
+  description: ${JSON.stringify(description)},
+  tools: [
+    tool({
+      name: "roll_dice",
+      description: "Rolls dice and answers what each of them shows.",
+      input: z.object({
+        dice: z.int().min(1).max(100).describe("How many dice."),
+        sides: z.int().min(2).default(6).describe("Sides of each."),
+      }),
+      run: ({ dice, sides }) => ({
+        rolls: Array.from({ length: dice }, () => 1 + Math.floor(Math.random() * sides)),
+      }),
+    }),
+  ],
+});
 `;
 
 const LLM_BODY = `You are a helpful assistant. Answer in plain text, in at most five sentences, in the language of the question.

@@ -9,7 +9,7 @@ import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
-import { policyShape } from "./skill/policy.ts";
+import { approvalsShape, policyShape } from "./skill/policy.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -105,6 +105,7 @@ const servingConfig = z.lazy(() => {
     ),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
+    approvals: z._default(approvalsShape, {}),
     /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
@@ -140,6 +141,8 @@ const variables = z.lazy(() => {
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+    /** Keys that seal secrets of tool configuration, blanks between them: the first seals, all of them open. */
+    HULL_SECRET_KEY: z._default(z.string(), ""),
     /** What uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
     HULL_GRANTS: z._default(z.string(), "{}"),
   });
@@ -158,6 +161,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   traceContent: boolean;
   adminKey: string | null;
   pinnedCatalog: string | null;
+  /** Of `HULL_SECRET_KEY`. */
+  secretKeys: readonly string[];
   runner: { url: string | null; secret: string | null };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
@@ -193,7 +198,8 @@ export function settings(env: Bindings): Settings {
   const read = variable(env);
   const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
-  const secrets = SECRET_VARIABLES.flatMap((name) => read(name) ?? []);
+  const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
+  const secrets = [...SECRET_VARIABLES.flatMap((name) => read(name) ?? []), ...secretKeys];
   const redactor = new Redactor(secrets);
   const granted = Object.values(grants).flat();
   const toldRedactor = new Redactor([...secrets, ...granted.flatMap((name) => read(name) ?? [])]);
@@ -217,6 +223,7 @@ export function settings(env: Bindings): Settings {
     traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
+    secretKeys,
     runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
     grants: new Map(Object.entries(grants)),
     models,

@@ -40,6 +40,15 @@ export class Redactor {
       .sort((a, b) => b.length - a.length);
   }
 
+  /** One that removes these too, for a while; this one stays as it is. */
+  with(secrets: readonly string[]): Redactor {
+    if (secrets.length === 0) return this;
+    const wider = new Redactor([]);
+    wider.#forms = this.#forms;
+    wider.learn(secrets);
+    return wider;
+  }
+
   text(value: string): string {
     if (!this.#forms.some((form) => value.includes(form))) return value;
     return new TextDecoder().decode(this.bytes(new TextEncoder().encode(value)));

@@ -1,7 +1,7 @@
 /** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
 import type { Catalogue } from "../../src/model/catalogue/definition.ts";
@@ -17,25 +17,12 @@ import { type ProjectModels, projectCatalogue, projectProviders } from "../model
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
-import {
-  type FoundFile,
-  findSkills,
-  type Grounds,
-  listFiles,
-  type RootScan,
-  type SkillFolder,
-  survey,
-} from "./scan.ts";
+import { type RootedDiagnostic, scanRoots } from "./roots.ts";
+import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
 const BLOCK = 64;
-
-/** A diagnostic and the absolute root that its `file` is relative to. */
-export interface RootedDiagnostic {
-  root: string;
-  diagnostic: Diagnostic;
-}
 
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
@@ -73,17 +60,13 @@ interface Surroundings {
 
 /**
  * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. All
- * problems are reported together. Throws `RootMissing` when a root does not exist.
+ * problems are reported together. Of several roots those that do not exist are passed over; the only one has to be there:
+ * else throws `RootMissing`.
  */
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
-  const diagnostics: RootedDiagnostic[] = [];
-  const scans: { root: string; grounds: Grounds; scan: RootScan }[] = [];
-  for (const root of roots) {
-    const grounds = survey(root, options.projectDir);
-    scans.push({ root, grounds, scan: findSkills(grounds) });
-  }
+  const { scans, diagnostics } = scanRoots(roots, options.projectDir);
   const surroundings = await surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
     options,
@@ -181,17 +164,11 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
   const known = new Set(found.map((outcome) => outcome.folder.path));
   const lost: Outcome[] = [];
   for (const path of options.previous?.keys() ?? []) {
-    const name = path.slice(root.length + 1);
-    if (known.has(path) || path !== join(root, name) || name === "" || name.includes("/")) continue;
+    const within = path.slice(root.length + 1);
+    if (known.has(path) || path !== join(root, within) || within === "") continue;
     if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
-    const folder: SkillFolder = {
-      root,
-      path,
-      name,
-      file: `${name}/SKILL.md`,
-      single: false,
-      configured: false,
-    };
+    const name = basename(path);
+    const folder: SkillFolder = { root, path, name, within, file: `${within}/SKILL.md`, configured: false };
     const diagnostic: Diagnostic = {
       level: "error",
       code: "skill_file_missing",

@@ -7,6 +7,9 @@ import { basename, relative, resolve, sep } from "node:path";
 import type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 
+/** What our plugins mark an import with while they ask how it would be resolved without them. */
+export const RESOLVING = "resolving";
+
 const BUILTINS = new Set(builtinModules);
 
 export interface ModuleSource {

@@ -157,7 +157,14 @@ function stored({ fingerprint, outcome }: Entry): StoredEntry {
 /** Changes whenever the code that makes an entry may have changed. */
 function codeIdentity(): string {
   const root = join(import.meta.dirname, "..", "..");
-  const code = ["src/skill/**/*.ts", "src/model/catalogue/**/*.ts", "scripts/build/*.ts", "scripts/*.ts"];
+  const code = [
+    "src/skill/**/*.ts",
+    "src/model/catalogue/**/*.ts",
+    "src/typed/*.ts",
+    "typed/*",
+    "scripts/build/*.ts",
+    "scripts/*.ts",
+  ];
   const files = globSync([...code, "src/*.ts", "package.json"], { cwd: root });
   const lines = files.sort().map((file) => {
     const { size, mtimeMs, ctimeMs } = statSync(join(root, file));

@@ -7,7 +7,7 @@ import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 import { chosen, type MadeHandler } from "../../src/skill/tools-json/handlers.ts";
 import { importNeed, javascriptNeeds, type Needs } from "../../src/skill/tools-json/javascript-needs.ts";
-import { buildHint, bundleModule, nodeModules, placeOf } from "./bundle-module.ts";
+import { buildHint, bundleModule, nodeModules, placeOf, RESOLVING } from "./bundle-module.ts";
 
 export interface BuiltHandler {
   made: MadeHandler | { faults: ModuleFault[] };
@@ -25,13 +25,12 @@ export async function buildHandler(
   const source = { folder, path, contents };
   const isolate = await bundleModule(source, FOR_ISOLATE);
   if ("errors" in isolate) return refused(isolate.errors, folder);
-  const own = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
-  const [first] = own;
-  if (!path.endsWith("ts") && first?.needs.imports.every(isBuiltin)) {
+  const needs = javascriptNeeds(contents);
+  if (!path.endsWith("ts") && needs.imports.every(isBuiltin)) {
     // Its lines stay where they are.
-    const need = first.needs.process ?? importNeed(first.needs.imports);
-    return { made: chosen(bytes, wanted, need), read: isolate.read };
+    return { made: chosen(bytes, wanted, needs.process ?? importNeed(needs.imports)), read: [] };
   }
+  const own = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
   const { process, imports } = javascriptNeeds(new TextDecoder().decode(isolate.bytes));
   const missing = imports.filter((specifier) => !isBuiltin(specifier) && !specifier.endsWith(".node"));
   const lacks =
@@ -107,8 +106,6 @@ const keepNodes = nodeModules((path, name) =>
   isBuiltin(name) ? null : { text: `The module "${path}" does not exist where handlers run` },
 );
 
-const CHECKED = "checked";
-
 /** Packages that are not installed, and native modules, stay imports: only a process may yet find them. */
 const keepMissing: Plugin = {
   name: "hull-missing",
@@ -117,13 +114,13 @@ const keepMissing: Plugin = {
     build.onResolve(
       { filter: /^[^./]/ },
       async ({ path, importer, resolveDir, kind, namespace, pluginData }) => {
-        if (pluginData === CHECKED || kind === "entry-point") return undefined;
+        if (pluginData === RESOLVING || kind === "entry-point") return undefined;
         const found = await build.resolve(path, {
           importer,
           resolveDir,
           kind,
           namespace,
-          pluginData: CHECKED,
+          pluginData: RESOLVING,
         });
         return found.errors.length === 0 ? found : { path, external: true };
       },
@@ -131,8 +128,8 @@ const keepMissing: Plugin = {
   },
 };
 
-const FOR_ISOLATE: BuildOptions = { plugins: [keepNodes, keepMissing] };
-const FOR_NODE: BuildOptions = {
+export const FOR_ISOLATE: BuildOptions = { plugins: [keepNodes, keepMissing] };
+export const FOR_NODE: BuildOptions = {
   platform: "node",
   conditions: ["node"],
   plugins: [keepNodes, keepMissing],

@@ -110,7 +110,7 @@ function diagnosticOf(folder: SkillFolder, { message, hint, at }: Fault): Diagno
     level: "error",
     code: "package_config",
     skill: folder.name,
-    file: folder.single ? CONFIG_FILE : `${folder.name}/${CONFIG_FILE}`,
+    file: folder.within === "" ? CONFIG_FILE : `${folder.within}/${CONFIG_FILE}`,
     ...at,
     message: message.charAt(0).toUpperCase() + message.slice(1),
     ...(hint === undefined ? {} : { hint }),

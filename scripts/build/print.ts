@@ -2,7 +2,7 @@
 import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import type { RootedDiagnostic } from "./build.ts";
+import type { RootedDiagnostic } from "./roots.ts";
 
 type Style = Parameters<typeof styleText>[0];
 const LEVEL_STYLE: Record<Diagnostic["level"], Style> = { error: "red", warning: "yellow", info: "cyan" };
@@ -23,8 +23,12 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
     .join("");
 }
 
-/** Prints to stderr, in colour only on a terminal that wants it. */
-export function printDiagnostics(list: readonly RootedDiagnostic[]): void {
+/**
+ * Prints to stderr, in colour only on a terminal that wants it.
+ * @param infos whether to print what is neither an error nor a warning
+ */
+export function printDiagnostics(list: readonly RootedDiagnostic[], infos = false): void {
   const colour = process.stderr.isTTY === true && process.env.NO_COLOR === undefined;
-  process.stderr.write(renderDiagnostics(list, process.cwd(), colour));
+  const shown = list.filter(({ diagnostic }) => infos || diagnostic.level !== "info");
+  process.stderr.write(renderDiagnostics(shown, process.cwd(), colour));
 }

@@ -4,6 +4,7 @@
  */
 import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
+import { skillFileName } from "../../src/skill/file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
@@ -27,10 +28,10 @@ export interface SkillFolder {
   path: string;
   /** Folder name. */
   name: string;
-  /** SKILL.md relative to the root. */
+  /** Relative to the root, `/` as separator; `""`: the root itself is the skill. */
+  within: string;
+  /** SKILL.md, under the name it has, relative to the root. */
   file: string;
-  /** The root itself is the skill. */
-  single: boolean;
   /** Whether it has a hull.toml beside its SKILL.md. */
   configured: boolean;
 }
@@ -50,7 +51,13 @@ export interface Grounds {
   boundary: readonly string[];
   /** The ignore files above the skill folders; `base` leads from each to the root. */
   levels: readonly IgnoreLevel[];
+  /** Skills may lie in folders of folders (skill-formats.md §2). */
+  deep: boolean;
 }
+
+/** How far below a deep root, and in how many folders, skills are looked for. */
+const MAX_DEPTH = 6;
+const MAX_FOLDERS = 2000;
 
 export interface RootScan {
   skills: SkillFolder[];
@@ -60,64 +67,104 @@ export interface RootScan {
 }
 
 /** Looks at a root and its project: where links may lead, and the `.hullignore` of both. */
-export function survey(root: string, project: string): Grounds {
+export function survey(root: string, project: string, deep = false): Grounds {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
   for (const place of new Set([project, root])) {
     const base = relative(place, root).split(sep).join("/");
     if (!base.startsWith("..")) levels.push(readIgnore(place, base));
   }
-  return { root, boundary, levels };
+  return { root, boundary, levels, deep };
 }
 
 /**
- * The skills of a root: the root itself where it holds SKILL.md, else its immediate sub-folders that do, byte-sorted.
- * Throws `RootMissing`.
+ * The skills of a root: the root itself where it holds SKILL.md, else its immediate sub-folders that do, byte-sorted; of a
+ * deep root, also those of folders that are no skills. Throws `RootMissing`.
  */
-export function findSkills({ root, boundary, levels }: Grounds): RootScan {
+export function findSkills(grounds: Grounds): RootScan {
+  const { root } = grounds;
   const entries = readFolder(root);
   if (entries === null) throw new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
-  if (entries.some((entry) => entry.name === "SKILL.md")) {
+  const own = skillFileOf(entries);
+  if (own !== null) {
     const configured = hasConfig(entries);
-    scan.skills.push({ root, path: root, name: basename(root), file: "SKILL.md", single: true, configured });
+    scan.skills.push({ root, path: root, name: basename(root), within: "", file: own, configured });
     return scan;
   }
-  entries.sort((a, b) => byteOrder(a.name, b.name));
-  for (const entry of entries) {
-    if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
-    if (isIgnored(entry.name, true, levels)) continue;
-    const path = join(root, entry.name);
-    const inside = readFolder(path);
-    if (inside === null) continue;
-    const folder = {
-      root,
-      path,
-      name: entry.name,
-      file: `${entry.name}/SKILL.md`,
-      single: false,
-      configured: hasConfig(inside),
-    };
-    if (!inside.some((file) => file.name === "SKILL.md")) {
-      const variant = inside.find((file) => file.name.toLowerCase() === "skill.md");
-      if (variant !== undefined) scan.diagnostics.push(wrongCase(folder, variant.name));
-      continue;
-    }
-    const target = entry.isSymbolicLink() ? outsideTarget(path, boundary) : null;
-    if (target === null) scan.skills.push(folder);
-    else scan.refused.push({ folder, diagnostic: linkOutside(folder, entry.name, target) });
-  }
+  searchBelow(grounds, entries, scan);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
-    scan.diagnostics.push({
-      level: "warning",
-      code: "no_skills",
-      skill: "",
-      file: ".",
-      message: `The folder ${root} holds no skill: none of its sub-folders has a SKILL.md.`,
-      hint: "Make one with: hull new hello -l bash",
-    });
+    scan.diagnostics.push(
+      ofRoot(
+        "warning",
+        "no_skills",
+        `The folder ${root} holds no skill: none of its sub-folders has a SKILL.md.`,
+        "Make one with: hull new hello -l bash",
+      ),
+    );
   }
   return scan;
+}
+
+/** What is said of a root that is not there, where there are others. */
+export function rootMissing(root: string): Diagnostic {
+  return ofRoot("info", "root_missing", `There is no folder ${root}; the other roots are served.`);
+}
+
+function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?: string): Diagnostic {
+  return { level, code, skill: "", file: ".", message, ...(hint === undefined ? {} : { hint }) };
+}
+
+function searchBelow(
+  { root, boundary, levels, deep }: Grounds,
+  top: readonly Dirent[],
+  scan: RootScan,
+): void {
+  let folders = 0;
+  const visit = (entries: readonly Dirent[], prefix: string, depth: number): void => {
+    for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
+      if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
+      const within = prefix + entry.name;
+      if (isIgnored(within, true, levels)) continue;
+      if (deep && folders++ >= MAX_FOLDERS) return;
+      const path = join(root, within);
+      const inside = readFolder(path);
+      if (inside === null) continue;
+      const name = skillFileOf(inside);
+      const target = entry.isSymbolicLink() ? outsideTarget(path, boundary) : null;
+      if (name === null && depth === 1 && inside.some((entry) => entry.name === "tools.json")) {
+        scan.diagnostics.push(toolsAlone(entry.name));
+      } else if (name === null) {
+        if (deep && depth < MAX_DEPTH && target === null) visit(inside, `${within}/`, depth + 1);
+      }
+      if (name === null) continue;
+      const file = `${within}/${name}`;
+      const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside) };
+      if (target === null) scan.skills.push(folder);
+      else scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
+    }
+  };
+  visit(top, "", 1);
+  if (folders <= MAX_FOLDERS) return;
+  const message = `Skills were looked for in the first ${MAX_FOLDERS} folders of ${root} only.`;
+  const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
+  scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
+}
+
+/** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
+export const TYPED_FILE = "skill.ts";
+
+function skillFileOf(entries: readonly Dirent[]): string | null {
+  const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
+}
+
+/** Skill Tools (skill-formats.md §3 L2) that nobody says what for. */
+function toolsAlone(folder: string): Diagnostic {
+  const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
+  const hint = "Add a SKILL.md with name and description, or list the folder in .hullignore.";
+  const code = { level: "error" as const, code: "skill_file_missing" };
+  return { ...code, skill: folder, file: `${folder}/tools.json`, message, hint };
 }
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
@@ -131,6 +178,8 @@ export function listFiles(
   const diagnostics: Diagnostic[] = [];
   const { boundary } = grounds;
   const top = readFolder(folder.path) ?? [];
+  const skillFile = basename(folder.file);
+  const inFolder = [realPath(folder.path) ?? folder.path];
   const levels = ignoreLevels(folder, grounds, top);
 
   /** @param above the folders on the way here, itself last */
@@ -142,7 +191,8 @@ export function listFiles(
       // Most entries are decided by their name alone, without following anything.
       if (isIgnored(path, entry.isDirectory(), levels)) continue;
       const link = entry.isSymbolicLink();
-      const target = link ? outsideTarget(full, boundary) : null;
+      // What a model is told comes out of the skill's own folder.
+      const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
       if (target !== null) {
         diagnostics.push(linkOutside(folder, withinRoot(folder, path), target));
         continue;
@@ -205,7 +255,7 @@ export function listFiles(
   };
   visit(top, "", [folder.path]);
   files.sort((a, b) => byteOrder(a.path, b.path));
-  if (folder.single) diagnostics.push(...nestedSkills(folder, files));
+  if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
   return { files, diagnostics };
 }
 
@@ -237,7 +287,7 @@ function finding(
 }
 
 function withinRoot(folder: SkillFolder, path: string): string {
-  return folder.single ? path : `${folder.name}/${path}`;
+  return folder.within === "" ? path : `${folder.within}/${path}`;
 }
 
 function linkOutside(folder: SkillFolder, file: string, target: string): Diagnostic {
@@ -246,19 +296,8 @@ function linkOutside(folder: SkillFolder, file: string, target: string): Diagnos
     code: "link_outside",
     skill: folder.name,
     file,
-    message: `The link ${file} leads to ${target}, outside the project.`,
-    hint: "Copy what it leads to into the project, or list it in .hullignore.",
-  };
-}
-
-function wrongCase(folder: SkillFolder, found: string): Diagnostic {
-  return {
-    level: "warning",
-    code: "file_name_case",
-    skill: folder.name,
-    file: `${folder.name}/${found}`,
-    message: `The folder ${folder.name} is not a skill: its file is called ${found}, not SKILL.md.`,
-    hint: "Rename it to SKILL.md.",
+    message: `The link ${file} leads to ${target}, outside the project or, for SKILL.md, the skill's folder.`,
+    hint: "Copy what it leads to in its place, or list it in .hullignore.",
   };
 }
 
@@ -274,9 +313,9 @@ function ignoreLevels(
   { levels }: Grounds,
   entries: readonly Dirent[],
 ): readonly IgnoreLevel[] {
-  if (folder.single) return levels;
+  if (folder.within === "") return levels;
   const below = levels.map(({ base, rules }) => ({
-    base: base === "" ? folder.name : `${base}/${folder.name}`,
+    base: base === "" ? folder.within : `${base}/${folder.within}`,
     rules,
   }));
   const own = entries.some(({ name }) => name === IGNORE_FILE);

@@ -8,14 +8,16 @@ import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
+import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
-import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
+import { type FoundFile, type Grounds, listFiles, type SkillFolder, TYPED_FILE } from "./scan.ts";
 import { checkToolCount } from "./tool-count.ts";
+import { disagreement, expandTyped } from "./typed.ts";
 
 export interface BuiltSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
@@ -72,13 +74,19 @@ export async function readSkill(
     );
     return without(folder, diagnostics);
   }
-  const files = await readSources(found);
   const place = { folder: folder.name, file: folder.file };
+  const typed = await expandTyped(folder.path, await readSources(found), place);
+  const { files, described } = typed;
+  if (typed.diagnostics.length > 0) {
+    const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []) };
+    return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
+  }
   let imported: string[] | null = [];
   // What a module lacked may be there next time.
   const noteRead = (read: string[] | null): void => {
     imported = imported === null || read === null ? null : [...imported, ...read];
   };
+  noteRead(typed.read);
   const hooks: HookReader = async (source) => {
     const bundled = await bundleHooks(folder.path, source);
     noteRead("faults" in bundled.result ? null : bundled.read);
@@ -91,6 +99,11 @@ export async function readSkill(
   };
   const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks, handlers });
   const { positions, skill } = assembly;
+  if (described !== null && skill !== null) {
+    const base = folder.file.slice(0, -"SKILL.md".length);
+    const at = { folder: folder.name, base, path: TYPED_FILE };
+    diagnostics.push(...disagreement(skill.record.manifest, described).map((f) => moduleDiagnostic(f, at)));
+  }
   const seen = { imported, stamp: stampOf(imported ?? []) };
   diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
   if (skill === null || diagnostics.some(stopsSkill))

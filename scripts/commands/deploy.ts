@@ -89,12 +89,22 @@ with the settings of hull.toml. When a step fails, what was served before still 
 };
 
 /** What became of the deployment, and what is still to be done. */
-async function report({ urls, keyed }: Deployed, worker: string, catalog: string): Promise<number> {
+async function report(
+  { urls, keyed, secretKeyMissing }: Deployed,
+  worker: string,
+  catalog: string,
+): Promise<number> {
   if (!keyed) {
     process.stderr.write(
       "The secret HULL_ADMIN_KEY is not set. Without any key everything but the health checks is refused. Set it with:\n" +
         '  export HULL_ADMIN_KEY="$(openssl rand -hex 32)"\n' +
         `  printf %s "$HULL_ADMIN_KEY" | npx wrangler secret put HULL_ADMIN_KEY --name ${worker}\n`,
+    );
+  }
+  if (secretKeyMissing) {
+    process.stderr.write(
+      "Skills have secret parameters, and the secret HULL_SECRET_KEY is not set: they cannot be stored. Set it with:\n" +
+        `  openssl rand -hex 32 | npx wrangler secret put HULL_SECRET_KEY --name ${worker}\n`,
     );
   }
   if (urls.length === 0) {

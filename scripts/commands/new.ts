@@ -10,7 +10,7 @@ export const command: Command = {
   name: "new",
   summary: "Make a starter skill",
   usage: `
-Usage: hull new <name> [-l bash|python|ts|llm|proxy] [-d dir]
+Usage: hull new <name> [-l bash|python|ts|llm|proxy|tools|typed] [-d dir]
 
   -l, --language   kind of skill (default: bash)
   -d, --dir        folder of skills to put it into (default: skills)

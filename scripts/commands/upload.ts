@@ -8,6 +8,7 @@ import { AdminClient, target } from "../admin-client.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { findSkills, listFiles, survey } from "../build/scan.ts";
 import { readSources } from "../build/skill.ts";
+import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { projectProviders } from "../models.ts";
 import { openProject } from "../project.ts";
@@ -42,19 +43,20 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     const project = await openProject(root);
     const grounds = survey(root, project.dir);
     const [folder] = findSkills(grounds).skills;
-    if (folder?.single !== true) {
+    if (folder?.within !== "") {
       const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
       throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
     }
     const print = (found: readonly Diagnostic[]): void =>
       printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
     const { files, diagnostics } = listFiles(folder, grounds);
-    const sources = await readSources(files);
+    const place = { folder: folder.name, file: folder.file };
+    const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});
-    const here = { folder: folder.name, file: "SKILL.md", providers, uploadedBy: "me" };
+    const here = { ...place, providers, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
-    const all = [...diagnostics, ...found];
+    const all = [...diagnostics, ...typed, ...found];
     if (skill === null || all.some(stopsSkill)) {
       print(all);
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");

@@ -1,50 +1,57 @@
-/** `hull validate`: all checks of a build, without writing anything. */
-import { access, constants, stat } from "node:fs/promises";
-import { basename, delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
-import type { Diagnostic, JsonObject, Manifest } from "../../src/skill/manifest.ts";
-import { type BuildResult, buildRoots, type RootedDiagnostic } from "../build/build.ts";
+/** `hull validate`: all checks of a build, or those of the Agent Skills format alone, without writing anything. */
+import { stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
+import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
-import type { BuiltSkill } from "../build/skill.ts";
+import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { openProject } from "../project.ts";
+import { openProject, type Project } from "../project.ts";
+import { type Examined, examine, lint, located } from "../validate/examine.ts";
+import { checkPrograms } from "../validate/programs.ts";
+
+const PROFILES = ["strict", "lenient"] as const;
+type Profile = (typeof PROFILES)[number];
 
 export const command: Command = {
   name: "validate",
   summary: "Check skills without building them",
   usage: `
-Usage: hull validate [path…] [--strict] [--runner] [--json]
+Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] [--json]
 
-  path       a project, a folder of skills, a skill, or its SKILL.md (default: the current folder)
-  --strict   warnings are errors
-  --runner   also check that the programs of scripts and tools exist on this machine
-  --json     print [{path, properties, profiles, diagnostics}]
+  path         a project, a folder of skills, a skill, or its SKILL.md (default: the current folder)
+  --profile P  only the Agent Skills format: strict, what its own validator accepts; lenient, what can be loaded
+  --strict     warnings are errors
+  --runner     also check that the programs of scripts and tools exist on this machine
+  --json       print [{path, properties, profiles, diagnostics}]
 
 Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
       argv,
-      { strict: { type: "boolean" }, runner: { type: "boolean" }, json: { type: "boolean" } },
+      {
+        profile: { type: "string" },
+        strict: { type: "boolean" },
+        runner: { type: "boolean" },
+        json: { type: "boolean" },
+      },
       Number.POSITIVE_INFINITY,
     );
-    const results: BuildResult[] = [];
+    const profile = readProfile(values.profile);
+    const checks: Checked[] = [];
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
       const project = await openProject(path === undefined ? undefined : await skillPath(path));
-      const result = await buildRoots(project.roots, {
-        projectDir: project.dir,
-        models: project.models,
-        keepGoing: true,
-      });
-      if (values.runner === true)
-        result.diagnostics.push(...(await checkPrograms(result.skills, project.roots)));
-      results.push(result);
+      checks.push(
+        profile === null ? await checkServed(project, values.runner === true) : checkFormat(project, profile),
+      );
     }
-    const found = results.flatMap((result) => result.diagnostics);
+    const found = checks.flatMap(({ diagnostics }) => diagnostics);
     if (values.json === true) {
-      process.stdout.write(`${JSON.stringify(results.flatMap(report), null, 2)}\n`);
+      process.stdout.write(`${JSON.stringify(checks.flatMap(report), null, 2)}\n`);
     } else {
-      printDiagnostics(found);
-      const count = results.reduce((sum, result) => sum + result.skills.length, 0);
+      printDiagnostics(found, true);
+      const count = checks.reduce((sum, { valid }) => sum + valid.size, 0);
       process.stdout.write(`${count} valid skill${count === 1 ? "" : "s"}, ${tally(found)}.\n`);
     }
     const fatal = found.some(
@@ -53,6 +60,13 @@ Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
     return fatal ? EXIT.failed : EXIT.ok;
   },
 };
+
+function readProfile(given: string | undefined): Profile | null {
+  if (given === undefined) return null;
+  const profile = PROFILES.find((name) => name === given);
+  if (profile !== undefined) return profile;
+  throw new CommandError(EXIT.usage, "bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
+}
 
 /** The folder that a path means: that of a SKILL.md, else itself. */
 async function skillPath(path: string): Promise<string> {
@@ -63,6 +77,51 @@ async function skillPath(path: string): Promise<string> {
   throw new CommandError(EXIT.usage, "not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);
 }
 
+/** What became of one path. */
+interface Checked {
+  examined: Examined[];
+  diagnostics: RootedDiagnostic[];
+  /** Absolute folders of skills that pass. */
+  valid: ReadonlySet<string>;
+  /** Absolute folders of skills that a build serves; `null`: not looked at. */
+  served: ReadonlySet<string> | null;
+}
+
+/** All rules of a build, and what is likely wrong. */
+async function checkServed({ roots, dir, models }: Project, runner: boolean): Promise<Checked> {
+  const { skills, diagnostics } = await buildRoots(roots, { projectDir: dir, models, keepGoing: true });
+  if (runner) diagnostics.push(...(await checkPrograms(skills, roots)));
+  const served = new Set(skills.map(({ folder }) => folder));
+  const examined: Examined[] = [];
+  for (const { root, grounds, scan } of scanRoots(roots, dir).scans) {
+    for (const folder of scan.skills) {
+      const one = examine(folder);
+      examined.push(one);
+      diagnostics.push(...lint(one, grounds).map((diagnostic) => ({ root, diagnostic })));
+    }
+  }
+  return { examined, diagnostics, valid: served, served };
+}
+
+/** The rules of the Agent Skills format alone. */
+function checkFormat({ roots, dir }: Project, profile: Profile): Checked {
+  const { scans, diagnostics } = scanRoots(roots, dir);
+  const examined: Examined[] = [];
+  const valid = new Set<string>();
+  for (const { root, scan } of scans) {
+    const found = [...scan.diagnostics, ...scan.refused.map(({ diagnostic }) => diagnostic)];
+    for (const folder of scan.skills) {
+      const one = examine(folder);
+      examined.push(one);
+      const verdict = one.parsed.verdicts[profile];
+      if (verdict.valid) valid.add(folder.path);
+      found.push(...located(folder, verdict.diagnostics));
+    }
+    diagnostics.push(...found.map((diagnostic) => ({ root, diagnostic })));
+  }
+  return { examined, diagnostics, valid, served: null };
+}
+
 interface Report {
   path: string;
   properties: JsonObject;
@@ -70,89 +129,32 @@ interface Report {
   diagnostics: Diagnostic[];
 }
 
-function report(result: BuildResult): Report[] {
-  const reports = new Map<string, Report>();
-  const at = (path: string): Report => {
-    const existing = reports.get(path);
-    if (existing !== undefined) return existing;
-    const made: Report = { path, properties: {}, profiles: [], diagnostics: [] };
-    reports.set(path, made);
-    return made;
-  };
-  for (const skill of result.skills) {
-    const entry = at(skill.folder);
-    entry.properties = properties(skill.manifest);
-    entry.profiles = ["husk"];
-  }
-  for (const { root, diagnostic } of result.diagnostics) {
-    const folder = diagnostic.file.startsWith(`${diagnostic.skill}/`) ? join(root, diagnostic.skill) : root;
-    at(folder).diagnostics.push(diagnostic);
-  }
-  return Array.from(reports.values(), (entry) => ({
-    ...entry,
-    path: relative(process.cwd(), entry.path) || ".",
-  }));
-}
-
-/** The fields of the Agent Skills format in its own order; absent and empty ones are left out. */
-function properties(manifest: Manifest): JsonObject {
-  const all: [string, JsonObject[string] | undefined][] = [
-    ["name", manifest.name],
-    ["description", manifest.description],
-    ["license", manifest.license],
-    ["compatibility", manifest.compatibility],
-    ["allowed-tools", manifest.allowed_tools?.join(" ")],
-    ["metadata", manifest.metadata],
-  ];
-  return Object.fromEntries(
-    all.flatMap(([key, value]) => (value === undefined || value === "" ? [] : [[key, value]])),
-  );
-}
-
-/** Programs that a local runner would look for on PATH, and does not find. */
-async function checkPrograms(
-  skills: readonly BuiltSkill[],
-  roots: readonly string[],
-): Promise<RootedDiagnostic[]> {
-  const found: RootedDiagnostic[] = [];
-  for (const { folder, manifest } of skills) {
-    const commands: [string, string[]][] = (manifest.llm?.tools ?? []).map((tool, i) => [
-      `tools[${i}].command`,
-      tool.command,
-    ]);
-    if (manifest.run !== undefined) commands.push(["run", manifest.run]);
-    for (const [field, [program = ""]] of commands) {
-      const local = !isAbsolute(program) && (program.includes("/") || program.startsWith("."));
-      if (local || (await isExecutable(program))) continue;
-      const root = roots.find((path) => folder === path || folder.startsWith(`${path}/`)) ?? folder;
-      const diagnostic: Diagnostic = {
-        level: "error",
-        code: "program_missing",
-        skill: basename(folder),
-        file: relative(root, join(folder, "SKILL.md")),
-        field,
-        value: JSON.stringify(program),
-        message: `The program ${program} is not on this machine's PATH, so a local runner cannot start it.`,
-        hint: `Install ${program}, or name another program.`,
-      };
-      found.push({ root, diagnostic });
-    }
-  }
-  return found;
-}
-
-async function isExecutable(program: string): Promise<boolean> {
-  const candidates = isAbsolute(program)
-    ? [program]
-    : (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, program));
-  for (const path of candidates) {
-    const usable = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
+/** One entry for each skill, and one for each root of which there is something to say. */
+function report({ examined, diagnostics, served }: Checked): Report[] {
+  const left = new Set(diagnostics);
+  const entry = (path: string, rest: Omit<Report, "path">): Report => ({
+    path: relative(process.cwd(), path) || ".",
+    ...rest,
+  });
+  const skills = examined.map(({ folder, parsed, properties }) => {
+    const own = diagnostics.filter(
+      ({ root, diagnostic: { file } }) =>
+        root === folder.root && (folder.within === "" || file.startsWith(`${folder.within}/`)),
     );
-    if (usable) return true;
-  }
-  return false;
+    for (const one of own) left.delete(one);
+    const profiles = [
+      ...PROFILES.filter((profile) => parsed.verdicts[profile].valid),
+      ...(served?.has(folder.path) === true ? ["husk"] : []),
+    ];
+    return entry(folder.path, { properties, profiles, diagnostics: own.map(({ diagnostic }) => diagnostic) });
+  });
+  const others = Map.groupBy(left, ({ root, diagnostic: { skill } }) => join(root, skill));
+  return [
+    ...skills,
+    ...Array.from(others, ([path, found]) =>
+      entry(path, { properties: {}, profiles: [], diagnostics: found.map(({ diagnostic }) => diagnostic) }),
+    ),
+  ];
 }
 
 function tally(list: readonly RootedDiagnostic[]): string {

@@ -7,6 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
+import { skillRecord } from "../../src/registry/schema.ts";
 import { objectNames, type Publication } from "../publish/objects.ts";
 import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
 import { uploadObjects } from "./upload.ts";
@@ -29,6 +30,8 @@ export interface Deployed {
   urls: string[];
   /** Whether requests can be authenticated, or need not be. */
   keyed: boolean;
+  /** Whether skills have secret parameters, and there is no key to store them with. */
+  secretKeyMissing: boolean;
 }
 
 const CODE = {
@@ -54,7 +57,12 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   try {
     await wrangler.run(deployArgs(deployment, file), CODE, { WRANGLER_OUTPUT_FILE_PATH: report });
     const urls = urlsOf(await readFile(report, "utf8").catch(() => ""));
-    return { sent, urls, keyed: await isKeyed(wrangler, config, file) };
+    const open = isOpen(config);
+    const wanted = await wantsSecrets(publication);
+    const secrets = open && !wanted ? null : await secretNames(wrangler, file);
+    const has = (name: string): boolean => secrets === null || secrets.includes(name);
+    const keyed = open || has("HULL_ADMIN_KEY");
+    return { sent, urls, keyed, secretKeyMissing: wanted && !has("HULL_SECRET_KEY") };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -112,12 +120,23 @@ function urlsOf(report: string): string[] {
 
 const secretList = z.array(z.object({ name: z.string() }));
 
-/** A deployment that cannot be asked is taken to have a key: the first call tells. */
-async function isKeyed(wrangler: Wrangler, config: WorkerConfig, file: string): Promise<boolean> {
-  const { HULL_PUBLIC, HULL_CONFIG } = config.vars;
-  if (HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"')) return true;
+/** Names of the Worker's secrets; `null`: it cannot be asked, and the first call tells. */
+async function secretNames(wrangler: Wrangler, file: string): Promise<string[] | null> {
   const { code, stdout } = await wrangler.try(["secret", "list", "--format", "json", "--config", file]);
-  if (code !== 0) return true;
-  const secrets = secretList.safeParse(jsonOf(stdout));
-  return !secrets.success || secrets.data.some(({ name }) => name === "HULL_ADMIN_KEY");
+  const secrets = code === 0 ? secretList.safeParse(jsonOf(stdout)) : null;
+  return secrets?.success ? secrets.data.map(({ name }) => name) : null;
+}
+
+function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
+  return HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"');
+}
+
+/** Whether a tool of any skill has a secret parameter. */
+async function wantsSecrets({ skills }: Publication): Promise<boolean> {
+  for (const { digest, contents } of skills) {
+    const text = new TextDecoder().decode((await contents()).get(`skill/${digest}`));
+    const { tools = [] } = skillRecord.parse(JSON.parse(text));
+    if (tools.some(({ config }) => config.some(({ type }) => type === "secret"))) return true;
+  }
+  return false;
 }

@@ -15,6 +15,7 @@ import { startFront } from "./front.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
 import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
+import { secretKey } from "./secret-key.ts";
 import { workerVariables } from "./variables.ts";
 import { watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
@@ -73,6 +74,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(
       await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }),
     );
+    if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
+    redactor.learn([variables.get("HULL_SECRET_KEY") ?? ""]);
     const runner = await runnerOf(options, variables);
     stops.push(runner.stop);
     redactor.learn([runner.secret]);

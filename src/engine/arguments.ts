@@ -2,7 +2,7 @@
  * From a model's arguments to a command line (serving.md §4.2, seed "How parameters become command arguments").
  * Pure: decides whether a call may run and with which argv; nothing is executed here.
  */
-import type { CommandTool, Json, ToolParameter } from "../skill/manifest.ts";
+import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
 
 /** Longest single value and longest sum of values, in UTF-8 bytes. */
@@ -166,3 +166,22 @@ export function toolDefinition(tool: CommandTool): ToolDefinition {
     parameters: { type: "object", properties, required, additionalProperties: false },
   };
 }
+
+const NUMERIC_NAMES = ["offset", "limit", "line", "count", "timeout"];
+
+/** Numeric strings become numbers where the schema of the arguments, or a usual name, says that they are. */
+export function numericArguments(args: JsonObject, parameters: JsonObject): JsonObject {
+  const properties = isObject(parameters.properties) ? parameters.properties : {};
+  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
+    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
+    const schema = properties[name];
+    const type = isObject(schema) ? schema.type : undefined;
+    const numeric =
+      type === "integer" || type === "number" || (type === undefined && NUMERIC_NAMES.includes(name));
+    return [name, numeric ? Number(value) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -12,6 +12,11 @@ export type ToolErrorCode =
   | "out_of_memory"
   | "command_not_found"
   | "unknown_tool"
+  /** The handler failed, or says that it did. */
+  | "tool_error"
+  /** What it runs in could not be reached. */
+  | "unavailable"
+  | "permission_denied"
   /** It may or may not have taken effect. */
   | "outcome_unknown";
 

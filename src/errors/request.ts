@@ -293,6 +293,14 @@ export const AuthNotConfigured = define<Record<string, never>>(
       "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
   }),
 );
+export const SecretKeyMissing = define<{ reason: string }>(
+  "secret_key_missing",
+  503,
+  "No key for secrets",
+  (d) => ({
+    detail: `Secrets of tool configuration can neither be stored nor read: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+  }),
+);
 export const CatalogMissing = define<Record<string, never>>(
   "catalog_missing",
   503,

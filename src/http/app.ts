@@ -37,6 +37,7 @@ import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { mountSessions } from "./sessions/mount.ts";
 import { listSkills } from "./skills/cards.ts";
+import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
 import { postTranscripts } from "./transcripts.ts";
@@ -71,6 +72,7 @@ export function createApp(): App {
   mount(app, "/files", { scope: "invoke", methods: { POST: postFile } });
   mount(app, "/files/:id", { scope: "invoke", methods: { GET: getFile, DELETE: deleteFile } });
   mount(app, "/skills/:slug/versions", { scope: "invoke", methods: { GET: skillVersions } });
+  mount(app, "/skills/:slug/config", { scope: "publish", methods: { GET: getConfig, PUT: putConfig } });
   const execution = { GET: getExecution, DELETE: deleteExecution };
   mount(app, "/executions/:id", { scope: "invoke", methods: execution });
   mount(app, "/executions/:id/result", { scope: "invoke", methods: { GET: getExecutionResult } });

@@ -2,9 +2,11 @@
 import type { Context, Hono } from "hono";
 import type { Caller } from "../auth/caller.ts";
 import { type Bindings, type Settings, settings } from "../env.ts";
+import { BadRequest } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
+import { BOT_ID } from "../skill/config/given.ts";
 
 export class RequestContext implements RunContext {
   readonly env: Bindings;
@@ -51,6 +53,14 @@ export class RequestContext implements RunContext {
 
   get mockScope(): string {
     return this.request.headers.get("x-hull-mock-scope") ?? "";
+  }
+
+  /** @throws BadRequest */
+  get bot(): string | null {
+    const bot = this.request.headers.get("x-hull-bot");
+    if (bot === null || BOT_ID.test(bot)) return bot;
+    const what = "an id of A-Za-z0-9._:- with at most 128 characters";
+    throw new BadRequest({ detail: `x-hull-bot is ${what}, not "${bot.slice(0, 128)}".` });
   }
 
   /** Called by the guard. */

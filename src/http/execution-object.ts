@@ -58,8 +58,9 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
   };
   return {
     begin: (call) => {
-      const { requestId: request_id, mockScope: mock_scope } = context;
-      const whole = { ...call, id, caller, request_id, ...(mock_scope === "" ? {} : { mock_scope }) };
+      const { requestId: request_id, mockScope: mock_scope, bot } = context;
+      const scope = mock_scope === "" ? {} : { mock_scope };
+      const whole = { ...call, id, caller, request_id, ...scope, ...(bot === null ? {} : { bot }) };
       return ask(async (object) => await object.begin(whole));
     },
     attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),

@@ -1,6 +1,7 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous (contract.md "Waiting, streaming, or later"). */
 import type * as z from "zod/mini";
 import { type HullError, toHullError } from "../errors.ts";
+import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import {
   callBody,
@@ -67,11 +68,11 @@ async function answer(
   { stream = false, later = false }: { stream?: boolean; later?: boolean } = {},
 ): Promise<Response> {
   const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
-  const request: OperationRequest = { ...asked, account: accountOf(context, session) };
-  const { operation } = request;
-  const text = operationInput(request);
+  const { operation } = asked;
   const streaming = stream || wantsEvents(context.request) !== "no";
   const durable = await durableCall(context, operation, later);
+  const kept = durable === null ? asked : await withSealed(context, asked);
+  const text = operationInput({ ...kept, account: accountOf(context, session) });
   const id = durable?.id ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
   const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
   context.log.execution_id = id;
@@ -96,6 +97,14 @@ async function answer(
   };
   const output = await runOperation(handle);
   return new Response(output.body, { headers: { ...headers, ...output.headers } });
+}
+
+/** What is stored of a request holds no secrets of tools' configuration. */
+async function withSealed(context: RequestContext, asked: Asked): Promise<Asked> {
+  if (asked.operation !== "runs" || asked.body.options?.tool_configs == null) return asked;
+  const { tool_configs: _, ...options } = asked.body.options;
+  const tool_configs = await sealedToolConfigs(context, asked.body.options);
+  return { ...asked, body: { ...asked.body, options }, tool_configs };
 }
 
 /** Failures known before a provider is asked use their real status; later ones are events. */

@@ -108,6 +108,16 @@ function manifest(): z.ZodMiniType<Manifest> {
     compatibility: maybe(text),
     metadata: maybe(jsonObject),
     allowed_tools: maybe(texts),
+    activation: maybe(
+      z.object({
+        when_to_use: maybe(text),
+        paths: maybe(texts),
+        disable_model_invocation: maybe(z.literal(true)),
+        user_invocable: maybe(z.literal(false)),
+        on_activate: maybe(text),
+        on_deactivate: maybe(text),
+      }),
+    ),
     extra: jsonObject,
   });
 }

@@ -21,6 +21,8 @@ export interface RunContext {
   readonly tenant: string;
   /** Which of the tenant's mocks count, where there are any; usually `""`. */
   readonly mockScope: string;
+  /** Whose configured values tools of served skills get; `null`: those that count for everybody. */
+  readonly bot: string | null;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
@@ -41,7 +43,7 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   env: Bindings,
-  origin: { requestId: string; tenant: string; mockScope?: string; startedAt: number },
+  origin: { requestId: string; tenant: string; mockScope?: string; bot?: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const own = settings(env);
@@ -49,6 +51,7 @@ export function detachedContext(
   const timings: Record<string, number> = {};
   return {
     mockScope: "",
+    bot: null,
     ...origin,
     env,
     settings: own,

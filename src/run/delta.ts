@@ -5,8 +5,10 @@
 import type { Redactor, StreamRedactor } from "../redact.ts";
 import type { RunEvent } from "./events.ts";
 
+type TextEvent = "delta" | "thought" | "stderr" | "tool_output";
+
 export class DeltaText {
-  readonly #event: "delta" | "thought" | "stderr";
+  readonly #event: TextEvent;
   readonly #emit: (event: RunEvent) => Promise<void>;
   readonly #members: Record<string, unknown>;
   readonly #redactor: StreamRedactor;
@@ -14,7 +16,7 @@ export class DeltaText {
 
   /** @param members further members of each event, e.g. the round */
   constructor(
-    event: "delta" | "thought" | "stderr",
+    event: TextEvent,
     redactor: Redactor,
     emit: (event: RunEvent) => Promise<void>,
     members: Record<string, unknown> = {},

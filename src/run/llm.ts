@@ -2,7 +2,6 @@
  * mode: llm — the engine with its effects (serving.md §3.4, §4; design.md §2.1). The records of a durable run are stored
  * before each effect, so that another life of the run goes on from them.
  */
-import { toolDefinition } from "../engine/arguments.ts";
 import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/drive.ts";
 import type { ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
@@ -17,7 +16,6 @@ import type { Intercept } from "../model/intercept.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { type ResolvedTarget, resolveTarget } from "../model/providers.ts";
 import type { Manifest, ModelTarget } from "../skill/manifest.ts";
-import { runCommandTool } from "../tool/command.ts";
 import { accountant, type Tariff, tariffOf } from "./accounting.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
@@ -31,13 +29,13 @@ import {
   turnAttributes,
 } from "./gen-ai.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
+import { RunArtifacts } from "./handler/artifacts.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
+import { llmTools, runLlmTool } from "./llm-tools.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { mayMock, mocksFor } from "./mocks.ts";
-import { runnerEndpoint, runOptions } from "./runner.ts";
-import { inSpan, type OpenSpan, openSpan } from "./spans.ts";
-import { grantsOf } from "./variables.ts";
+import { inSpan, type OpenSpan } from "./spans.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
@@ -83,7 +81,7 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const spec: RunSpec = {
     system: record.body,
-    tools: llm.tools.map(toolDefinition),
+    tools: llmTools(record, llm),
     max_tokens: llm.max_tokens,
     max_tool_rounds: llm.max_tool_rounds,
     json: manifest.output === "json",
@@ -154,6 +152,7 @@ function effects(
   const { env, settings } = context;
   const { slug, timeout_ms } = record.manifest;
   const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
+  const artifacts = new RunArtifacts(() => null);
   let begun = false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
@@ -231,30 +230,10 @@ function effects(
         context.time("llm", Date.now() - started);
       }
     },
-    async runTool(call, { effect, signal }) {
+    async runTool(call, at) {
       const started = Date.now();
-      const executionId = `${run.id}-${effect}`;
       try {
-        return await toolSpan(call, async () => {
-          const runner = await runnerEndpoint(context, executionId);
-          const queued = openSpan(context, "queue");
-          return runCommandTool(call, {
-            runner,
-            options: runOptions(context, signal, run.durable),
-            record,
-            tools: llm.tools,
-            executionId,
-            runId: run.id,
-            timeoutMs: Math.min(timeout_ms, deadlineAt - Date.now()),
-            graceMs: settings.grace_ms,
-            maxOutputBytes: settings.max_output_bytes,
-            files,
-            read: settings.read,
-            granted: grantsOf(settings, record),
-            providerKeys: settings.providerKeys,
-            started: (ms) => queued({ "hull.queue_ms": ms }),
-          }).finally(queued);
-        });
+        return await toolSpan(call, () => runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts }));
       } finally {
         context.time("tools", Date.now() - started);
       }

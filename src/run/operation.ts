@@ -36,11 +36,19 @@ export const completionBody = z.lazy(() =>
   z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),
 );
 
-/** A request of one operation, its body checked. `account` names the soft ledger that it counts in. */
+/**
+ * A request of one operation, its body checked. `account` names the soft ledger that it counts in; `tool_configs` is that
+ * option of a run that is stored, its secrets sealed.
+ */
 export type OperationRequest = { account: string } & (
   | { operation: "llm/call"; body: z.infer<typeof callBody> }
-  /** Until when a daemon lives that nobody can reach: its end, or its first rest. */
-  | { operation: "runs"; until: "terminal" | "idle"; body: z.infer<typeof callBody> }
+  /** `until`: as long as a daemon lives that nobody can reach, its end or its first rest. */
+  | {
+      operation: "runs";
+      until: "terminal" | "idle";
+      body: z.infer<typeof callBody>;
+      tool_configs?: JsonObject;
+    }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
   | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
 );
@@ -116,7 +124,9 @@ async function perform(
     case "runs": {
       const run = `run_${handle.id.replace(/^ex_/, "")}`;
       context.log.run_id = run;
-      const spec = await agentSpec(context, host, plain(request.body), { run, session: null });
+      const { tool_configs: toolConfigs } = request;
+      const input = { ...plain(request.body), ...(toolConfigs === undefined ? {} : { toolConfigs }) };
+      const spec = await agentSpec(context, host, input, { run, session: null });
       return runAnonymous(context, spec, {
         host,
         signal,

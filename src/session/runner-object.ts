@@ -13,7 +13,7 @@ export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   override defaultPort = 8080;
   override sleepAfter = "10m";
   override enableInternet = this.env.HULL_RUNNER_EGRESS !== "off";
-  override envVars = { HULL_RUNNER_FLAGS: this.env.HULL_RUNNER_FLAGS ?? "" };
+  override envVars = { HULL_RUNNER_FLAGS: runnerFlags(this.env) };
 
   async runnerSecret(): Promise<string> {
     const known = await this.ctx.storage.get<string>(SECRET_KEY);
@@ -28,4 +28,9 @@ export class RunnerObject extends Container<Bindings> implements RunnerRpc {
     const response = await this.containerFetch("http://runner/v1/secret", { method: "PUT", body });
     if (!response.ok) throw new Internal({ cause: `the runner refused its secret (${response.status})` });
   }
+}
+
+/** A container without internet fetches nothing, whatever is set. */
+function runnerFlags({ HULL_RUNNER_FLAGS: flags = "", HULL_RUNNER_EGRESS: egress }: Bindings): string {
+  return egress === "off" ? `${flags} --installs off` : flags;
 }

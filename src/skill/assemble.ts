@@ -5,6 +5,7 @@
 
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
 import { undeclaredVariables } from "./documented-variables.ts";
+import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
@@ -23,7 +24,7 @@ export interface AssembledSkill {
   record: SkillRecord;
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   recordJson: string;
-  /** For KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  /** For KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
   pack: Uint8Array<ArrayBuffer> | null;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
@@ -62,14 +63,10 @@ export async function assembleSkill(
 ): Promise<Assembly> {
   const { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy } = options;
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
-  const text = decode(byPath.get("SKILL.md"));
-  if (text === null) {
-    const message = "SKILL.md is not valid UTF-8.";
-    const hint = "Save the file as UTF-8.";
-    const diagnostic: Diagnostic = { level: "error", code: "encoding", skill: folder, file, message, hint };
-    return { skill: null, positions: new Map(), diagnostics: [diagnostic] };
-  }
-  const parsed = parseManifest(text, { folder, file, files: byPath, providers });
+  const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
+  const content = byPath.get(name) ?? new Uint8Array();
+  const parsed = parseManifest(content, { folder, file, files: byPath, providers });
+  if (name !== "SKILL.md") parsed.diagnostics.unshift(otherName(folder, file, name));
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
   if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
@@ -118,11 +115,7 @@ function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: s
   }));
 }
 
-function decode(bytes: Uint8Array | undefined): string | null {
-  if (bytes === undefined) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
+function otherName(skill: string, file: string, name: string): Diagnostic {
+  const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
+  return { level: "warning", code: "file_name_case", skill, file, message, hint: "Rename it to SKILL.md." };
 }

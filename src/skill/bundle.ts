@@ -36,7 +36,7 @@ export interface Bundle {
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   json: string;
   digest: string;
-  /** Deterministic tar of the folder, `null` where nothing of the skill ever runs. */
+  /** Deterministic tar of the folder, `null` where nothing of the skill ever runs and no model reads it. */
   pack: Uint8Array<ArrayBuffer> | null;
 }
 
@@ -70,7 +70,10 @@ export async function makeRecord(
     packed.push({ path: file.path, mode, bytes: file.bytes });
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
-  const runs = runsProcesses(manifest) || (extras.tools ?? []).some(({ script }) => script !== undefined);
+  const runs =
+    runsProcesses(manifest) ||
+    isRead(manifest, index) ||
+    (extras.tools ?? []).some(({ script }) => script !== undefined);
   const pack = runs ? packTar([...packed, ...started]) : null;
   const record: SkillRecord = {
     format: 1,
@@ -88,6 +91,11 @@ export async function makeRecord(
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
+}
+
+/** Models read the files of a skill that instructs them (skill-formats.md §2). */
+function isRead({ mode }: Manifest, files: readonly BundledFile[]): boolean {
+  return mode === "llm" && files.length > 1;
 }
 
 function runsProcesses(manifest: Manifest): boolean {

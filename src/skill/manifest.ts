@@ -60,6 +60,20 @@ export interface DaemonDeclaration {
   options?: JsonObject;
 }
 
+/** When and by whom agent runs may activate a skill (agent-runtime.md §11, skill-formats.md §2); what is absent has no say. */
+export interface Activation {
+  when_to_use?: string;
+  /** Globs of files that the skill is for. */
+  paths?: string[];
+  /** Models neither see it nor load it. */
+  disable_model_invocation?: true;
+  /** No message activates it by a prefix. */
+  user_invocable?: false;
+  /** Hook references. */
+  on_activate?: string;
+  on_deactivate?: string;
+}
+
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
 export interface Manifest {
   name: string;
@@ -100,6 +114,7 @@ export interface Manifest {
   compatibility?: string;
   metadata?: JsonObject;
   allowed_tools?: string[];
+  activation?: Activation;
   /** Unknown frontmatter keys, kept as they came. */
   extra: JsonObject;
 }
@@ -228,7 +243,7 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;

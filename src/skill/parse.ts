@@ -1,22 +1,29 @@
 /**
- * SKILL.md into a normalised manifest (serving.md §2). Pure: the build and the Worker's uploads share it. Import it
- * lazily in the Worker, since it evaluates the `yaml` module.
+ * SKILL.md into a normalised manifest. A skill with keys of serving.md §2 keeps its rules; any other is a plain Agent
+ * Skill, which loads as skill-formats.md §1.4 says and is served as an llm skill. Pure: the build and the Worker's uploads
+ * share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
+import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
+import { readAgentSkill } from "./agent-skill.ts";
+import { splitAllowedTools } from "./allowed-tools.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
 import { readDaemon } from "./daemon.ts";
 import { readExchange, readRoute } from "./exchange.ts";
+import { FORMAT_FIELDS } from "./field-rules.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
+import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
-import { readFrontmatter } from "./frontmatter.ts";
+import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { nearest } from "./match.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readProxy } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
 import { readToolEnv } from "./tool-env.ts";
 import { readTools } from "./tools.ts";
-import { child, items, type MapNode, mapToJson, type Position, type Slot, toJson } from "./tree.ts";
+import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
 
 const KNOWN_FIELDS = [
   "name",
@@ -56,7 +63,17 @@ const KNOWN_FIELDS = [
   "metadata",
   "compatibility",
   "allowed-tools",
+  "when-to-use",
+  "paths",
+  "disable-model-invocation",
+  "user-invocable",
+  "hooks",
 ] as const;
+
+/** Fields of an Agent Skill: they do not make a skill one that serving.md §2 speaks of. */
+const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
+/** In `model`: what other clients of Agent Skills take, and no provider. */
+const FOREIGN_MODELS = ["inherit", "sonnet", "opus", "haiku"];
 
 export interface ParseSource {
   /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
@@ -74,22 +91,95 @@ export interface ParsedSkill {
   manifest: Manifest | null;
   /** Markdown below the frontmatter, trimmed. */
   body: string;
+  /** Whether it has fields of serving.md §2; else it is a plain Agent Skill. */
+  serving: boolean;
   diagnostics: Diagnostic[];
   /** Where each top-level field stands, for later findings. */
   positions: ReadonlyMap<string, Position>;
 }
 
-/** Parses and checks one SKILL.md. Every problem is reported, not only the first. */
-export function parseManifest(text: string, source: ParseSource): ParsedSkill {
+/**
+ * Parses and checks one SKILL.md. Every problem is reported, not only the first.
+ * @param content the file's bytes, or its text where that is known to be UTF-8
+ */
+export function parseManifest(content: Uint8Array | string, source: ParseSource): ParsedSkill {
   const findings = new Findings(source.folder, source.file);
-  const { root, body } = readFrontmatter(text, findings);
-  const manifest = root === null ? null : readManifest(findings, root, body, source);
+  const { text, valid } = typeof content === "string" ? { text: content, valid: true } : decodeText(content);
+  const { root, body, remedies } = readFrontmatter(text, findings);
+  const fields = root === null ? null : unifySpelling(root);
+  const serving = fields !== null && isServing(fields);
+  if (!valid) reportEncoding(findings, serving);
+  reportRemedies(findings, remedies, serving);
+  const readable = fields !== null && !(serving && findings.failed);
+  const manifest = readable ? (serving ? readManifest : readPlain)(findings, fields, body, source) : null;
+  if (!serving && manifest !== null) noteSize(findings, text, body);
   return {
     manifest: findings.failed ? null : manifest,
     body,
+    serving,
     diagnostics: findings.list,
-    positions: new Map(Array.from(root?.entries ?? [], ([key, entry]) => [key, entry.keyAt])),
+    positions: new Map(Array.from(fields?.entries ?? [], ([key, entry]) => [key, entry.keyAt])),
   };
+}
+
+/** Known fields under their own names, where they are spelt with `_` for `-` or the other way round. */
+function unifySpelling(root: MapNode): MapNode {
+  const fold = (key: string) => key.replaceAll("_", "-");
+  const entries: MapNode["entries"] = new Map();
+  for (const [key, entry] of root.entries) {
+    const known = KNOWN_FIELDS.find((field) => field !== key && fold(field) === fold(key));
+    entries.set(known !== undefined && !root.entries.has(known) ? known : key, entry);
+  }
+  return { ...root, entries };
+}
+
+/** Whether a frontmatter has keys of serving.md §2, in a shape that is not known as another client's. */
+function isServing(root: MapNode): boolean {
+  return KNOWN_FIELDS.some((field) => {
+    const node = root.entries.get(field)?.value;
+    if (node === undefined || PLAIN_FIELDS.includes(field)) return false;
+    // A list of names of tools that the skill wants, not of definitions.
+    if (field === "tools")
+      return node.kind === "list" ? node.items.every((item) => item.kind === "map") : node.kind === "map";
+    return field !== "model" || !FOREIGN_MODELS.includes(textOf(node) ?? "");
+  });
+}
+
+/** A plain Agent Skill: an llm skill whose body is the system prompt. */
+function readPlain(findings: Findings, root: MapNode, body: string, source: ParseSource): Manifest | null {
+  const read = readAgentSkill(findings, root, body, source.folder);
+  if (read === null) return null;
+  const { name, slug, description, extra: _, body: __, ...carried } = read;
+  if (slug === null) {
+    reportNoSlug(findings, child(root, "name"), source.folder);
+    return null;
+  }
+  const none: MapNode = { ...root, entries: new Map() };
+  const unknown = Array.from(root.entries).filter(([key]) => !PLAIN_FIELDS.includes(key));
+  const known: readonly string[] = KNOWN_FIELDS;
+  const misspelt = unknown.filter(([key]) => !known.includes(key) && nearest(key, known).length > 0);
+  warnUnknown(findings, { ...root, entries: new Map(misspelt) }, "", KNOWN_FIELDS);
+  return {
+    name,
+    slug,
+    description,
+    mode: "llm",
+    route: readRoute(findings, undefined, slug),
+    ...readExchange(findings, none, "llm", undefined),
+    tool_env: [],
+    llm: { ...readLlm(findings, none, source.providers ?? SHIPPED), tools: [] },
+    ...carried,
+    extra: mapToJson({ ...root, entries: new Map(unknown) }),
+  };
+}
+
+function reportNoSlug(findings: Findings, slot: Slot | undefined, folder: string): void {
+  findings.error(
+    "slug_empty",
+    slot ?? { path: "", at: { line: 1, column: 1 } },
+    `Neither the name nor the folder ${folder} has an ASCII letter or digit, so the skill would have no address.`,
+    "Give the folder an ASCII name; the name may stay as it is.",
+  );
 }
 
 function readManifest(findings: Findings, root: MapNode, body: string, source: ParseSource): Manifest | null {
@@ -99,14 +189,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const description = readRequiredText(findings, top, "description", child(root, "description"));
   const mode = readMode(findings, root);
   const slug = name === undefined ? null : skillSlug(name, source.folder);
-  if (name !== undefined && slug === null) {
-    findings.error(
-      "slug_empty",
-      nameSlot ?? top,
-      `Neither the name nor the folder ${source.folder} has an ASCII letter or digit, so the skill would have no address.`,
-      "Give the folder an ASCII name; the name may stay as it is.",
-    );
-  }
+  if (name !== undefined && slug === null) reportNoSlug(findings, nameSlot, source.folder);
   if (mode !== undefined) checkModeFields(findings, root, mode);
   const run = readRun(findings, child(root, "run"), source.files);
   const serve = readServe(findings, child(root, "serve"), source.files);
@@ -124,6 +207,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const exchange = readExchange(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
+  const { activation } = readActivation(findings, root);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
@@ -139,6 +223,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
   );
+  const when = activation === undefined ? {} : { activation };
   return {
     name,
     slug,
@@ -150,6 +235,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     ...own,
     ...carried,
     ...declared,
+    ...when,
     extra,
   };
 }
@@ -225,7 +311,7 @@ function readAllowedTools(findings: Findings, slot: Slot | undefined): string[] 
   const entries = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   const texts = entries.map((entry) => toJson(entry.node));
   if (texts.every((text) => typeof text === "string")) {
-    return texts.flatMap((text) => stripControls(text).match(/(?:[^\s,()]|\([^)]*\))+/g) ?? []);
+    return splitAllowedTools(texts.map(stripControls));
   }
   wrongType(findings, slot, "a text or a list of texts");
   return undefined;

@@ -1,5 +1,6 @@
 /** The shapes of what limits the tool calls of runs (agent-runtime.md §9), as options and `[policy]` of hull.toml have them. */
 import * as z from "zod/mini";
+import { RISKS } from "./manifest.ts";
 
 /** In rising order. */
 export const SIDE_EFFECT_LEVELS = [
@@ -26,6 +27,7 @@ export const policyShape = z.lazy(() => {
   });
   return z.strictObject({
     tools: maybe(texts),
+    blocked_tools: maybe(texts),
     capabilities: maybe(operations),
     workspace_roots: maybe(texts),
     side_effect_level: maybe(level),
@@ -37,10 +39,26 @@ export const policyShape = z.lazy(() => {
   });
 });
 
+/** From which risk on a call of a skill's tool needs an approval (skill-formats.md §7.2). */
+export const REQUIRED_RISKS = ["none", ...RISKS] as const;
+export type RequiredRisk = (typeof REQUIRED_RISKS)[number];
+
+/** `[approvals]` of hull.toml: for published skills, for uploaded ones, and for single ones by name (`approvals.ts`). */
+export const approvalsShape = z.lazy(() => {
+  const level = z.enum(REQUIRED_RISKS);
+  return z.strictObject({
+    require_risk: maybe(level),
+    uploaded_require_risk: maybe(level),
+    skills: maybe(z.record(z.string(), level)),
+  });
+});
+export type Approvals = z.infer<typeof approvalsShape>;
+
 /** §9.2. Lists of globs. */
 export const approvalPolicyShape = z.lazy(() => {
   const globs = maybe(z.array(z.string()));
   return z.strictObject({
+    require_risk: maybe(z.enum(REQUIRED_RISKS)),
     auto_approve: globs,
     auto_deny: globs,
     require_approval: globs,

@@ -166,6 +166,48 @@ export class TarReader {
   }
 }
 
+/**
+ * One file of a pack, of which no more is held than that file; `null`: it has none of this path. The stream is read as far
+ * as the file goes. Throws `TarError`.
+ */
+export async function readTarFile(
+  pack: ReadableStream<Uint8Array>,
+  wanted: string,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const reader = pack.getReader();
+  let held: Uint8Array = new Uint8Array(0);
+  /** The next bytes; `keep` false: they are only passed over. */
+  const next = async (length: number, keep: boolean): Promise<Uint8Array<ArrayBuffer>> => {
+    const parts: Uint8Array[] = [];
+    for (let missing = length; ; ) {
+      const part = held.subarray(0, missing);
+      held = held.subarray(part.length);
+      missing -= part.length;
+      if (keep) parts.push(part);
+      if (missing === 0) return concat(parts);
+      const { done, value } = await reader.read();
+      if (done) throw new TarError("it is cut off");
+      held = value;
+    }
+  };
+  try {
+    for (let long: string | null = null; ; ) {
+      const block = await next(BLOCK, true);
+      if (block.every((byte) => byte === 0)) return null;
+      checkHeader(block);
+      const size = octal(block, 124, 12);
+      const room = Math.ceil(size / BLOCK) * BLOCK;
+      const isPax = String.fromCharCode(block[156] ?? 0) === "x";
+      const found = !isPax && (long ?? headerPath(block)) === wanted;
+      const body = await next(room, isPax || found);
+      if (found) return body.subarray(0, size);
+      long = isPax ? readPax(body.subarray(0, size)) : null;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
 function checkHeader(block: Uint8Array): void {
   if (text(block, 257, 8) !== "ustar\u000000") throw new TarError("a header is not USTAR");
   let sum = 0;
@@ -264,7 +306,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -18,12 +18,16 @@ export interface ScalarNode {
 export interface ListNode {
   kind: "list";
   items: Node[];
+  /** As written. */
+  source: string;
   at: Position;
 }
 
 export interface MapNode {
   kind: "map";
   entries: Map<string, { keyAt: Position; value: Node }>;
+  /** As written. */
+  source: string;
   at: Position;
 }
 
@@ -34,6 +38,21 @@ export interface Slot {
   path: string;
   node: Node;
   at: Position;
+}
+
+/** A scalar's text as the failsafe schema of YAML has it, where `1.0` and `yes` are texts; `null` for a collection. */
+export const textOf = (node: Node): string | null => (node.kind === "scalar" ? node.source : null);
+
+/** JSON with every scalar as its text. */
+export function toText(node: Node): Json {
+  switch (node.kind) {
+    case "scalar":
+      return node.source;
+    case "list":
+      return node.items.map(toText);
+    case "map":
+      return Object.fromEntries(Array.from(node.entries, ([key, { value }]) => [key, toText(value)]));
+  }
 }
 
 /** The plain JSON of a node; numbers that JSON cannot hold become their source text. */

@@ -1,5 +1,6 @@
 /** Uploaded skills: their folder in an archive, and what they may not do (serving.md §1, §3.3, §6.2). */
 import type { SourceFile } from "./bundle.ts";
+import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import type { Position } from "./tree.ts";
@@ -31,18 +32,21 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
       throw new FolderError(`the path ${JSON.stringify(path)} has control characters or a drive letter`);
     }
   }
-  const files = entries.some(({ path }) => path === "SKILL.md") ? entries : insideTopFolder(entries);
+  const files = hasSkillFile(entries) ? entries : insideTopFolder(entries);
   const ignore = files.find(({ path }) => path === ".hullignore");
   const rules = ignore === undefined ? [] : parseIgnore(new TextDecoder().decode(ignore.bytes));
   const levels = [{ base: "", rules }];
   return files.filter(({ path }) => !isLeftOut(path, levels));
 }
 
+const hasSkillFile = (files: readonly SourceFile[]): boolean =>
+  skillFileName(files.map(({ path }) => path)) !== null;
+
 function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
   const tops = new Set(entries.map(({ path }) => path.slice(0, path.indexOf("/") + 1)));
   const [top = ""] = tops;
   const files = entries.map((file) => ({ ...file, path: file.path.slice(top.length) }));
-  if (top !== "" && tops.size === 1 && files.some(({ path }) => path === "SKILL.md")) return files;
+  if (top !== "" && tops.size === 1 && hasSkillFile(files)) return files;
   const near = entries.find(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
   throw new FolderError(
     `it is not a skill's folder: SKILL.md stands neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,

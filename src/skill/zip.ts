@@ -5,6 +5,7 @@
  */
 import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
+import { crc32 } from "./crc32.ts";
 
 export interface ZipLimits {
   /** Most bytes of all files together, unpacked. */
@@ -254,24 +255,4 @@ function decode(name: Uint8Array): string {
   } catch {
     throw new ZipError("a name is not UTF-8");
   }
-}
-
-let crcTable: Uint32Array | null = null;
-
-function makeCrcTable(): Uint32Array {
-  return Uint32Array.from({ length: 256 }, (_, n) => {
-    let value = n;
-    for (let bit = 0; bit < 8; bit++) value = (value & 1) === 0 ? value >>> 1 : (value >>> 1) ^ 0xedb88320;
-    return value;
-  });
-}
-
-/** CRC-32 of ISO 3309, as zips have it. */
-function crc32(bytes: Uint8Array): number {
-  crcTable ??= makeCrcTable();
-  let crc = 0xffffffff;
-  for (let i = 0; i < bytes.length; i++) {
-    crc = (crc >>> 8) ^ (crcTable[(crc ^ (bytes[i] ?? 0)) & 0xff] ?? 0);
-  }
-  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -8,26 +8,13 @@ import {
   refusedCall,
   type ToolOutcome,
 } from "../engine/tool-result.ts";
-import { ClientClosedRequest, ExecutionLost, RunnerProtocolError } from "../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost } from "../errors/run.ts";
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
-import type { EndedStatus, ExecutionSpec, WorkspaceChange } from "./protocol.ts";
-import { type Runner, type RunOptions, runExecution, type WorkspaceSource } from "./runner-client.ts";
-
-/** The session's files during one call. Its process begins in the skill's folder and finds them at HULL_WORKSPACE. */
-export interface ToolWorkspace {
-  id: string;
-  version: number;
-  source: WorkspaceSource;
-  changes: {
-    change(change: WorkspaceChange): Promise<void>;
-    bytes(bytes: Uint8Array): Promise<void>;
-    /** Makes the changes the session's; answers what did not become a file of it. */
-    finish(): Promise<readonly { path: string; why: string }[]>;
-    abandon(): Promise<void>;
-  };
-}
+import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
+import type { Runner, RunOptions } from "./runner-client.ts";
+import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
 export interface CommandToolContext {
   runner: Runner;
@@ -93,26 +80,17 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
-  const options =
-    workspace === undefined ? context.options : { ...context.options, workspace: workspace.source };
   try {
-    for await (const event of runExecution(context.runner, spec, { files }, options)) {
+    const { status, notKept } = await runWithWorkspace({ ...context, spec, input: { files } }, (event) => {
       if (event.kind === "started") context.started?.(event.queue_ms);
       else if (event.kind === "stdout") stdout.push(event.bytes);
       else if (event.kind === "stderr") stderr.push(event.bytes);
-      else if (event.kind === "change") await workspace?.changes.change(event.change);
-      else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
-      else if (event.kind === "ended") {
-        const outcome = processOutcome(processEnd(event.status, spec), stdout, stderr);
-        return withNotKept(outcome, (await workspace?.changes.finish()) ?? []);
-      }
-    }
+    });
+    return withNotKept(processOutcome(processEnd(status, spec), stdout, stderr), notKept);
   } catch (error) {
-    await workspace?.changes.abandon();
     if (!spec.detach || !(error instanceof ExecutionLost)) throw error;
     return refusedCall("outcome_unknown", LOST);
   }
-  throw new RunnerProtocolError({ reason: "the frames ended without a status" });
 }
 
 /** Files named to the model, of those that were not kept. */

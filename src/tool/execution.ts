@@ -13,7 +13,7 @@ import {
 } from "../errors/run.ts";
 import type { HullError } from "../errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
-import type { Manifest, SkillRecord } from "../skill/manifest.ts";
+import type { SkillRecord } from "../skill/manifest.ts";
 import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
 export interface ExecutionRequest {
@@ -28,8 +28,12 @@ export interface ExecutionRequest {
   maxOutputBytes: number;
   input: ExecutionSpec["input"];
   output: ExecutionSpec["output"];
+  /** The process is a tool's handler. */
+  handler?: NonNullable<ExecutionSpec["handler"]>;
   /** The session's files that the process is to have. */
   workspace?: NonNullable<ExecutionSpec["workspace"]>;
+  /** Names of the variables that it is to have; absent: the manifest's `tool_env`. */
+  variables?: readonly string[];
   /** It goes on when its caller is gone, who comes back for it. */
   detach: boolean;
   /** Reads one of the Worker's variables. */
@@ -44,6 +48,7 @@ export interface ExecutionRequest {
 export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
   const { manifest, pack } = request.record;
   if (pack === null) return null;
+  const variables = request.variables ?? manifest.tool_env;
   return {
     version: PROTOCOL_VERSION,
     id: request.id,
@@ -51,8 +56,8 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: toolEnvironment(manifest, request),
-    ...withheldKeys(manifest, request.providerKeys),
+    env: allowedVariables(variables, request),
+    ...withheldKeys(variables, request.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: request.graceMs,
     limits: {
@@ -64,22 +69,23 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
+    ...(request.handler === undefined ? {} : { handler: request.handler }),
     ...(request.workspace === undefined ? {} : { workspace: request.workspace }),
     ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }
 
 /**
- * The variables that a skill opted in with `tool_env`, as far as they are set and the skill may have them. Provider keys
- * never are, neither by name nor under another name (serving.md §6.2).
+ * Of the variables that a skill or a tool opted in, those that are set and that the skill may have. Provider keys never
+ * are, neither by name nor under another name (serving.md §6.2).
  */
-export function toolEnvironment(
-  manifest: Manifest,
+export function allowedVariables(
+  names: readonly string[],
   { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
 ): Record<string, string> {
-  if (manifest.tool_env.length === 0) return {};
+  if (names.length === 0) return {};
   const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));
-  const entries = manifest.tool_env.flatMap((name): [string, string][] => {
+  const entries = names.flatMap((name): [string, string][] => {
     const value = read(name);
     const refused =
       value === undefined ||
@@ -93,8 +99,11 @@ export function toolEnvironment(
 }
 
 /** Tells the runner the keys that it cannot know, where there is anything to check. */
-function withheldKeys({ tool_env }: Manifest, providerKeys: ReadonlySet<string>): { withheld?: string[] } {
-  if (tool_env.length === 0) return {};
+function withheldKeys(
+  variables: readonly string[],
+  providerKeys: ReadonlySet<string>,
+): { withheld?: string[] } {
+  if (variables.length === 0) return {};
   const own = [...providerKeys].filter((name) => !PROVIDER_KEY_VARIABLES.includes(name)).sort();
   return own.length === 0 ? {} : { withheld: own };
 }

@@ -14,6 +14,14 @@ const id = () => z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
 
 /** Names a session's workspace, of which it says nothing else. */
 const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
+/**
+ * How a handler is run (skill-formats.md §4.2): by the shims of Python and Node, by bash, or as the executable file that it
+ * is. `program`: no handler, but `argv` itself, in the same place.
+ */
+export const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
+
+/** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
+export const HANDLER_TEXT_LIMIT = 100_000;
 
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
 export const executionSpec = z.lazy(() =>
@@ -62,6 +70,19 @@ export const executionSpec = z.lazy(() =>
         cwd: z.boolean(),
       }),
     ),
+    /**
+     * The process is the handler of a tool: `argv` names its script alone, in the skill's folder, which is HULL_SKILL_DIR.
+     * Its arguments are a JSON object, the part `stdin`. It begins in the session's files, or in a new folder.
+     */
+    handler: z.optional(
+      z.strictObject({
+        language: z.enum(HANDLER_LANGUAGES),
+        /** JSON, for HULL_TOOL_CONFIG. Never written to journal or log. */
+        config: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
+        /** JSON: what else a JavaScript handler's second argument tells. */
+        context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
+      }),
+    ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
     untrusted: z.optional(z.literal(true)),
   }),
@@ -81,6 +102,9 @@ export const CAUSES = [
   "lost",
 ] as const;
 
+/** Reason of `spawn_failed` where a handler's packages could not be installed; stderr is what the installer said. */
+export const DEPENDENCIES_FAULT = "dependencies";
+
 const startedStatus = () =>
   z.object({
     kind: z.literal("started"),
@@ -94,7 +118,7 @@ const endedStatus = () =>
     exit_code: z.nullable(z.int()),
     /** Name of the signal that ended the process, e.g. `SIGKILL`. */
     signal: z.nullable(z.string()),
-    /** For `spawn_failed`: the system's code, e.g. `EACCES`. */
+    /** For `spawn_failed`: the system's code, e.g. `EACCES`, or `DEPENDENCIES_FAULT`. */
     reason: z.optional(z.string()),
     duration_ms: z.number(),
     stdout_bytes: z.int(),

@@ -8,6 +8,9 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { formatRows } from "./formats.ts";
+import { isolateRows } from "./handlers.ts";
+import { handlerRows } from "./handlers-runner.ts";
 import { hookRows } from "./hooks.ts";
 import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
@@ -45,7 +48,10 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   model: () => modelRows(rounds),
   tools: () => toolVaultRows(rounds),
   hooks: () => hookRows(rounds),
+  handlers: () => isolateRows(rounds),
+  "handlers-runner": () => handlerRows(rounds),
   bundle: bundleRows,
+  formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
   serving: () => servingRows(rounds),

@@ -46,7 +46,7 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
   expect(config).toMatchObject({ name: "kitchen", main: join(REPO, "src/worker.ts") });
   expect(config.containers).toHaveLength(1);
   expect(config.vars.HULL_RUNNER_FLAGS).toBe(
-    "--queue 3 --queue-timeout-ms 10000 --grace-ms 2000 --drain-ms 9",
+    "--queue 3 --queue-timeout-ms 10000 --grace-ms 2000 --drain-ms 9 --install-ms 180000",
   );
   expect(config.vars.HULL_CATALOG).toMatch(/^[0-9a-f]{64}$/);
   expect(JSON.parse(config.vars.HULL_CONFIG)).toMatchObject({

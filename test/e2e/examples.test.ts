@@ -48,14 +48,16 @@ test("all examples are listed, with and without a key", async () => {
   const response = await hull.call("/skills");
   const cards = await json<{ slug: string; mode: string }[]>(response);
   expect(response.status).toBe(200);
-  expect(response.headers.get("x-total-count")).toBe("8");
+  expect(response.headers.get("x-total-count")).toBe("10");
   expect(cards.map((card) => [card.slug, card.mode])).toEqual([
     ["assistant", "llm"],
     ["echo-chat", "llm"],
     ["hello", "script"],
     ["site-checker", "llm"],
     ["status-page", "static-file"],
+    ["text-tools", "llm"],
     ["to-csv", "script"],
+    ["unit-price", "llm"],
     ["weather-proxy", "proxy"],
     ["word-count", "script"],
   ]);

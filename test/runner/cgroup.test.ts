@@ -67,7 +67,13 @@ test("a process is in its cgroup before it is its program; what the kernel count
             cwd: dir,
             environment: { PATH: "/usr/bin:/bin" },
           },
-          ...{ stdin: Buffer.from("in"), timeoutMs: 10_000, graceMs: 100, onStderr: () => {} },
+          ...{
+            stdin: Buffer.from("in"),
+            resultApart: false,
+            timeoutMs: 10_000,
+            graceMs: 100,
+            onStderr: () => {},
+          },
           onStdout: (chunk) => {
             stdout += Buffer.from(chunk).toString();
           },

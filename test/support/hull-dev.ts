@@ -25,6 +25,8 @@ export interface HullDevOptions {
   project?: Record<string, string>;
   /** Further flags, e.g. `--direct`. */
   args?: string[];
+  /** The project's hull.toml names the folders of skills. */
+  ownRoots?: true;
   /** Goes on in the folder of an earlier server, which must have ended. */
   from?: HullDev;
 }
@@ -56,7 +58,7 @@ export interface HullDev {
 
 /** Starts `hull dev` on a free port and waits until it has published the skills. */
 export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
-  const { skills = {}, env = {}, project = {}, args = [], from } = options;
+  const { skills = {}, env = {}, project = {}, args = [], ownRoots, from } = options;
   const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
@@ -66,7 +68,8 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   else for (const [path, text] of Object.entries(skills)) await writeIn(skillsDir, path, text);
   for (const [path, text] of Object.entries(project)) await writeIn(root, path, text);
 
-  const flags = ["dev", "--port", "0", "--skills", skillsDir, "--state", stateDir, ...args];
+  const roots = ownRoots === true ? [] : ["--skills", skillsDir];
+  const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [HULL, ...flags], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...env },

@@ -1,9 +1,9 @@
 /** A real runner process for tests: random secret, temporary state, a free port. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { Pipes } from "../../container/pipes.ts";
@@ -83,15 +83,21 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
 
 export interface Bundle {
   digest: string;
+  /** Paths of its executable files. */
+  executables: string[];
   tar: Uint8Array<ArrayBuffer>;
 }
 
 /** Packs files with the system's tar, names sorted; a text that begins with `#!` is executable. */
-export async function bundle(files: Record<string, string>): Promise<Bundle> {
+export async function bundle(files: Record<string, string | Uint8Array>): Promise<Bundle> {
   const dir = await mkdtemp(join(tmpdir(), "hull-bundle-"));
   const names = Object.keys(files).sort();
+  const executables: string[] = [];
   for (const [name, content] of Object.entries(files)) {
-    await writeFile(join(dir, name), content, { mode: content.startsWith("#!") ? 0o755 : 0o644 });
+    const executable = typeof content === "string" && content.startsWith("#!");
+    if (executable) executables.push(name);
+    await mkdir(dirname(join(dir, name)), { recursive: true });
+    await writeFile(join(dir, name), content, { mode: executable ? 0o755 : 0o644 });
   }
   const tar = spawn("tar", ["--format=ustar", "-cf", "-", ...names], {
     cwd: dir,
@@ -101,7 +107,7 @@ export async function bundle(files: Record<string, string>): Promise<Bundle> {
   for await (const chunk of tar.stdout) chunks.push(chunk);
   await rm(dir, { recursive: true });
   const bytes = new Uint8Array(Buffer.concat(chunks));
-  return { digest: createHash("sha256").update(bytes).digest("hex"), tar: bytes };
+  return { digest: createHash("sha256").update(bytes).digest("hex"), executables, tar: bytes };
 }
 
 /** A spec with the usual values; `argv` and `digest` decide what runs. */

@@ -96,12 +96,12 @@ test("manifest.md lists every field, provider and key, and no other", () => {
 
 test("manifest.md lists every diagnostic code, and no other", () => {
   const sources = globSync(
-    ["src/skill/{,tools-json/}*.ts", "scripts/build/*.ts", "scripts/commands/validate.ts"],
+    ["src/skill/{,tools-json/,frontmatter/}*.ts", "scripts/build/*.ts", "scripts/validate/*.ts"],
     { cwd: ROOT },
   );
   const text = sources.map(read).join("\n");
   const calls =
-    /(?:findings\.(?:error|warning|info)\(|"(?:error|warning)",|problem\(\s*folder,|code:)\s*"(?!error|warning)([a-z_]+)"/g;
+    /(?:(?:findings|strict|lenient)\.(?:error|warning|info)\(|"(?:error|warning|info)",|problem\(\s*folder,|code:)\s*"(?!error|warning|info)([a-z_]+)"/g;
   const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
   const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
   const required = ["name", "description", "task"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);

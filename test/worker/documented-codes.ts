@@ -13,7 +13,7 @@ export const NO_WAIT = [
  * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts.
  */
 const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit"],
+  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit", "secret_key_missing"],
   ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
   "host_delegate_failed",
 ];

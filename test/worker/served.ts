@@ -49,9 +49,12 @@ export class Client {
     return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
 
-  /** Publishes skills given as SKILL.md texts by folder name, each with the further files; answers the catalog's id. */
+  /**
+   * Publishes skills given as SKILL.md texts, or as texts of files, by folder name, each with the further files; answers the
+   * catalog's id.
+   */
   async publish(
-    skills: Record<string, string>,
+    skills: Record<string, string | Record<string, string>>,
     further: Record<string, Uint8Array> = {},
     providers: KnownProviders = SHIPPED,
   ): Promise<string> {
@@ -60,9 +63,10 @@ export class Client {
     const manifests: Manifest[] = [];
     const modulesByName = new Map<string, Uint8Array>();
     const loaded: { slug: string; tools: SkillTool[] }[] = [];
-    for (const [folder, text] of Object.entries(skills)) {
-      const bytes = new TextEncoder().encode(text);
-      const contents = { "SKILL.md": bytes, ...further };
+    for (const [folder, given] of Object.entries(skills)) {
+      const texts = Object.entries(typeof given === "string" ? { "SKILL.md": given } : given);
+      const own = texts.map(([path, text]) => [path, new TextEncoder().encode(text)] as const);
+      const contents = { ...Object.fromEntries(own), ...further };
       const sources = Object.entries(contents).map(([path, data]) => ({
         path,
         mode: 0o644 as const,
@@ -90,7 +94,8 @@ export class Client {
     const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
-    const uploaded = await this.upload(files);
+    // Skills may hold the same things.
+    const uploaded = await this.upload([...new Map(files.map((file) => [file.path, file])).values()]);
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
     const moved = await this.post("/_hull/catalog", { id: catalog.id });
     if (!moved.ok) throw new TypeError(await moved.text());

@@ -10,6 +10,7 @@ import type { ErrorData } from "../../src/errors.ts";
 import { HullError } from "../../src/errors.ts";
 import type { AgentParts } from "../../src/run/agent/parts.ts";
 import type { RunEvent } from "../../src/run/events.ts";
+import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
 import { SessionDesk } from "../../src/session/conversation/operations.ts";
@@ -35,6 +36,8 @@ export interface Script {
   replies: Reply[];
   /** Called while a tool is being carried out, before its result is there. */
   during?: (tool: string, world: World) => void | Promise<void>;
+  /** The artifacts that a tool makes each time, by its name. */
+  makes?: Record<string, JsonObject[]>;
   /** Called while a model call is under way. */
   asked?: (iteration: number, world: World) => Promise<unknown>;
   /** Bindings in place of the test's own. */
@@ -292,6 +295,7 @@ export class World {
     const world = this;
     return {
       async begin(spec, place) {
+        const artifacts = new RunArtifacts((id) => place.artifact(id));
         return {
           vault: null,
           further: () => ({}),
@@ -320,7 +324,9 @@ export class World {
               if (fresh) world.performed.push(key);
               if (fresh) await world.script.during?.(call.name, world);
               signal.throwIfAborted();
-              return result(`did ${call.name}`);
+              const made = artifacts.call(effect);
+              for (const value of world.script.makes?.[call.name] ?? []) await made.keep(value);
+              return made.settle(result(`did ${call.name}`));
             },
             callHook: async () => null,
             pause: async () => {},

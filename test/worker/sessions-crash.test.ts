@@ -18,6 +18,8 @@ interface Scenario {
   /** How the run ends. */
   status?: RunStatus;
   text: string;
+  /** What its tools make: ids and versions, in order. */
+  artifacts?: string[];
 }
 
 const ended = (world: World) => world.ask("answer", { run_id: "r1", wait: "terminal" });
@@ -134,6 +136,22 @@ const SCENARIOS: Record<string, Scenario> = {
     play: (world) => world.run("r1", "a long story"),
     text: "short",
   },
+  artifacts: {
+    script: {
+      spec: { tools: [journal("draw"), tool("recount", { idempotent: true })] },
+      makes: {
+        draw: [
+          { __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>".repeat(200_000) },
+          { __artifact__: true, id: "plan", type: "markdown", content: "# Plan" },
+        ],
+        recount: [{ __artifact_update__: true, id: "page", metadata: { edited: true } }],
+      },
+      replies: [{ calls: [["draw", {}]] }, { calls: [["recount", {}]] }, "drawn"],
+    },
+    play: (world) => world.run("r1", "go"),
+    text: "drawn",
+    artifacts: ["page 1", "plan 1", "page 2"],
+  },
   "a cancelled run": {
     script: {
       spec: { tools: [{ ...tool("ask"), executor: "client" }] },
@@ -149,7 +167,8 @@ const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
-describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, status = "done", text }) => {
+describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, ...expected }) => {
+  const { status = "done", text, artifacts = [] } = expected;
   it.each([false, true])("settles once whatever write is the last (stored: %s)", async (after) => {
     let deaths = 0;
     for (let writes = 1; writes < 200; writes += 1) {
@@ -158,6 +177,7 @@ describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, status = "don
         async (world) => {
           await world.open();
           await play(world);
+          checkArtifacts(world, { writes, artifacts });
           await check(world, { writes, status, text });
           return world.deaths;
         },
@@ -169,6 +189,26 @@ describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, status = "don
     expect(deaths).toBeGreaterThan(10);
   });
 });
+
+/** Each version is told of once, before the result of its call, and kept. */
+function checkArtifacts(world: World, { writes, artifacts }: { writes: number; artifacts: string[] }): void {
+  const events = world.events();
+  const told = events.filter(({ event }) => event === "artifact");
+  expect({ writes, told: told.map(({ data }) => `${data.id} ${data.version}`) }).toEqual({
+    writes,
+    told: artifacts,
+  });
+  for (const { data, seq } of told) {
+    const result = events.find(
+      ({ event, ...of }) => event === "tool_result" && of.data.call_id === data.call_id,
+    );
+    expect(seq).toBeLessThan(result?.seq ?? 0);
+    const { content, metadata } = world.store.artifacts.view(String(data.id), Number(data.version));
+    expect({ writes, content, metadata }).toEqual({ writes, content: data.content, metadata: data.metadata });
+  }
+  const { data } = world.store.artifacts.list({ offset: 0, limit: 10 });
+  expect(data.reduce((sum, { versions }) => sum + versions, 0)).toBe(artifacts.length);
+}
 
 async function check(
   world: World,

@@ -55,6 +55,8 @@ describe("a session", () => {
     ["GET", "/runs", undefined],
     ["GET", "/runs/r", undefined],
     ["GET", "/approvals", undefined],
+    ["GET", "/artifacts", undefined],
+    ["GET", "/artifacts/a", undefined],
     ["POST", "/reset", {}],
     ["POST", "/trim", { keep_last: 1 }],
     ["POST", "/compact", {}],

@@ -1,149 +1,260 @@
-/** Skill Tools in the registry: uploads, and what cards show to whom (skill-formats.md §3). */
-import { afterEach, beforeAll, expect, it } from "vitest";
-import type { SkillRecord } from "../../src/skill/manifest.ts";
+/** Tools of tools.json as callers meet them: served skills, runs, sessions (skill-formats.md §3, §4.5, §7.6, §7.7). */
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
-import { ADMIN, FOLDER, keyed, Tenant, tenant } from "./tenant.ts";
 
-const bytes = (text: string) => new TextEncoder().encode(text);
-const tool = (name: string, fields: object = {}) => ({ name, description: `The ${name} tool.`, ...fields });
-const PLAIN = "export default async (args) => args;\n";
+const client = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+type Body = Record<string, unknown>;
 
-let red: Tenant;
+const TEXT = { text: { type: "string", description: "Text" } };
+const declared = (name: string, more: object = {}) => ({
+  ...{ name, description: name, script: `scripts/${name}.js`, parameters: TEXT },
+  ...more,
+});
+const folder = (name: string, tools: object[], scripts: Record<string, string>, extra = "") => ({
+  "SKILL.md": mockSkill(name, extra),
+  "tools.json": JSON.stringify(tools),
+  ...Object.fromEntries(Object.entries(scripts).map(([tool, code]) => [`scripts/${tool}.js`, code])),
+});
+
+const FOLDERS = {
+  "count-words": folder("count-words", [declared("count_words")], {
+    count_words: `export default async function handler(args) {
+      const { text } = args;
+      return { count: text.trim().split(/\\s+/).filter(Boolean).length };
+    }`,
+  }),
+  first: folder("first", [declared("shared"), declared("only_first")], {
+    shared: "export default () => 'of first'",
+    only_first: "export default () => 'only first'",
+  }),
+  second: folder("second", [declared("shared")], { shared: "export default () => 'of second'" }),
+  noisy: folder("noisy", [declared("speak")], {
+    speak: `export default async ({ text }, ctx) => {
+      for (let i = 0; i < 3; i++) { await ctx.emit(text + i + " "); await scheduler.wait(2); }
+      console.log("log of " + text); return null; }`,
+  }),
+  files: folder(
+    "files",
+    [
+      declared("append", { "x-side-effects": true }),
+      declared("retried", { "x-idempotent": true, "x-side-effects": true }),
+    ],
+    Object.fromEntries(
+      ["append", "retried"].map((name) => [
+        name,
+        `import fs from "node:fs"; import path from "node:path";
+        export default ({ text, __workDir }) => {
+          const file = path.join(__workDir, "notes", "${name}.txt");
+          fs.mkdirSync(path.dirname(file), { recursive: true }); fs.appendFileSync(file, text);
+          if (text.startsWith("fail")) throw new Error("after the write");
+          return fs.readFileSync(file, "utf8"); }`,
+      ]),
+    ),
+  ),
+  odd: folder(
+    "odd",
+    [
+      { name: "stub", description: "Stub" },
+      declared("secret_one", { "x-hidden": true }),
+      declared("says_error"),
+    ],
+    {
+      secret_one: "export default () => 'hidden, and called'",
+      says_error: "export default () => ({ error: 'no' })",
+    },
+  ),
+  risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
+    wipe: "export default () => 'wiped'",
+  }),
+};
+
 beforeAll(async () => {
-  await new Client().publish(FOLDER);
-  red = await tenant("red", "invoke", "publish");
-});
-afterEach(async () => {
-  await red.remove("fox");
+  await client.publish(FOLDERS);
 });
 
-/** Uploads a skill with these tools; answers its record and the findings. */
-async function upload(tools: object | string, files: Record<string, string> = {}, client = red) {
-  const text = typeof tools === "string" ? tools : JSON.stringify(tools);
-  const answer = await client.put("fox", { "SKILL.md": mockSkill("fox"), "tools.json": text, ...files });
-  expect(answer.status).toBe(201);
-  const { digest, warnings } = await answer.json<{
-    digest: string;
-    warnings: { level: string; code: string; file: string }[];
-  }>();
-  const record = await keyed.env.SKILLS.get<SkillRecord>(`skill:${digest}`, "json");
-  return { record, found: warnings.map(({ level, code, file }) => `${level} ${code} ${file}`) };
+const json = { "content-type": "application/json" };
+const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  client.fetch(path, { method: "POST", headers: { ...json, ...headers }, body: JSON.stringify(body) });
+
+/** A run whose model makes these calls in one turn; answers what it was told of them. */
+async function run(calls: [string, object?][], options: Body, path = "/runs") {
+  const mock = [
+    { tool_calls: calls.map(([name, args = {}]) => ({ name, arguments: args })) },
+    { text: "end" },
+  ];
+  const response = await post(path, { prompt: "go", options: { mock, ...options } });
+  const body = await response.json<Body & { transcript: { events: { kind: string }[] } }>();
+  expect([response.status, body.detail]).toEqual([200, undefined]);
+  return { body, results: resultsOf(body) };
 }
 
-it("H4: an upload's plain JavaScript is its own module", async () => {
-  const { record, found } = await upload([tool("a", { script: "scripts/a.js" })], { "scripts/a.js": PLAIN });
-  expect(found).toEqual([]);
-  expect(record?.tools).toMatchObject([
-    { tier: "isolate", script: "scripts/a.js", module: expect.any(String) },
-  ]);
-  expect(await keyed.env.SKILLS.get(`module:${record?.tools?.[0]?.module}`)).toBe(PLAIN);
-  expect(record?.pack).not.toBeNull();
-});
+/** Texts of tool results in the transcript. */
+function resultsOf(body: Body): string[] {
+  const found: string[] = [];
+  const look = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(look);
+    else if (typeof value === "object" && value !== null) {
+      const { role, content } = value as Record<string, unknown>;
+      if (role === "tool" || role === "tool_result") found.push(String(content));
+      else Object.values(value).forEach(look);
+    }
+  };
+  look((body.transcript as Body).messages);
+  return found;
+}
 
-it.each<[string, string, object, string]>([
-  ["Node's modules only", 'import { join } from "node:path";\nexport default () => join;', {}, "isolate"],
-  ["a file of the skill", `import { x } ${'from "./x.js"'};\nexport default () => x;`, {}, "runner"],
-  [
-    "what needs a process",
-    'import { spawn } from "node:child_process";\nexport default () => spawn;',
-    {},
-    "runner",
-  ],
-  ["what another file needs", `import { y } ${'from "./y.js"'};\nexport default () => y;`, {}, "runner"],
-  ["what its author wants there", PLAIN, { "x-tier": "runner" }, "runner"],
-])("4.1: an upload with %s is routed by the scan of its text", async (_, script, fields, tier) => {
-  const { record, found } = await upload([tool("a", { script: "scripts/a.js", ...fields })], {
-    "scripts/a.js": script,
-    "scripts/x.js": "export const x = 1;",
-    "scripts/y.js": 'import net from "node:net";\nexport const y = net;',
+describe("a served skill", () => {
+  it("offers its tools.json after its frontmatter's tools, and calls it", async () => {
+    const response = await client.fetch("/skills/count-words", { method: "POST", body: "one two three" });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('{"count":3}')]);
   });
-  expect(found).toEqual([]);
-  expect(record?.tools).toMatchObject([{ tier, tier_reason: expect.any(String) }]);
-});
 
-it.each<[string, string, object, string]>([
-  ["TypeScript", "scripts/a.ts", {}, "error handler_needs_build tools.json"],
-  ["a package", "scripts/a.js", {}, "warning handler_import tools.json"],
-  [
-    "an isolate for what imports",
-    "scripts/a.js",
-    { "x-tier": "isolate" },
-    "error handler_needs_build tools.json",
-  ],
-])("4.1: an upload with %s is told to bundle first", async (_, path, fields, finding) => {
-  const { found } = await upload([tool("a", { script: path, ...fields })], {
-    [path]: 'import pad from "left-pad";\nexport default () => pad;',
+  it("tells of output at once, with the id of its call", async () => {
+    const mock = { tool_calls: ["a", "b"].map((text) => ({ name: "speak", arguments: { text } })) };
+    expect((await post("/llm/mocks", [mock, { text: "end" }])).ok).toBe(true);
+    const headers = { accept: "text/event-stream" };
+    const events = await readEvents(
+      await client.fetch("/skills/noisy", { method: "POST", body: "x", headers }),
+    );
+    const ids = events.filter(({ event }) => event === "tool_call").map(({ data }) => data.call_id);
+    expect(ids).toHaveLength(2);
+    for (const [i, name] of ["a", "b"].entries()) {
+      const told = events.filter(({ event, data }) => event === "tool_output" && data.call_id === ids[i]);
+      expect(told.map(({ data }) => [data.stream, data.text])).toEqual([
+        ...[0, 1, 2].map((n) => ["emit", `${name}${n} `]),
+        ["stderr", `log of ${name}\n`],
+      ]);
+      const names = events.filter(({ data }) => data.call_id === ids[i]).map(({ event }) => event);
+      expect(names.at(-1)).toBe("tool_result");
+    }
+    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true } });
+    await client.fetch("/llm/mocks", { method: "DELETE" });
   });
-  expect(found).toEqual([finding]);
+
+  it("refuses calls that need an approval, since nobody attends it", async () => {
+    const approvals = { skills: { risky: "dangerous" } };
+    const careful = new Client({ HULL_ENV: "local", HULL_CONFIG: JSON.stringify({ approvals }) });
+    const response = await careful.fetch("/skills/risky", { method: "POST", body: "now" });
+    const text = await response.text();
+    expect([response.status, text]).toEqual([200, expect.stringMatching(/permission_denied.*dangerous/)]);
+    const free = await client.fetch("/skills/risky", { method: "POST", body: "now" });
+    expect(await free.text()).toContain("wiped");
+  });
+
+  it("logs each call, without its arguments", async () => {
+    const lines: string[] = [];
+    const log = vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));
+    await client.fetch("/skills/count-words", { method: "POST", body: "canary-argument" });
+    log.mockRestore();
+    const calls = lines.flatMap((line) => (line.includes('"tool_call"') ? [JSON.parse(line)] : []));
+    expect(calls).toEqual([
+      expect.objectContaining({
+        ...{
+          event: "tool_call",
+          skill: "count-words",
+          tool: "count_words",
+          runtime: "isolate",
+          outcome: "ok",
+        },
+        arguments_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+        duration_ms: expect.any(Number),
+      }),
+    ]);
+    expect(JSON.stringify(calls)).not.toContain("canary-argument");
+  });
 });
 
-it("M1: an upload with a broken tools.json is served without tools", async () => {
-  const { record, found } = await upload("[");
-  expect(found).toEqual(["error manifest_json tools.json"]);
-  expect(record?.tools).toEqual([]);
+describe("a run", () => {
+  it("M6: of two skills the tool of the one that comes last, and the run's own before both", async () => {
+    const of = async (options: Body, ...calls: string[]) =>
+      (
+        await run(
+          calls.map((name): [string, object] => [name, { text: "x" }]),
+          options,
+        )
+      ).results;
+    expect(await of({ skills: ["first", "second"] }, "shared", "only_first")).toEqual([
+      "of second",
+      "only first",
+    ]);
+    expect(await of({ skills: ["second", "first"] }, "shared")).toEqual(["of first"]);
+    const own = { name: "shared", description: "Own", parameters: TEXT };
+    const path = "/sessions/m6/runs";
+    await post("/sessions", { id: "m6" });
+    const mock = [{ tool_calls: [{ name: "shared", arguments: { text: "x" } }] }];
+    const response = await post(path, { prompt: "go", options: { mock, skills: ["first"], tools: [own] } });
+    expect(await response.json()).toMatchObject({ status: "awaiting_tool" });
+  });
+
+  it("tells of output before the result, and records where it ran", async () => {
+    const mock = [{ tool_calls: [{ name: "speak", arguments: { text: "a" } }] }, { text: "end" }];
+    const options = { mock, skills: ["noisy"] };
+    const response = await post("/runs", { prompt: "go", options }, { accept: "text/event-stream" });
+    const events = await readEvents(response);
+    const names = events.map(({ event }) => event).filter((name) => name.startsWith("tool_"));
+    expect(names).toEqual(["tool_call", ...Array(4).fill("tool_output"), "tool_result"]);
+    const done = events.at(-1)?.data as Body;
+    expect(resultsOf(done)).toEqual(["null"]);
+  });
+
+  it("answers stubs, hidden tools, errors and arguments that do not fit", async () => {
+    const { results, body } = await run(
+      [
+        ["stub"],
+        ["secret_one", { text: "x" }],
+        ["says_error", { text: "x" }],
+        ["says_error", { text: 5 }],
+        ["says_error"],
+      ],
+      { skills: ["odd"] },
+    );
+    expect(results.map((text) => (text.startsWith("{") ? JSON.parse(text) : text))).toEqual([
+      { message: expect.stringMatching(/stub.*odd.*load_skill/) },
+      "hidden, and called",
+      { error: "no" },
+      { error: expect.stringMatching(/text: .*string/) },
+      { error: expect.stringContaining("text") },
+    ]);
+    expect(body.successful_tools).toEqual(["stub", "secret_one"]);
+  });
+
+  it("defers tools to the activation of their skill, where it is asked to", async () => {
+    const options = { skills: ["count-words"], skill_tools: "on_activation" };
+    const { results } = await run([["count_words", { text: "a b" }]], options);
+    expect(results[0]).toContain('"count_words" is not available');
+    const mock = [
+      { tool_calls: [{ name: "load_skill", arguments: { name: "count-words" } }] },
+      { tool_calls: [{ name: "count_words", arguments: { text: "a b" } }] },
+      { text: "end" },
+    ];
+    expect((await run([], { ...options, mock })).results.at(-1)).toBe('{"count":2}');
+  });
+
+  it("a served skill as the run's own brings its tools along", async () => {
+    const { results } = await run([["count_words", { text: "a b c" }]], { skill: "count-words" });
+    expect(results).toEqual(['{"count":3}']);
+  });
 });
 
-it("H8: an upload's x-env is warned of, unless HULL_GRANTS names it; a provider's key never is one", async () => {
-  const tools = [tool("a", { script: "scripts/a.js", "x-env": ["TOKEN", "OTHER", "OPENAI_API_KEY"] })];
-  const files = { "scripts/a.js": PLAIN };
-  const granting = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_GRANTS: '{"red/fox": ["TOKEN"]}' });
-  const { record, found } = await upload(tools, files, new Tenant(granting, red.key));
-  expect(found).toEqual([
-    "warning provider_key_withheld tools.json",
-    "warning variable_not_granted SKILL.md",
-  ]);
-  expect(record?.tools?.[0]?.env).toEqual(["TOKEN", "OTHER"]);
-});
+describe("a session", () => {
+  const text = async (path: string) => (await client.fetch(path)).text();
 
-it("the card shows tools to everybody, diagnostics and details to who may publish", async () => {
-  const tools = JSON.stringify([
-    tool("look", { script: "scripts/a.js", "x-requires-network": true, "x-side-effects": true }),
-    tool("secret_door", { "x-hidden": true }),
-    { name: "bare" },
-  ]);
-  const further = { "tools.json": bytes(tools), "scripts/a.js": bytes(PLAIN) };
-  await new Client().publish({ cat: mockSkill("cat"), dog: mockSkill("dog") }, further);
-  const reader = await tenant("blue", "invoke");
-  const plain = await reader.get<Record<string, unknown>>("/skills/dog/card");
-  expect(plain.tools).toEqual(["look"]);
-  expect(plain).not.toHaveProperty("tool_details");
-  expect(plain).not.toHaveProperty("diagnostics");
-  const full = await red.get<Record<string, unknown>>("/skills/dog/card");
-  expect(full.diagnostics).toMatchObject([
-    { code: "tool_incomplete", level: "warning", skill: "dog", file: "tools.json" },
-  ]);
-  expect(full.tool_details).toEqual([
-    {
-      name: "look",
-      description: "The look tool.",
-      tier: "isolate",
-      tier_reason: expect.stringContaining("no process"),
-      risk: "dangerous",
-      hidden: false,
-      script: "scripts/a.js",
-      overrides: ["cat"],
-    },
-    {
-      name: "secret_door",
-      description: "The secret_door tool.",
-      tier: "stub",
-      risk: "safe",
-      hidden: true,
-      overrides: ["cat"],
-    },
-  ]);
-  const other = await red.get<{ tool_details: object[] }>("/skills/cat/card");
-  expect(other.tool_details[0]).not.toHaveProperty("overrides");
-  const listed = await red.get<Record<string, unknown>[]>("/skills");
-  expect(listed.every((card) => !("tool_details" in card) && !("diagnostics" in card))).toBe(true);
-  await new Client().publish(FOLDER);
-});
+  it("keeps what handlers write, and shows it to the next one", async () => {
+    await post("/sessions", { id: "w1" });
+    const options = { skills: ["files"] };
+    const first = await run([["append", { text: "one " }]], options, "/sessions/w1/runs");
+    const second = await run([["append", { text: "two" }]], options, "/sessions/w1/runs");
+    expect([...first.results, ...second.results]).toEqual(["one ", "one two"]);
+    expect(await text("/sessions/w1/files/notes/append.txt")).toBe("one two");
+  });
 
-it("a card that a key may see more of has another validator", async () => {
-  const reader = await tenant("blue", "invoke");
-  const short = (await reader.fetch("/skills/cat/card")).headers.get("etag") ?? "";
-  const full = (await red.fetch("/skills/cat/card")).headers.get("etag") ?? "";
-  expect((await red.fetch("/skills/cat/card", { headers: { "if-none-match": short } })).status).toBe(200);
-  expect((await red.fetch("/skills/cat/card", { headers: { "if-none-match": full } })).status).toBe(304);
-  expect((await reader.fetch("/skills/cat/card", { headers: { "if-none-match": short } })).status).toBe(304);
+  it("repeats a failing call only where it is idempotent", async () => {
+    await post("/sessions", { id: "w2" });
+    const options = { skills: ["files"], tool_retries: 2, tool_backoff_ms: 1 };
+    await run([["append", { text: "fail " }]], options, "/sessions/w2/runs");
+    await run([["retried", { text: "fail " }]], options, "/sessions/w2/runs");
+    expect(await text("/sessions/w2/files/notes/append.txt")).toBe("fail ");
+    expect(await text("/sessions/w2/files/notes/retried.txt")).toBe("fail fail fail ");
+  });
 });

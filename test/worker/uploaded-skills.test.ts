@@ -53,6 +53,22 @@ describe("what an archive may be", () => {
     expect(await refusal(await red.put("fox", zip, "application/x-tar"))).toMatchObject({ status: 422 });
   });
 
+  it("a plain Agent Skill is served as an llm skill, however it is written", async () => {
+    const text =
+      "\uFEFF\r\n---\r\ndescription: Reads. Use when: asked\r\ntools: Read, Grep\r\n---\r\nRead it.\r\n";
+    const response = await red.put("fox", { "fox/skill.md": text, "fox/references/a.md": "a" });
+    const { warnings } = await response.json<{ warnings: { level: string; code: string }[] }>();
+    expect(response.status).toBe(201);
+    expect(warnings.map(({ level, code }) => `${level} ${code}`)).toEqual([
+      ...["warning file_name_case", "info bom", "info line_endings", "warning leading_blank_lines"],
+      ...["warning yaml_quoted_retry", "warning name_from_directory", "info unknown_fields"],
+    ]);
+    expect(await red.get("/skills/fox/card")).toMatchObject({
+      mode: "llm",
+      description: "Reads. Use when: asked",
+    });
+  });
+
   const made = (text: string): Files => ({
     "SKILL.md": `---\nname: fox\ndescription: d\n${text}\n---\n`,
     a: "",
@@ -63,7 +79,6 @@ describe("what an archive may be", () => {
     ["nothing", {}, /not a skill's folder/],
     ["two folders", { "a/SKILL.md": TEXT, "b/SKILL.md": TEXT }, /neither at its top nor in its only folder/],
     ["a folder too deep", { "a/b/SKILL.md": TEXT }, /it has a\/b\/SKILL\.md/],
-    ["another letter case", { "skill.md": TEXT }, /it has skill\.md/],
     ["a way out", { "SKILL.md": TEXT, "../x": "" }, /"\.\.\/x" is not plainly inside/],
     ["a drive letter", { "SKILL.md": TEXT, "C:/x": "" }, /drive letter/],
     ["control characters", { "SKILL.md": TEXT, "a\nb": "" }, /control characters/],

@@ -1,15 +1,16 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { Message, ToolResultMessage } from "../messages.ts";
+import { withArtifacts } from "../artifact.ts";
+import type { Message } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
-import { shortenOutput, withoutArchived } from "./compaction.ts";
-import { counted } from "./loop-detection.ts";
+import { withoutArchived } from "./compaction.ts";
+import { afterActivation, afterInvocation } from "./known-skills.ts";
 import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
-import { LOAD_SKILL, skillHooks } from "./skills.ts";
+import { changedTools } from "./session-tools.ts";
+import { brokenOff, settleCall } from "./settle-call.ts";
+import { skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
-import { LEDGER_TOOL } from "./task-ledger.ts";
-import { feedbackMessage, interruptedCall } from "./texts.ts";
+import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
 
@@ -19,8 +20,9 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
     case "message_added":
       return { ...state, visible: [...state.visible, record.message] };
     case "session_imported": {
-      const { messages, summary, skills } = record;
-      return { ...state, visible: [...state.visible, ...messages], summary, skills };
+      const { messages, summary, skills, known } = record;
+      const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
+      return known === undefined ? imported : { ...imported, known };
     }
     case "session_state_changed":
       return state;
@@ -56,7 +58,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...state,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
-        run: newRun(spec, kept),
+        run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
       };
     }
     default:
@@ -116,10 +118,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: hooks, stage: "skill_hooks" },
+        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
         { skills: record.active },
       );
     }
+    case "skill_invoked":
+      return afterInvocation(state, run, record);
     case "hook_settled":
       return applyHook(state, run, record);
     case "model_call_settled": {
@@ -176,14 +180,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "tool_executed": {
-      const { effect, result } = record;
+      const { effect } = record;
+      const { artifacts = [], ...result } = record.result;
       const calls = run.calls.map((open) =>
         open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
       );
-      return next({ calls });
+      return next({ calls, ...withArtifacts(run.artifacts, artifacts) });
     }
-    case "tool_settled":
-      return settleCall(state, run, record.effect, record.result);
+    case "tool_settled": {
+      const changed = changedTools(state, record.result);
+      return settleCall({ ...state, ...changed }, { ...run, ...changed }, record.effect, record.result);
+    }
     case "tool_searched": {
       const result: AgentToolResult = {
         status: "ok",
@@ -200,8 +207,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
-      const loaded = run.loaded.includes(record.name) ? run.loaded : [...run.loaded, record.name];
-      return settleCall(state, { ...run, loaded }, record.effect, record.result, true);
+      const given = state.known?.[record.name]?.arguments ?? "";
+      const changed = afterActivation(state, run, record.name, given);
+      return settleCall(changed.state, changed.run, record.effect, record.result, true);
     }
     case "approval_requested":
       return next({
@@ -317,67 +325,4 @@ function applyHook(
       ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
       : state.grants;
   return { ...state, grants, run: { ...run, hookResults } };
-}
-
-/** One call has its result; the last of a turn puts all of them into the history. @param exempt from loop detection */
-function settleCall(
-  state: AgentState,
-  run: RunState,
-  effect: string,
-  result: AgentToolResult,
-  exempt = false,
-): AgentState {
-  const open = run.calls.find((call) => call.effect === effect);
-  if (open === undefined || open.stage === "settled") return { ...state, run };
-  const { name } = open.call;
-  const args: JsonObject = open.call.arguments ?? {};
-  const text = shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
-  const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
-  const { table, shown } = executed
-    ? counted(run.loop, run.spec.loop_detect, name, args, text)
-    : { table: run.loop, shown: text };
-  const calls = run.calls.map((call) =>
-    call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
-  );
-  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
-  const settled: RunState = {
-    ...run,
-    calls,
-    loop: table,
-    tools_used: [...run.tools_used, name],
-    successful_tools:
-      result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
-    rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
-    verification: name === "run" && executed ? verified(result) : run.verification,
-  };
-  if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
-  return {
-    ...state,
-    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }],
-    run: { ...settled, stage: "after" },
-  };
-}
-
-const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
-  call_id: call.id,
-  name: call.name,
-  content: result === null ? interruptedCall() : shown,
-  is_error: result?.status !== "ok",
-});
-
-/** Results for the calls that a run leaves open when it ends: no provider takes calls without them. */
-function brokenOff({ calls }: RunState): Message[] {
-  if (calls.every(({ stage }) => stage === "settled")) return [];
-  return [{ role: "tool", results: calls.map(resultMessage) }];
-}
-
-const withName = (names: readonly string[], name: string): string[] =>
-  names.includes(name) ? [...names] : [...names, name];
-
-/** Whether a verification passed (§7.5): by its exit status, else by what its text says. */
-function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
-  if (exit_code !== null) return { ok: exit_code === 0, exit_code };
-  const said = /\bexit_code=(\d+)/.exec(content)?.[1];
-  if (said !== undefined) return { ok: said === "0", exit_code: Number(said) };
-  return { ok: status === "ok" && /\bsuccess=true\b/.test(content), exit_code: null };
 }

@@ -1,10 +1,12 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
-import { callDigest, judgeCall, onlyReads } from "./policy.ts";
+import { brokenConstraint, callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
-import { LOAD_SKILL, loadSkill, scopedTools } from "./skills.ts";
-import type { AgentTool } from "./spec.ts";
+import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
+import { LOAD_SKILL, loadSkill, scopedTools, scopePatterns } from "./skills.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -99,22 +101,30 @@ function stepOf(
     return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
   if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
-    const loaded = loadSkill(run.spec, call.arguments);
+    const loaded = loadSkill(state, run, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  if (call.arguments === null) {
-    return settle(
-      plainResult("error", `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`, "parse_aborted"),
-    );
+  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec.skills) : null;
+  if (resource !== null) {
+    const fault = resourceFault(state, run, call.arguments);
+    if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
+    return {
+      type: "ready",
+      planned: { effect, call, tool: resourceTool(resource), again: open.stage === "started" },
+    };
   }
   const tool = toolOf(run, call.name);
+  if (call.arguments === null) {
+    const text = `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`;
+    return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
+  }
   if (tool === null) {
     const listed = scopedTools(run).map(({ definition }) => definition.name);
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const given = coerced(call.arguments, tool);
+  const given = numericArguments(call.arguments, tool.definition.parameters);
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
     call: { ...call, arguments: args },
@@ -122,6 +132,9 @@ function stepOf(
     again: open.stage === "started",
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  const scope = scopePatterns(run, tool);
+  const outside = scope === null ? null : brokenConstraint([scope], call.name, given);
+  if (outside !== null) return settle(denied(call.name, outside));
   const refusal = judged(state, run, open, tool, given, now);
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);
@@ -130,12 +143,19 @@ function stepOf(
   const { args } = before;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
-    return settle(plainResult("error", missingParameters(call.name, missing), "schema_validation"));
+    return settle(
+      plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
+    );
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
   return { type: "ready", planned: planned(args) };
+}
+
+/** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
+function errorText(tool: AgentTool | null, text: string): string {
+  return tool?.executor === "isolate" ? JSON.stringify({ error: text }) : text;
 }
 
 /** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
@@ -158,7 +178,8 @@ function judged(
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
-  const granted = state.grants.includes(callDigest(call.name, args));
+  const granted = (): boolean =>
+    state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
   const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(effect, hook)];
   const verdict = judgeCall(run.spec.policies, tool, args, asked);
   switch (verdict.verdict) {
@@ -172,7 +193,7 @@ function judged(
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
     case "escalate": {
-      if (granted) return null;
+      if (granted()) return null;
       const asked = effects.escalation(effect);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
@@ -188,8 +209,15 @@ function judged(
       return isGrant(answer) ? null : deny(verdict.reason);
     }
     case "ask":
-      return granted ? null : approval(run, open, tool, args, now, deny);
+      return granted() ? null : approval(run, open, tool, args, now, { ...verdict, deny });
   }
+}
+
+/** Why nobody can be asked; `null`: somebody can. */
+function approverMissing({ session_id, daemon }: AgentSpec, attended: boolean): string | null {
+  if (session_id === null) return "An anonymous run has no approver.";
+  if (daemon === null || !attended) return null;
+  return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";
 }
 
 function approval(
@@ -198,14 +226,15 @@ function approval(
   tool: AgentTool,
   args: JsonObject,
   now: number,
-  deny: (reason: string) => AgentStep,
+  { reason, attended, deny }: { reason: string; attended: boolean; deny: (reason: string) => AgentStep },
 ): AgentStep | null {
   const { spec } = run;
   const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
   if (host !== null && "ask" in host) return host.ask;
   if (host?.decision === "approve") return null;
   if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
-  if (spec.session_id === null) return deny("It needs an approval, and an anonymous run has no approver.");
+  const missing = approverMissing(spec, attended);
+  if (missing !== null) return deny(`${reason} ${missing}`);
   const asked = open.approval;
   if (asked === null) {
     const request: ApprovalRequest = {
@@ -214,7 +243,7 @@ function approval(
       tool: open.call.name,
       arguments: args,
       arguments_digest: callDigest(open.call.name, args),
-      risk: tool.annotations.side_effect_level ?? "unknown",
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,
     };
@@ -245,7 +274,7 @@ function hostSays(
     const payload: JsonObject = {
       ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
       ...{ session_id: spec.session_id, run_id: spec.run_id },
-      risk: tool.annotations.side_effect_level ?? "unknown",
+      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
     };
     return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
   }
@@ -281,22 +310,6 @@ function missingOf(tool: AgentTool, args: JsonObject): string[] {
   const { required } = tool.definition.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   return names.filter((name) => args[name] === undefined);
-}
-
-const NUMERIC_KEYS = ["offset", "limit", "line", "count", "timeout"];
-
-/** Numeric strings become numbers where the schema, or a usual name, says that they are. */
-function coerced(args: JsonObject, { definition }: AgentTool): JsonObject {
-  const properties = isObject(definition.parameters.properties) ? definition.parameters.properties : {};
-  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
-    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
-    const schema = properties[name];
-    const type = isObject(schema) ? schema.type : undefined;
-    const numeric =
-      type === "integer" || type === "number" || (type === undefined && NUMERIC_KEYS.includes(name));
-    return [name, numeric ? Number(value) : value];
-  });
-  return Object.fromEntries(entries);
 }
 
 export function denied(tool: string, reason: string): AgentToolResult {

@@ -145,7 +145,8 @@ class AgentDrive {
     const call = { ...planned, again: !this.#begun.has(planned.effect) };
     for (let attempt = 0; ; attempt++) {
       const result = await this.#options.effects.runTool(call, this.#context(planned.effect));
-      const transient = result.status === "error" && RETRIED.has(result.error_category ?? "");
+      const failed = result.status === "error" && RETRIED.has(result.error_category ?? "");
+      const transient = failed && result.retryable !== false;
       if (!transient || attempt >= tool_retries) return result;
       await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#options.signal);
     }
@@ -202,9 +203,17 @@ class AgentDrive {
   }
 
   #context(effect: string): AgentEffectContext {
-    return { run: this.#run().spec.run_id, effect, signal: this.#options.signal };
+    const { spec, tools = [] } = this.#run();
+    return { run: spec.run_id, effect, signal: this.#options.signal, tools };
   }
 }
 
 /** What a second try may mend (§7.7). */
-const RETRIED = new Set(["tool_error", "mcp_server_error", "host_bridge_error", "network", "timeout"]);
+const RETRIED = new Set([
+  "tool_error",
+  "mcp_server_error",
+  "host_bridge_error",
+  "network",
+  "timeout",
+  "unavailable",
+]);

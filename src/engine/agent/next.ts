@@ -14,6 +14,7 @@ import {
   withoutArchived,
 } from "./compaction.ts";
 import type { AgentRecordBody, WakeReason } from "./records.ts";
+import { resourceDefinition } from "./skill-resource.ts";
 import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
 import type { AgentSpec, CompactionOptions } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
@@ -91,7 +92,7 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
 
 function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { compaction, model } = run.spec;
-  const system = systemText(run, offered(run, vault).further);
+  const system = systemText(state, run, offered(run, vault).further);
   const plan = dueCompaction(state.visible, system, compaction, model.context_window, "preflight");
   return plan === null ? fromContext(state, run, vault) : compactionStep(state, run, plan);
 }
@@ -159,7 +160,7 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
   const { spec } = run;
   const iteration = run.iterations - 1;
   const offer = offered(run, vault);
-  const system = systemText(run, offer.further);
+  const system = systemText(state, run, offer.further);
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
   const said = changed?.messages ?? state.visible;
   // For this call only: it is no part of the history.
@@ -179,25 +180,39 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
 
 /** The tools of the next request: scoped by skills, then as the vault leaves them. */
 function offered(run: RunState, vault: Vault | null): VaultOffer {
-  const own = scopedTools(run).map(({ definition }) => definition);
-  const offer = vault === null ? { tools: own, further: [] } : vault.offer(run, own);
+  const scoped = scopedTools(run).map(({ definition }) => definition);
+  const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped);
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
 /** Tools of the loop itself. */
 function runtimeTools(run: RunState): ToolDefinition[] {
-  const loads = run.spec.skills.some((skill) => !skill.disable_model_invocation);
-  return [...(loads ? [loadSkillTool()] : []), ...(keepsLedger(run) ? [ledgerTool()] : [])];
+  const { skills } = run.spec;
+  const loads = skills.some((skill) => !skill.disable_model_invocation);
+  const reads = resourceDefinition(skills);
+  return [
+    ...(loads ? [loadSkillTool(skills)] : []),
+    ...(reads === null ? [] : [reads]),
+    ...(keepsLedger(run) ? [ledgerTool()] : []),
+  ];
+}
+
+/** The vault was made when the run began: what was defined since is always on offer. */
+function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
+  const defined = new Set((run.tools ?? []).map(({ definition }) => definition));
+  const known = tools.filter((tool) => !defined.has(tool));
+  const offer = vault.offer(run, known);
+  return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => defined.has(tool))] };
 }
 
 /** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */
-function systemText(run: RunState, further: readonly string[]): string {
+function systemText(state: AgentState, run: RunState, further: readonly string[]): string {
   const { spec } = run;
   const tools = scopedTools(run).map(({ definition }) => definition);
   const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
     spec.system,
-    ...skillSections(run),
+    ...skillSections(state, run),
     ...contract,
     ...(spec.persistent ? [persistentInstruction(spec)] : []),
   ]
@@ -240,7 +255,7 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
   if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
   const { compaction, model } = spec;
-  const system = systemText(run, offered(run, vault).further);
+  const system = systemText(state, run, offered(run, vault).further);
   const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
   if (plan !== null) return compactionStep(state, run, plan);
   const effect = effects.postTurn(run.iterations - 1);
@@ -312,7 +327,7 @@ function contextPayload(state: AgentState, run: RunState, vault: Vault | null): 
     messages: toJson(visible),
     compacted: state.summary !== null,
     latest_tool_result: results.findLast(({ content }) => content !== "")?.content ?? null,
-    system: systemText(run, offered(run, vault).further),
+    system: systemText(state, run, offered(run, vault).further),
     iteration: run.iterations - 1,
     provider: run.spec.model.provider,
     model: run.spec.model.model,

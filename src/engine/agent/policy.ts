@@ -1,6 +1,6 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
 import { canonicalJson } from "../../skill/canonical.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
@@ -9,8 +9,8 @@ import type { AgentTool, RunPolicies } from "./spec.ts";
 export type Verdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
-  /** A person decides. */
-  | { verdict: "ask"; reason: string }
+  /** A person decides; `attended`: only where one is there, which is nowhere in a daemon. */
+  | { verdict: "ask"; reason: string; attended: boolean }
   /** A predicate of the permissions is to be asked about the arguments first. */
   | { verdict: "consult"; hook: string }
   /** A hook decides, since the permissions refuse. */
@@ -51,6 +51,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const { name } = tool.definition;
   const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
   const advice = "Use only the tools that this run declares, as they are named.";
+  if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
   if (tools !== null && !tools.includes(name))
     return `${name} is outside of the run's tool ceiling. ${advice}`;
@@ -80,7 +81,11 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
 }
 
 /** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
-function brokenConstraint(constraints: Json | undefined, name: string, args: JsonObject): string | null {
+export function brokenConstraint(
+  constraints: Json | undefined,
+  name: string,
+  args: JsonObject,
+): string | null {
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
     if (tool !== name) continue;
@@ -149,8 +154,9 @@ function namedBy(
 const hasEntries = (entries: Json | undefined): boolean =>
   Array.isArray(entries) ? entries.length > 0 : Object.keys(objectOf(entries)).length > 0;
 
-function byApproval(policy: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
-  if (policy === null) return { verdict: "allow" };
+/** What the caller approves or denies beforehand counts before what has to be asked. */
+function byApproval(given: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
+  const policy = given ?? {};
   const { name } = tool.definition;
   const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => nameMatches(glob, name));
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
@@ -162,8 +168,19 @@ function byApproval(policy: JsonObject | null, tool: AgentTool, args: JsonObject
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
   if (lists("auto_approve")) return { verdict: "allow" };
-  if (lists("require_approval")) return { verdict: "ask", reason: `${name} needs an approval.` };
+  if (lists("require_approval"))
+    return { verdict: "ask", reason: `${name} needs an approval.`, attended: false };
+  if (tool.needs_approval === true || isAtLeast(tool.risk, policy.require_risk)) {
+    const risk = tool.risk === undefined ? "" : ` of risk ${tool.risk}`;
+    return { verdict: "ask", reason: `A call${risk} needs an approval.`, attended: true };
+  }
   return { verdict: "allow" };
+}
+
+/** Whether a risk is known, and not below the level. */
+function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
+  const known = RISKS.find((name) => name === level);
+  return risk !== undefined && known !== undefined && RISKS.indexOf(risk) >= RISKS.indexOf(known);
 }
 
 const READING = ["read", "search", "think", "fetch"];
@@ -233,6 +250,8 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   if (level !== null) both.side_effect_level = level;
   const limits = [outer.recursion_limit, own.recursion_limit].filter((limit) => typeof limit === "number");
   if (limits.length > 0) both.recursion_limit = Math.min(...limits);
+  const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
+  if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
   both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
   return both;

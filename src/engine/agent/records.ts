@@ -4,8 +4,9 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Message, ModelTurn, ToolCallBlock, Warning } from "../messages.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { Artifact } from "../artifact.ts";
+import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
@@ -33,6 +34,16 @@ export interface AgentToolResult {
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  parts?: Part[];
+  /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
+  artifacts?: Artifact[];
+  /** Whether a failed call may be made again. Absent: it depends on the category alone. */
+  retryable?: boolean;
+  /** For people: where it ran, what else there was to say. */
+  metadata?: JsonObject;
+  /** What the call changed about the session's own tools (skill-formats.md §5). */
+  tools?: { defined: AgentTool } | { removed: string };
 }
 
 /** Why a daemon woke (§10.1), most urgent first. */
@@ -89,7 +100,14 @@ export interface Compacted {
 export type AgentRecord = { v: 1; at: number } & (
   | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
   /** What a fork begins with: what its parent's next model call would have been sent. */
-  | { type: "session_imported"; messages: Message[]; summary: string | null; skills: string[] }
+  | {
+      type: "session_imported";
+      messages: Message[];
+      summary: string | null;
+      skills: string[];
+      /** As `AgentState.known`. */
+      known?: Record<string, { digest: string; arguments: string }>;
+    }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
@@ -142,6 +160,8 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
+  /** A message began with a skill's name: `message` is its index in the visible history. */
+  | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }

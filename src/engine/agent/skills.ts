@@ -3,7 +3,10 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { globMatches } from "./glob.ts";
 import type { AgentRecordBody } from "./records.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import { allTools } from "./session-tools.ts";
+import { invocationIn } from "./skill-prefix.ts";
+import { activation, activeAlready, brings, catalogue, listedSkills } from "./skill-text.ts";
+import type { AgentSkill, AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
 export const LOAD_SKILL = "load_skill";
@@ -51,10 +54,12 @@ function scoreOf(
   return { name: skill.name, score, reason: reasons.join("; ") };
 }
 
-/** The match of this iteration, where there is one to make; with what to record of it. */
+/** The match of this iteration, where there is one to make, or a message that names a skill; with what to record of it. */
 export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] {
   const { spec } = run;
   if (spec.skills.length === 0) return [];
+  const invocation = invocationIn(state.visible, spec.skills);
+  if (invocation !== null) return [{ type: "skill_invoked", run: spec.run_id, ...invocation }];
   const reassess = run.iterations > 1;
   const rehydrated = !reassess && spec.skill_match.sticky && run.active.length > 0;
   if (rehydrated || (reassess && spec.skill_match.sticky)) return [];
@@ -97,44 +102,49 @@ export function skillHooks(run: RunState, active: readonly string[]): string[] {
   ];
 }
 
-/** The sections of the system text about skills: those that are active, and those that can be loaded. */
-export function skillSections({ spec, active }: RunState): string[] {
-  const shown = spec.skills.filter(({ name }) => active.includes(name));
+/**
+ * The sections of the system text about skills: those that are active, those whose instructions the session has and the
+ * history no longer shows, and those that can be loaded.
+ */
+export function skillSections({ known = {}, visible }: AgentState, { spec, active }: RunState): string[] {
+  const { session_id } = spec;
+  const shown = spec.skills.filter(
+    ({ name }) => active.includes(name) || (known[name] !== undefined && !isBrought(visible, name)),
+  );
   const sections = shown.map((skill) =>
     [
       `## Active skill: ${skill.name}`,
       skill.description,
       ...(skill.when_to_use === "" ? [] : [`When to use: ${skill.when_to_use}`]),
       ...(skill.allowed_tools.length === 0 ? [] : [`Tools: ${skill.allowed_tools.join(", ")}`]),
-      skill.prompt,
+      activation(skill, { session_id, arguments: known[skill.name]?.arguments ?? "" }, false),
     ].join("\n\n"),
   );
-  return spec.skills.length === 0 ? [] : [...sections, catalogue(spec.skills)];
+  return [...sections, catalogue(spec.skills)];
 }
 
-const MAX_CATALOGUE = 2000;
-
-function catalogue(skills: readonly AgentSkill[]): string {
-  const head = `## Skills\nCall ${LOAD_SKILL} with a name to bring a skill's instructions into the conversation.`;
-  let text = head;
-  for (const [index, skill] of skills.filter((item) => !item.disable_model_invocation).entries()) {
-    const use = skill.when_to_use === "" ? "" : ` Use it when: ${skill.when_to_use}`;
-    const line = `\n- ${skill.name}: ${skill.description}${use}`;
-    if (text.length + line.length > MAX_CATALOGUE)
-      return `${text}\n(${skills.length - index} more are not listed)`;
-    text += line;
-  }
-  return text;
+/** Whether a result of `load_skill` in the history has the skill's instructions. */
+function isBrought(visible: readonly Message[], skill: string): boolean {
+  return visible.some(
+    (message) =>
+      message.role === "tool" &&
+      message.results.some(({ name, content }) => name === LOAD_SKILL && brings(content, skill)),
+  );
 }
 
-export function loadSkillTool(): ToolDefinition {
+/** @param skills those of the run; at least one of them is for models to load */
+export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
   return {
     name: LOAD_SKILL,
     description: "Brings the full instructions of a skill into the conversation.",
     parameters: {
       type: "object",
       properties: {
-        name: { type: "string", description: "Name of the skill" },
+        name: {
+          type: "string",
+          enum: listedSkills(skills).map(({ name }) => name),
+          description: "Name of the skill",
+        },
         require_signature: { type: "boolean", description: "Refuse a skill that is not signed" },
       },
       required: ["name"],
@@ -143,19 +153,43 @@ export function loadSkillTool(): ToolDefinition {
   };
 }
 
-/** The tools that active and loaded skills leave on offer. No scope is set: all of them. */
+/** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {
-  const scoping = run.spec.skills.filter(
-    ({ name }) => run.active.includes(name) || run.loaded.includes(name),
-  );
-  const allowed = scoping.flatMap(({ allowed_tools }) => allowed_tools);
-  if (allowed.length === 0) return run.spec.tools;
-  return run.spec.tools.filter(({ definition }) =>
-    allowed.some(
-      (entry) =>
-        entry === "*" || entry === definition.name || entry === `namespace:${definition.namespace ?? ""}`,
-    ),
-  );
+  const tools = allTools(run);
+  const allowed = scopeOf(run).filter((entry) => tools.some((tool) => allows(entry, tool)));
+  return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
+}
+
+/** The entries of `allowed_tools` of all skills that have a say. */
+function scopeOf({ spec, active, loaded }: RunState): string[] {
+  const scoping = spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name));
+  return scoping.flatMap(({ allowed_tools }) => allowed_tools);
+}
+
+/** Of `Name(pattern)` the name. */
+const toolNamed = (entry: string): string => entry.replace(/\(.*\)$/s, "");
+
+const allows = (entry: string, { definition }: AgentTool): boolean =>
+  entry === "*" ||
+  toolNamed(entry) === definition.name ||
+  entry === `namespace:${definition.namespace ?? ""}`;
+
+/**
+ * What `Name(pattern)` of the skills asks of the arguments of a tool, as a constraint of a policy; `null`: nothing. An entry
+ * without a pattern frees it.
+ */
+export function scopePatterns(run: RunState, tool: AgentTool): JsonObject | null {
+  const entries = scopeOf(run).filter((entry) => allows(entry, tool));
+  const patterns = entries.map((entry) => /\((.*)\)$/s.exec(entry)?.[1]);
+  const given = patterns.filter((pattern) => pattern !== undefined);
+  if (given.length === 0 || given.length < entries.length) return null;
+  return { tool: tool.definition.name, arg_patterns: given.flatMap(globsOf) };
+}
+
+/** `git:*` is a command with whatever arguments; anything else is a glob over the whole text. */
+function globsOf(pattern: string): string[] {
+  const command = pattern.endsWith(":*") ? pattern.slice(0, -2) : null;
+  return command === null ? [pattern] : [command, `${command} *`];
 }
 
 export interface LoadedSkill {
@@ -166,7 +200,11 @@ export interface LoadedSkill {
 }
 
 /** Answers a call of `load_skill`. */
-export function loadSkill(spec: AgentSpec, args: JsonObject | null): LoadedSkill {
+export function loadSkill(
+  { known = {} }: AgentState,
+  { spec, active }: RunState,
+  args: JsonObject | null,
+): LoadedSkill {
   const fail = (error: string, skill: Json, message: string): LoadedSkill => ({
     name: null,
     content: JSON.stringify({ error, skill, message }),
@@ -191,5 +229,10 @@ export function loadSkill(spec: AgentSpec, args: JsonObject | null): LoadedSkill
   if (args?.require_signature === true) {
     return fail("UnsignedSkillError", wanted, `The skill "${wanted}" has no signature.`);
   }
-  return { name: skill.name, content: skill.prompt };
+  const before = known[skill.name];
+  const same = before?.digest === skill.digest;
+  if (active.includes(skill.name) || (before !== undefined && same))
+    return { name: skill.name, content: activeAlready(skill.name) };
+  const reader = { session_id: spec.session_id, arguments: "" };
+  return { name: skill.name, content: activation(skill, reader, before !== undefined) };
 }

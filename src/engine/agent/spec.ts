@@ -2,12 +2,12 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How a tool call is carried out; what it takes beyond that is the driver's business. */
+/** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
 export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
@@ -27,10 +27,18 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
+  /** Of a skill's tool; absent: not known. */
+  risk?: Risk;
+  /** The deployment wants an approval for each call. */
+  needs_approval?: boolean;
   /** What the driver needs to carry it out, e.g. a command or a hook's name. */
   handler: Json;
   /** The skill that brought it; `null`: the caller. */
   skill: string | null;
+  /** Where the code of a handler comes from, and so how far it is trusted. */
+  trust?: "published" | "uploaded" | "session";
+  /** On offer only once its skill is active or loaded. */
+  on_activation?: true;
 }
 
 /** A skill that a run may activate (§11.1). */
@@ -45,6 +53,12 @@ export interface AgentSkill {
   /** Hook references; `null`: none. */
   on_activate: string | null;
   on_deactivate: string | null;
+  /** SHA-256 of what it brings: of a served skill its version. Absent in runs that were stored without. */
+  digest?: string;
+  /** Absent: a message may activate it by its prefix. */
+  user_invocable?: false;
+  /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
+  files?: { paths: string[]; count: number };
 }
 
 /** What happens around the calls of the tools that a glob names (§7.12); hook references, `null`: none. */
@@ -160,11 +174,17 @@ export interface AgentSpec {
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
+  /** Slot to model alias, as handlers of tools are told. Absent: none. */
+  models?: JsonObject;
   /** In the order in which they are asked. Absent: none. */
   tool_hooks?: ToolHook[];
   /** By reference: all that the run may call, found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
+  /** Whose configured values tools get; absent: those that count for everybody. */
+  bot?: string;
+  /** Values of tools' parameters for this run alone, by tool; secrets are sealed. Absent: none. */
+  tool_configs?: JsonObject;
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
@@ -180,5 +200,7 @@ export interface AgentSpec {
     native_tools: boolean;
     defer_loading: boolean;
     tool_search: string[];
+    /** Absent: it takes images, or nobody knows. */
+    vision?: false;
   };
 }

@@ -1,10 +1,11 @@
 /** What is known of a session and of the run in it: the result of the fold over its records. JSON-safe. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
+import type { ArtifactHead } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
@@ -18,8 +19,12 @@ export interface AgentState {
   feedback: Feedback[];
   /** Skills that were active when the last run ended. */
   skills: string[];
+  /** Skills whose instructions the session has: of which version, and what they were called with. Absent: none. */
+  known?: Record<string, { digest: string; arguments: string }>;
   /** Digests of the calls that were approved for the whole session. */
   grants: string[];
+  /** Tools that were defined in the session. Absent: none. */
+  tools?: AgentTool[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
@@ -106,6 +111,10 @@ export interface RunState {
   /** What it was told while it waited is compacted already. */
   consolidated: boolean;
   feedback: Feedback[];
+  /** What the run's tools made, each as its last version is, without content; absent: nothing. */
+  artifacts?: ArtifactHead[];
+  /** Those of the session, as far as no tool of the run has their name. Absent: none. */
+  tools?: AgentTool[];
 }
 
 /** Of this run alone. */

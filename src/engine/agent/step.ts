@@ -87,4 +87,6 @@ export interface AgentEffectContext {
   effect: string;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
+  /** Those that were defined in the session. */
+  tools: readonly AgentTool[];
 }

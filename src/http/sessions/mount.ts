@@ -1,6 +1,7 @@
 /** Where everything of a session is served (agent-runtime.md §12.1, contract.md). */
 import type { App } from "../context.ts";
 import { type Handler, mount } from "../routes.ts";
+import { getArtifact, getArtifacts } from "./artifacts.ts";
 import {
   postAbandon,
   postArchive,
@@ -53,6 +54,8 @@ const ROUTES: { [path: string]: Methods } = {
   "/sessions/:id/resume": { POST: postResume },
   "/sessions/:id/feedback": { POST: postFeedback },
   "/sessions/:id/tool-results": { POST: postToolResult },
+  "/sessions/:id/artifacts": { GET: getArtifacts },
+  "/sessions/:id/artifacts/:artifact": { GET: getArtifact },
   "/sessions/:id/approvals": { GET: getApprovals },
   "/sessions/:id/approvals/:approval": { POST: postApproval },
   "/sessions/:id/runs": { GET: getRuns, POST: postRun },

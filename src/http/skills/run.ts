@@ -31,6 +31,7 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   const record = await readSkill(env, card.version);
   const { manifest } = record;
   if (card.uploaded) context.log.uploaded = true;
+  if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
   const id = durable?.id ?? runId(context);

@@ -13,6 +13,7 @@ import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
 import { agentEffects } from "./effects.ts";
 import { eventsOf } from "./events.ts";
 import { runResult } from "./result.ts";
@@ -57,8 +58,9 @@ export async function runAnonymous(
     tell(batch);
   };
   const { now } = systemClock;
-  const place = { context, host, spec, vault, known: null, workspace: null, watcher };
-  const effects = agentEffects({ ...place, records: () => records });
+  const place = { context, host, spec, vault, known: null, workspace: null, watcher, emit };
+  const artifacts = new RunArtifacts(() => null);
+  const effects = agentEffects({ ...place, artifacts, records: () => records });
   const waking = new Waking(systemClock, signal);
   for (;;) {
     const { state, step } = await driveAgent(seen, { effects, vault, append, now, signal });
@@ -81,8 +83,18 @@ function settledResult(
   const transcript = withRecords(emptyTranscript(host.ids()), records, host.ids);
   return {
     ...runResult(state, run, { transcript, durationMs: Date.now() - startedAt }),
+    ...artifactsIn(records),
     ...json(host.further()),
   };
+}
+
+/** Nothing keeps them but the answer: each as its last version is. */
+function artifactsIn(records: readonly AgentRecord[]): JsonObject {
+  const made = records.flatMap((record) =>
+    record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],
+  );
+  if (made.length === 0) return {};
+  return json({ artifacts: [...new Map(made.map((artifact) => [artifact.id, artifact])).values()] });
 }
 
 const json = (value: Record<string, unknown>): JsonObject => JSON.parse(JSON.stringify(value));

@@ -2,8 +2,10 @@
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -16,14 +18,20 @@ import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
+import { logToolCall } from "../handler/log.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
+import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostPermission } from "./host-tools.ts";
+import { readSkillFile } from "./skill-files.ts";
+import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
@@ -39,16 +47,24 @@ export interface EffectsOptions {
   records: () => Iterable<AgentRecord>;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
+  artifacts: RunArtifacts;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
+  /** Is told what no record holds, e.g. output of tools. */
+  emit: (event: RunEvent) => void;
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function agentEffects(options: EffectsOptions): AgentEffects {
   const { vault } = options;
+  let model: ModelChoice | null = null;
+  const chosen = (): ModelChoice => {
+    model ??= modelOf(options.spec, options.host);
+    return model;
+  };
   return {
-    callModel: (step) => callModel(options, step),
+    callModel: (step) => callModel(options, chosen(), step),
     runTool: (planned, context) => runTool(options, planned, context),
     async callHook(step, { signal }) {
       const { context, spec } = options;
@@ -57,7 +73,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages) => summarize(options, instructions),
+    summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
   };
@@ -65,9 +81,9 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
 
 async function callModel(
   { host, spec, watcher }: EffectsOptions,
+  { targets, settings, options, own, structured }: ModelChoice,
   { request: asked, iteration }: AgentStep & { type: "call_model" },
 ): ReturnType<AgentEffects["callModel"]> {
-  const { targets, settings, options, own, structured } = modelOf(spec, host);
   const { vision = false, audio = false, pdf = false } = options;
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration);
@@ -97,6 +113,8 @@ async function callModel(
   return { turn, cost_usd, warnings: turn.warnings ?? [] };
 }
 
+type ModelChoice = ReturnType<typeof modelOf>;
+
 /** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
 function modelOf(spec: AgentSpec, host: LlmHost) {
   const read = readOptions(spec.call, (name) => host.isProvider(name));
@@ -114,8 +132,11 @@ function modelOf(spec: AgentSpec, host: LlmHost) {
   };
 }
 
-async function summarize({ host, spec }: EffectsOptions, instructions: string): Promise<string> {
-  const { targets, settings, options } = modelOf(spec, host);
+async function summarize(
+  { host }: EffectsOptions,
+  { targets, settings, options }: ModelChoice,
+  instructions: string,
+): Promise<string> {
   const turn = await host.exchange({
     targets,
     request: (target) => ({
@@ -151,7 +172,15 @@ async function runTool(
     const result = await (tool.executor === "webhook"
       ? callHostTool(options.context, planned, at)
       : carryOut(options, planned, at));
-    countToolCall(result.status === "ok" ? "ok" : (result.error_category ?? "failed"));
+    const outcome = result.status === "ok" ? "ok" : (result.error_category ?? "failed");
+    countToolCall(outcome);
+    const { executor, skill } = tool;
+    if (executor !== "isolate") {
+      const { duration_ms } = result;
+      const runtime = executor === "command" ? "process" : executor === "hook" ? "hook" : "builtin";
+      const { call } = planned;
+      await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
+    }
     return result;
   } catch (error) {
     if (at.signal.aborted || !(error instanceof HullError)) throw error;
@@ -166,12 +195,23 @@ async function runTool(
 }
 
 async function carryOut(
-  { context, known, workspace: access, spec }: EffectsOptions,
-  { call, tool, again }: PlannedCall,
-  { run, effect, signal }: AgentEffectContext,
+  { context, known, workspace: access, spec, emit, artifacts }: EffectsOptions,
+  planned: PlannedCall,
+  at: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  const { call, tool, again } = planned;
+  const { run, effect, signal } = at;
+  if (tool.executor === "isolate") {
+    const made = artifacts.call(effect);
+    return runSkillTool(planned, { context, spec, emit, known, workspace: access, artifacts: made }, at);
+  }
+  if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
+    return readSkillFile(context, spec, call.arguments ?? {});
+  if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
-    return hookResult(context, spec, { reference: tool.handler, payload: call.arguments ?? {}, signal });
+    const made = artifacts.call(effect);
+    const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };
+    return hookResult(context, spec, hook, made);
   }
   const handler = commandOf(tool.handler);
   if (tool.executor !== "command" || handler === null) {
@@ -213,12 +253,17 @@ async function hookResult(
   context: RunContext,
   spec: AgentSpec,
   call: { reference: string; payload: Json; signal: AbortSignal },
+  made: CallArtifacts,
 ): Promise<AgentToolResult> {
   const started = Date.now();
   try {
-    const value = await callRunHook(context, spec, call);
+    const answer = await callRunHook(context, spec, call);
+    const kept = isArtifact(answer) ? await made.keep(answer) : { line: answer };
+    const failed = "error" in kept;
+    const value = failed ? { error: kept.error } : kept.line;
     const content = typeof value === "string" ? value : JSON.stringify(value);
-    return { ...plainResult("ok", content, null), value, duration_ms: Date.now() - started };
+    const result = plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null);
+    return made.settle({ ...result, value, duration_ms: Date.now() - started });
   } catch (error) {
     if (call.signal.aborted || !(error instanceof HullError)) throw error;
     const category = error.code === "hook_timeout" ? "timeout" : "tool_error";

@@ -1,5 +1,6 @@
 /** What the records of a run say to watchers (contract.md "Events", agent-runtime.md §7.11). Pure. */
-import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
 import type { RunEvent } from "../events.ts";
@@ -29,10 +30,15 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
           arguments: call.arguments ?? parseErrorArguments(call.raw),
         },
       }));
+    case "tool_executed":
+      return artifactEvents(record.effect, record.result, state);
     case "tool_settled":
     case "skill_loaded":
     case "ledger_updated":
-      return toolResult(record.effect, record.result, state);
+      return [
+        ...artifactEvents(record.effect, record.result, state),
+        ...toolResult(record.effect, record.result, state),
+      ];
     case "tool_searched":
       return record.events.map((data) => ({
         event: data.type === "tool_search_query" ? "tool_search_query" : "tool_search_result",
@@ -46,6 +52,8 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [{ event: "approval_request", data: { ...record.request } }];
     case "feedback_added":
       return [{ event: "feedback_injected", data: { ...record.feedback } }];
+    case "skill_invoked":
+      return invocationEvents(record.name, state);
     case "skills_matched":
       return skillEvents(record, state);
     case "compacted": {
@@ -63,11 +71,16 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
   }
 }
 
-function toolResult(
+function artifactEvents(
   effect: string,
-  result: Extract<AgentRecord, { type: "tool_settled" }>["result"],
+  { artifacts = [] }: AgentToolResult,
   { run }: AgentState,
 ): RunEvent[] {
+  const call_id = run?.calls.find((call) => call.effect === effect)?.call.id;
+  return artifacts.map((artifact) => ({ event: "artifact", data: { call_id, ...artifact } }));
+}
+
+function toolResult(effect: string, result: AgentToolResult, { run }: AgentState): RunEvent[] {
   const open = run?.calls.find((call) => call.effect === effect);
   if (run === null || open === undefined) return [];
   const { status, exit_code, duration_ms, error_category, content } = result;
@@ -98,13 +111,26 @@ function skillEvents(
   };
   const dropped = run.active.filter((name) => !active.includes(name));
   const begun = skills.filter(({ name }) => active.includes(name) && !run.active.includes(name));
-  const activated = begun.flatMap(({ name, description, allowed_tools }): RunEvent[] => {
-    const { score = 0, reason = "" } = candidates.find((candidate) => candidate.name === name) ?? {};
-    const scoped: RunEvent[] =
-      allowed_tools.length === 0 ? [] : [{ event: "skill_scope_tools", data: { name, allowed_tools } }];
-    const data = { name, description, iteration, score, reason, allowed_tools };
-    return [{ event: "skill_activated", data }, ...scoped];
+  const activated = begun.flatMap((skill) => {
+    const { score = 0, reason = "" } = candidates.find(({ name }) => name === skill.name) ?? {};
+    return activationEvents(skill, { iteration, score, reason });
   });
   const gone = dropped.map((name): RunEvent => ({ event: "skill_deactivated", data: { name, iteration } }));
   return [matched, ...gone, ...activated];
+}
+
+function activationEvents(
+  { name, description, allowed_tools }: AgentSkill,
+  why: { iteration: number; score: number; reason: string },
+): RunEvent[] {
+  const scoped: RunEvent[] =
+    allowed_tools.length === 0 ? [] : [{ event: "skill_scope_tools", data: { name, allowed_tools } }];
+  return [{ event: "skill_activated", data: { name, description, ...why, allowed_tools } }, ...scoped];
+}
+
+/** A message named the skill at its beginning. */
+function invocationEvents(name: string, { run }: AgentState): RunEvent[] {
+  const skill = run?.spec.skills.find((known) => known.name === name);
+  if (run === null || skill === undefined) return [];
+  return activationEvents(skill, { iteration: run.iterations - 1, score: 0, reason: "named by the message" });
 }

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { BOT_ID } from "../../skill/config/given.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
@@ -17,6 +18,9 @@ function shapes() {
     profile: maybe(text),
     skill: maybe(text),
     skills: maybe(json),
+    dynamic_tools: maybe(flag),
+    skill_tools: maybe(z.enum(["at_start", "on_activation"])),
+    models: maybe(z.record(text, text)),
     skill_match: maybe(
       z.strictObject({
         strategy: maybe(text),
@@ -66,6 +70,8 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
+    bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
+    tool_configs: maybe(z.record(text, z.json())),
     tool_hooks: maybe(
       z.array(
         z.strictObject({

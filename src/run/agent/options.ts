@@ -13,17 +13,22 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
+import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** What `readToolConfigs` made of the option before, where that was asked for early. */
+  toolConfigs?: JsonObject;
 }
 
 /**
@@ -48,12 +53,21 @@ export async function agentSpec(
   checkConflicts(model.options);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
-  const tools = allTools(model.options, served, registry.tools);
+  const records = distinct(served === null ? registry.records : [served, ...registry.records]);
+  const onActivation = options.skill_tools === "on_activation";
+  const registered = withSkillTools(
+    allTools(model.options, served, registry.tools),
+    // The run's own skill is active from the start.
+    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+  );
+  const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
+  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
+  const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
   const resumed =
     options.daemon === true && options.resume_path !== undefined
@@ -95,6 +109,7 @@ export async function agentSpec(
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
       ...(hosted ? { host: true as const } : {}),
@@ -103,6 +118,8 @@ export async function agentSpec(
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
+    ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
@@ -114,10 +131,23 @@ export async function agentSpec(
       native_tools: choice.capabilities.native_tools,
       defer_loading: choice.capabilities.defer_loading,
       tool_search: [...choice.capabilities.tool_search],
+      ...(choice.capabilities.vision === false ? { vision: false } : {}),
     },
   };
-  const records = served === null ? registry.records : [served, ...registry.records];
-  return { ...spec, hooks: runHooks(spec, distinct(records)) };
+  return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/**
+ * The option `tool_configs` as a specification has it, for a run whose request is stored before it begins.
+ * @throws as `agentSpec`
+ */
+export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
+  const read = readRunOptions(divide(given).run);
+  if ("faults" in read) throw refused(read.faults);
+  const { skill, skills, tool_configs } = read.options;
+  const served = skill === undefined ? [] : [await servedSkill(context, skill)];
+  const { records } = await readSkills(context, skills);
+  return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
 /** A skill may be the run's own and one of its list. */
@@ -143,6 +173,9 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     ...call,
   };
 }
+
+const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
+  tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
   { tools: given }: CallOptions,

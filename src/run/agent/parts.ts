@@ -4,6 +4,7 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
+import type { Artifact } from "../../engine/artifact.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -17,6 +18,8 @@ export interface RunPlace extends KnownExecutions {
   context: RunContext;
   /** All records of the session, in order. */
   records(): Iterable<AgentRecord>;
+  /** The last version of an artifact of the session; `null`: there is none. */
+  artifact(id: string): Artifact | null;
   /** The session's files. */
   workspace: WorkspaceAccess;
   /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */

@@ -44,6 +44,7 @@ export function runResult(
     ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
+    ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
     transcript: full,
   };
   const json: JsonObject = JSON.parse(JSON.stringify(result));

@@ -7,6 +7,8 @@ import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
 import { DeltaText } from "../delta.ts";
+import type { RunEvent } from "../events.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
@@ -30,9 +32,11 @@ export const SESSION_PARTS: AgentParts = {
       spec,
       vault,
       known: place,
+      artifacts: new RunArtifacts((id) => place.artifact(id)),
       records: () => place.records(),
       workspace,
       watcher: told.watcher,
+      emit: (event: RunEvent) => place.emit(event),
     });
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       try {

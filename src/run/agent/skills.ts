@@ -2,10 +2,12 @@
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
+import { sha256 } from "../../engine/sha256.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
+import { skillFileName } from "../../skill/file-text.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
@@ -54,9 +56,9 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   const records: SkillRecord[] = [];
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") {
-      const record = await servedSkill(context, item);
+      const { record, digest } = await servedVersion(context, item);
       records.push(record);
-      skills.push(skillOf(record));
+      skills.push(skillOf(record, digest));
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
   }
@@ -69,6 +71,13 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
 
 /** A served skill of the tenant's. @throws SkillNotFound */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
+  return (await servedVersion(context, slug)).record;
+}
+
+async function servedVersion(
+  context: RunContext,
+  slug: string,
+): Promise<{ record: SkillRecord; digest: string }> {
   const catalog = await tenantCatalog(context.env, context.tenant, context.background);
   const card = catalog.bySlug.get(slug);
   if (card === undefined) {
@@ -81,7 +90,7 @@ export async function servedSkill(context: RunContext, slug: string): Promise<Sk
       ),
     });
   }
-  return readSkill(context.env, card.version);
+  return { record: await readSkill(context.env, card.version), digest: card.version };
 }
 
 /** The argv tools of a served skill; the runner finds the skill by its digest. */
@@ -96,17 +105,28 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-function skillOf({ manifest, body }: SkillRecord): AgentSkill {
+/** Files that the model is told of by name. */
+const MAX_LISTED_FILES = 200;
+
+function skillOf({ manifest, body, files, pack }: SkillRecord, digest: string): AgentSkill {
+  const { activation = {} } = manifest;
+  const own = skillFileName(files.map(({ path }) => path));
+  const paths = pack === null ? [] : files.map(({ path }) => path).filter((path) => path !== own);
+  const hook = (name: string | undefined) =>
+    name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
     name: manifest.slug,
     description: manifest.description,
-    when_to_use: "",
+    when_to_use: activation.when_to_use ?? "",
     prompt: body,
-    paths: [],
+    paths: activation.paths ?? [],
     allowed_tools: manifest.allowed_tools ?? [],
-    disable_model_invocation: false,
-    on_activate: null,
-    on_deactivate: null,
+    disable_model_invocation: activation.disable_model_invocation ?? false,
+    on_activate: hook(activation.on_activate),
+    on_deactivate: hook(activation.on_deactivate),
+    digest,
+    ...(activation.user_invocable === false ? { user_invocable: false } : {}),
+    files: { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length },
   };
 }
 
@@ -119,7 +139,7 @@ function inlineSkill(given: Json, option: string): AgentSkill {
   }
   const skill = parsed.data;
   const odd = (skill.allowed_tools ?? []).find(
-    (entry) => entry.includes(":") && !entry.startsWith("namespace:"),
+    (entry) => entry.replace(/\(.*\)$/s, "").includes(":") && !entry.startsWith("namespace:"),
   );
   if (odd !== undefined) {
     const detail = `${option}.allowed_tools: "${odd}" is neither a tool's name, nor "namespace:<label>", nor "*".`;
@@ -135,6 +155,8 @@ function inlineSkill(given: Json, option: string): AgentSkill {
     disable_model_invocation: skill["disable-model-invocation"] ?? false,
     on_activate: skill.on_activate ?? null,
     on_deactivate: skill.on_deactivate ?? null,
+    digest: sha256(skill.prompt ?? ""),
+    ...(skill["user-invocable"] === false ? { user_invocable: false } : {}),
   };
 }
 

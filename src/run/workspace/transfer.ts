@@ -5,7 +5,6 @@
 
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
-import type { ToolWorkspace } from "../../tool/command.ts";
 import {
   encodeFrame,
   encodeJsonFrame,
@@ -14,6 +13,7 @@ import {
   type WorkspaceChange,
 } from "../../tool/protocol.ts";
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
+import type { ToolWorkspace } from "../../tool/with-workspace.ts";
 import type { FileChange, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 import { storeContent } from "./store.ts";
 

@@ -21,7 +21,7 @@ export async function forkInto(
   fork: { dst: string; keep_first: number | null; request: string; request_id: string },
 ): Promise<void> {
   const { dst, keep_first, request, request_id } = fork;
-  const { visible, summary, skills } = log.state();
+  const { visible, summary, skills, known } = log.state();
   const { tenant, id, metadata } = row;
   const messages = keep_first === null ? visible : headOf(visible, keep_first);
   const call: ForkCall = {
@@ -29,6 +29,7 @@ export async function forkInto(
     parent_id: id,
     branched_at: log.store.lastEvent(),
     ...{ request, metadata, summary, skills },
+    ...(known === undefined ? {} : { known }),
   };
   const child = sessionObject(env, tenant, dst);
   const adopted = await child.adopt(JSON.stringify(call), sendText(JSON.stringify(messages)));
@@ -54,7 +55,8 @@ export async function adopt(
       ...{ id: caller.id, tenant: caller.tenant, created_at: now, updated_at: now, state: "active" },
       ...{ request_hash: request, parent_id, branched_at, metadata },
     });
-    log.add([{ type: "session_imported", messages, summary, skills }]);
+    const skillsKnown = call.known === undefined ? {} : { known: call.known };
+    log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);
     created();
   });
   return true;

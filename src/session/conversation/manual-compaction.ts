@@ -54,7 +54,8 @@ async function summaryOf(
   const count = plan.archived.length;
   try {
     const spec: AgentSpec = JSON.parse(text ?? "");
-    const context = { run: place.run_id, effect: "summary", signal: new AbortController().signal };
+    const { signal } = new AbortController();
+    const context = { run: place.run_id, effect: "summary", signal, tools: [] };
     const { effects } = await parts.begin(spec, place, context.signal);
     const summary = await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
     return { plan, summary: `${summaryHead(count, "a model summarised them")}\n${summary}` };

@@ -230,6 +230,8 @@ function handlersOf(conversation: Conversation): Handlers {
       runs.cancel(run_id);
       return runView(log, id, runs.row(run_id));
     }),
+    artifacts: within((page) => store.artifacts.list(page)),
+    artifact: within(({ id, version }) => store.artifacts.view(id, version)),
     approvals: within(() => listApprovals(log)),
     decide: within(({ request, ...decision }) =>
       conversation.once(request, () => decide(log, runs, decision)),

@@ -34,6 +34,7 @@ export function placeOf(options: PlaceOptions): RunPlace {
     workspace,
     context: detachedContext(env, request, background),
     records: () => store.records(),
+    artifact: (id) => store.artifacts.latest(id),
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,

@@ -1,5 +1,6 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
 import type { Delivery, Feedback, SessionState, ToolStatus } from "../../engine/agent/records.ts";
+import type { Artifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
@@ -61,6 +62,27 @@ export interface ApprovalView {
   risk: string;
   requested_at: string;
   expires_at: string;
+}
+
+/** An artifact as its last version is, without content. */
+export interface ArtifactEntry extends Pick<Artifact, "id" | "type" | "title" | "language" | "version"> {
+  /** How many versions there are. */
+  versions: number;
+  /** The run and the model's call that made this version. */
+  run_id: string;
+  call_id: string;
+  /** Of the first version, and of this one. */
+  created_at: string;
+  updated_at: string;
+}
+
+/** One version. */
+export interface ArtifactView extends Artifact {
+  run_id: string;
+  call_id: string;
+  created_at: string;
+  /** All there are, oldest first. */
+  versions: { version: number; created_at: string }[];
 }
 
 export interface Decision {
@@ -165,6 +187,12 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
   /** Waits. @param wait `null`: as is usual for such a run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
+  artifacts: {
+    in: { offset: number; limit: number };
+    out: { data: ArtifactEntry[]; next: number | null };
+  };
+  /** @param version `null`: the last one */
+  artifact: { in: { id: string; version: number | null }; out: ArtifactView };
   approvals: { in: null; out: ApprovalView[] };
   decide: { in: Decision & Named; out: { id: string; decision: string; run_id: string } };
   tool_result: {
@@ -202,6 +230,8 @@ export interface ForkCall {
   metadata: JsonObject;
   summary: string | null;
   skills: string[];
+  /** Skills whose instructions the parent has; absent: none. */
+  known?: Record<string, { digest: string; arguments: string }>;
 }
 
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */

@@ -20,4 +20,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
    CREATE TABLE child (id TEXT PRIMARY KEY) WITHOUT ROWID;
    CREATE TABLE handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE due (kind TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
+  `CREATE TABLE artifact (
+     id TEXT, version INTEGER, record INTEGER NOT NULL, at INTEGER NOT NULL, head TEXT NOT NULL,
+     PRIMARY KEY (id, version)) WITHOUT ROWID;`,
 ];

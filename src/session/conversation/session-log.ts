@@ -73,11 +73,12 @@ export class SessionLog {
       const waited = this.events.take();
       const told: RunEvent[] = [];
       let state = before;
+      this.store.appendRecords(records);
       for (const record of records) {
         told.push(...eventsOf(record, state));
+        this.store.artifacts.note(record, state);
         state = applyAgentRecord(state, record);
       }
-      this.store.appendRecords(records);
       told.push(...(also.events?.(state) ?? []));
       const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);
       also.write?.(state, last);

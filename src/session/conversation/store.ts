@@ -7,6 +7,7 @@ import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { EventSource } from "../event-log.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
+import { StoredArtifacts } from "./artifacts.ts";
 import { type Row, Rows } from "./rows.ts";
 import { CONVERSATION_STEPS } from "./schema.ts";
 
@@ -77,6 +78,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
   readonly #records: Rows<AgentRecord[]>;
   /** A row holds the events that were told together; its number is that of the last. */
   readonly #events: Rows<RunEvent[]>;
+  readonly artifacts: StoredArtifacts;
   #ready: boolean;
   /** `null`: not known. */
   #checkpointAt: number | null = null;
@@ -86,6 +88,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
     this.#sql = storage.sql;
     this.#records = new Rows(this.#sql, "record");
     this.#events = new Rows(this.#sql, "event");
+    this.artifacts = new StoredArtifacts(this.#sql, this.#records);
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, CONVERSATION_STEPS);
   }

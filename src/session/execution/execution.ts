@@ -170,8 +170,9 @@ export class Execution {
 
   #context(row: ExecutionRow): RunContext {
     const [tenant = ""] = row.caller.split("/");
-    const { mock_scope: mockScope = "" } = row.input;
-    const origin = { requestId: row.request_id, tenant, mockScope, startedAt: row.created_at };
+    const { mock_scope: mockScope = "", bot } = row.input;
+    const named = bot === undefined ? {} : { bot };
+    const origin = { requestId: row.request_id, tenant, mockScope, ...named, startedAt: row.created_at };
     return detachedContext(this.#env, origin, this.#background);
   }
 

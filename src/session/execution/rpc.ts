@@ -15,6 +15,8 @@ export interface ExecutionCall {
   request_id: string;
   /** Which of the tenant's mocks count; absent: `""`. */
   mock_scope?: string;
+  /** Of the request; absent: none. */
+  bot?: string;
   text: Content | null;
   files: { filename: string | null; mime: string; content: Content }[];
 }

@@ -21,6 +21,7 @@ export interface StoredInput {
   files: { filename: string | null; mime: string; place: Place }[];
   /** Absent: `""`. */
   mock_scope?: string;
+  bot?: string;
 }
 
 export type Outcome =
@@ -97,6 +98,7 @@ export class ExecutionStore implements KnownExecutions, EventSource {
           return { filename, mime, place: this.#keep(`file-${index}`, content) };
         }),
         ...(call.mock_scope === undefined ? {} : { mock_scope: call.mock_scope }),
+        ...(call.bot === undefined ? {} : { bot: call.bot }),
       };
       const { id, caller, skill, digest, request_hash, request_id } = call;
       this.#sql.exec(

@@ -89,6 +89,7 @@ function parameterComponents(): JsonObject {
       schema: { type: "string", minLength: 1, maxLength: 255 },
     },
     prefer: header("Prefer", "`respond-async`: 202 at once, the result at `/executions/{id}`."),
+    "x-hull-bot": header("x-hull-bot", "Profile whose configured values the skill's tools get."),
     "last-event-id": header("Last-Event-ID", "Events after this one only."),
     after: query("after", "Events after this number only.", { type: "integer", minimum: 0 }),
   };

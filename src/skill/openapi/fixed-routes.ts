@@ -1,6 +1,7 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
+import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
@@ -302,6 +303,7 @@ const OPERATIONS: Operations = {
       faults: [404],
     },
   },
+  ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,

@@ -1,6 +1,7 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
 import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
+import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
@@ -233,6 +234,7 @@ export function schemaComponents(): JsonObject {
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),

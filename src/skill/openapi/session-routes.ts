@@ -195,6 +195,26 @@ export const SESSION_OPERATIONS: Operations = {
       { answers: { 200: answer("The run has it", json(object({ tool_call_id: TEXT, run_id: TEXT }))) } },
     ),
   },
+  "/sessions/{id}/artifacts": {
+    get: reads(
+      "listArtifacts",
+      "What the session's tools made, in the order in which it was made, without content",
+      schema("Artifacts"),
+      { parameters: [ID, ...PAGE], faults: [400, 404] },
+    ),
+  },
+  "/sessions/{id}/artifacts/{artifact}": {
+    get: reads("getArtifact", "A version of an artifact, or its content as a file", schema("Artifact"), {
+      parameters: [
+        ID,
+        inPath("artifact"),
+        query("version", "Instead of the last one.", { type: "integer", minimum: 1 }),
+        query("download", "`1`: the content alone, always as an attachment.", { enum: ["0", "1"] }),
+      ],
+      answers: { 200: answer("The artifact", { ...json(schema("Artifact")), "*/*": {} }) },
+      faults: [400, 404],
+    }),
+  },
   "/sessions/{id}/approvals": {
     get: reads("listApprovals", "Calls that wait for a decision", schema("Approvals")),
   },

@@ -33,6 +33,13 @@ const SESSION: JsonObject = {
   metadata: OBJECT,
   run: { oneOf: [{ type: "null" }, object({ run_id: TEXT, status: RUN_STATUS })] },
 };
+const ARTIFACT: JsonObject = {
+  id: TEXT,
+  type: { enum: ["code", "html", "markdown", "svg", "mermaid", "react", "image", "custom", "document"] },
+  title: TEXT,
+  language: { ...TEXT, description: "Of `code` and `react`." },
+  version: { type: "integer", minimum: 1 },
+};
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 
 /** All of `components/schemas` that these routes use. */
@@ -73,6 +80,25 @@ export function sessionSchemas(): JsonObject {
       ...SESSION,
       compacted: { type: ["object", "null"], description: "`null`: there was nothing to compact." },
     }),
+    Artifacts: list(
+      object(
+        {
+          ...ARTIFACT,
+          versions: { ...COUNT, description: "How many there are." },
+          ...{ run_id: TEXT, call_id: TEXT, created_at: TIME, updated_at: TIME },
+        },
+        ["language"],
+      ),
+    ),
+    Artifact: object(
+      {
+        ...ARTIFACT,
+        content: { description: "Text; of an image its URL; of type `custom` any JSON." },
+        ...{ metadata: OBJECT, plugin: TEXT, run_id: TEXT, call_id: TEXT, created_at: TIME },
+        versions: { type: "array", items: object({ version: COUNT, created_at: TIME }) },
+      },
+      ["language", "plugin"],
+    ),
     Approvals: list(
       object({
         ...{ id: TEXT, run_id: TEXT, tool_call_id: TEXT, tool: TEXT, arguments: OBJECT },

@@ -85,6 +85,7 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
   else if (method === "get" && input === "text") names.push("input", "q", "text");
   if (streams(manifest)) names.push("stream");
   if (durable(mode)) names.push("idempotency-key", "prefer");
+  if (mode === "llm") names.push("x-hull-bot");
   return names.map((name) => ref("parameters", name));
 }
 

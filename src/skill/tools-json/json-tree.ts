@@ -87,8 +87,9 @@ class Reader {
 
   #object(at: Position, depth: number): MapNode {
     const entries: MapNode["entries"] = new Map();
+    const from = this.#offset - 1;
     this.#blanks();
-    if (this.#take("}")) return { kind: "map", entries, at };
+    if (this.#take("}")) return { kind: "map", entries, source: this.#since(from), at };
     for (;;) {
       const keyAt = this.#at();
       if (this.#text[this.#offset] !== '"')
@@ -101,21 +102,26 @@ class Reader {
       if (entries.has(key)) this.repeated.push({ key, at: keyAt });
       entries.set(key, { keyAt, value });
       this.#blanks();
-      if (this.#take("}")) return { kind: "map", entries, at };
+      if (this.#take("}")) return { kind: "map", entries, source: this.#since(from), at };
       this.#comma("}");
     }
   }
 
   #array(at: Position, depth: number): Node {
     const items: Node[] = [];
+    const from = this.#offset - 1;
     this.#blanks();
-    if (this.#take("]")) return { kind: "list", items, at };
+    if (this.#take("]")) return { kind: "list", items, source: this.#since(from), at };
     for (;;) {
       items.push(this.#value(depth + 1));
       this.#blanks();
-      if (this.#take("]")) return { kind: "list", items, at };
+      if (this.#take("]")) return { kind: "list", items, source: this.#since(from), at };
       this.#comma("]");
     }
+  }
+
+  #since(offset: number): string {
+    return this.#text.slice(offset, this.#offset);
   }
 
   #comma(end: string): void {

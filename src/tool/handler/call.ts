@@ -46,3 +46,8 @@ export interface HandlerOutcome {
   /** Things worth telling an author, by code, e.g. `stdout_not_json`. */
   diagnostics: { code: string; message: string }[];
 }
+
+/** A call that came to nothing. @param error what the model is told */
+export function failedCall(fault: HandlerFault, error: string, duration_ms: number): HandlerOutcome {
+  return { value: { error }, fault, duration_ms, exit_code: null, diagnostics: [] };
+}

@@ -1,10 +1,21 @@
 /** One call of a hook: JSON in, JSON out, within a time limit (agent-runtime.md §0.4). */
 import * as z from "zod/mini";
-import { HookFailed, HookInvalid, HookTimeout } from "../../errors/hook.ts";
+import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../errors/hook.ts";
 import type { Redactor } from "../../redact.ts";
 import { nestsTooDeep } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
-import { abandonIsolate, freshIsolate, type HarnessRpc, type IsolateLimits, warmIsolate } from "./isolate.ts";
+import { HOOK_HARNESS, HOOKS_NAME } from "./hook-harness.ts";
+import {
+  abandonIsolate,
+  freshIsolate,
+  type IsolateCode,
+  overCpu,
+  warmIsolate,
+  withinTime,
+} from "./isolate.ts";
+import { guardLoops } from "./loop-guard.ts";
+
+const MAIN = "hull.js";
 
 /** Where nobody says otherwise, in ms. */
 export const HOOK_TIMEOUT_MS = 10_000;
@@ -15,6 +26,17 @@ const MAX_REASON = 2000;
 const answerShape = z.lazy(() => z.object({ kind: z.string(), text: z.string(), logs: z.array(z.string()) }));
 
 const exportsShape = z.lazy(() => z.object({ names: z.array(z.string()), fault: z.nullable(z.string()) }));
+/** How the harness is asked. Its answers are the word of code that may be hostile, and are checked. */
+interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
+  call(
+    name: string,
+    payload: string | null,
+    timeout: number,
+    most: number,
+  ): Promise<{ kind: string; text: string; logs: string[] }>;
+  exports(timeout: number): Promise<{ names: string[]; fault: string | null }>;
+}
+
 /** The harness answers in its own shapes only, unless the hooks changed how it works. */
 const OUT_OF_TURN = "its isolate answered out of turn";
 
@@ -29,6 +51,7 @@ export interface IsolateCall {
   timeoutMs: number;
   signal: AbortSignal | undefined;
   redactor: Redactor;
+  /** The platform enforces no CPU limit, as locally: loops are made to end by other means. */
   guarded: boolean;
   /** Lines that the hook wrote to the console, redacted. Absent: they are dropped. */
   onLog?: (line: string) => void;
@@ -36,22 +59,21 @@ export interface IsolateCall {
 
 /** @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason */
 export async function callInIsolate(call: IsolateCall): Promise<Json> {
-  const { id, loader, exportName: hook, payload, redactor, timeoutMs, signal } = call;
+  const { id, exportName: hook, payload, redactor, timeoutMs, signal, guarded } = call;
   signal?.throwIfAborted();
-  const limits: IsolateLimits = { guarded: call.guarded, cpuMs: timeoutMs };
-  const isolate =
-    id === null
-      ? freshIsolate(loader, await call.source(), limits)
-      : warmIsolate(loader, id, call.source, limits);
+  const loader = present(call.loader);
+  const limits = { cpuMs: timeoutMs, subRequests: 0 };
+  const code = async () => codeOf(await call.source(), guarded);
+  const isolate: Fetcher<HarnessRpc> =
+    id === null ? freshIsolate(loader, await code(), limits) : warmIsolate(loader, id, code, limits);
   const asked = payload === null ? null : JSON.stringify(payload);
   const failed = (reason: string) => new HookFailed({ hook, reason: shortened(redactor.text(reason)) });
   const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
   if (outcome.by === "signal") throw signal?.reason;
-  if (outcome.by === "error" && !/exceeded CPU time limit/i.test(outcome.message))
-    throw failed(outcome.message);
+  if (outcome.by === "error" && !overCpu(outcome.message)) throw failed(outcome.message);
   const answer = outcome.by === "answer" ? answerShape.safeParse(outcome.value) : undefined;
   if (answer === undefined || (answer.success && answer.data.kind === "timeout")) {
-    if (id !== null && loader !== undefined) abandonIsolate(loader, id);
+    if (id !== null) abandonIsolate(loader, id);
     throw new HookTimeout({ hook, timeout_ms: timeoutMs });
   }
   if (!answer.success) throw new HookInvalid({ hook, reason: OUT_OF_TURN });
@@ -81,7 +103,8 @@ export async function exportsOf(
   source: string,
   { guarded, timeoutMs }: { guarded: boolean; timeoutMs: number },
 ): Promise<{ names: string[] } | { fault: string }> {
-  const isolate: Fetcher<HarnessRpc> = freshIsolate(loader, source, { guarded, cpuMs: timeoutMs });
+  const limits = { cpuMs: timeoutMs, subRequests: 0 };
+  const isolate: Fetcher<HarnessRpc> = freshIsolate(present(loader), codeOf(source, guarded), limits);
   const outcome = await withinTime(isolate.exports(timeoutMs), timeoutMs, undefined);
   if (outcome.by === "error") return { fault: outcome.message };
   if (outcome.by !== "answer") return { fault: `it was not loaded within ${timeoutMs} ms` };
@@ -91,41 +114,14 @@ export async function exportsOf(
   return fault === null ? { names: names.sort() } : { fault };
 }
 
-type Outcome =
-  | { by: "answer"; value: unknown }
-  | { by: "error"; message: string }
-  | { by: "time" }
-  | { by: "signal" };
-
-/** Waits for whichever comes first; what comes later is nobody's business. */
-async function withinTime(
-  work: Promise<unknown>,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<Outcome> {
-  const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const timer = setTimeout(resolve, timeoutMs, { by: "time" });
-  const onAbort = () => resolve({ by: "signal" });
-  signal?.addEventListener("abort", onAbort, { once: true });
-  work.then(
-    (value) => resolve({ by: "answer", value }),
-    (error: unknown) => resolve({ by: "error", message: faultText(error) }),
-  );
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-  }
+function present(loader: WorkerLoader | undefined): WorkerLoader {
+  if (loader === undefined) throw new HooksUnavailable({});
+  return loader;
 }
 
-/** What the platform says of an isolate that broke, without the words around it. */
-function faultText(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text
-    .replace(/^Failed to start Worker:\s*/, "")
-    .replace(/^Uncaught\s+/, "")
-    .replace(/\s*\n\s*/g, " ");
+function codeOf(source: string, guarded: boolean): IsolateCode {
+  const modules = { [MAIN]: HOOK_HARNESS, [HOOKS_NAME]: guarded ? guardLoops(source) : source };
+  return { main: MAIN, modules, env: {}, outbound: null, node: false };
 }
 
 const shortened = (text: string): string =>

@@ -1,30 +1,27 @@
 /**
  * Isolates of Worker Loader (design.md §2.7; https://developers.cloudflare.com/dynamic-workers/): code that is not Hull's
- * own gets no network, no bindings, no variables, and a fixed compatibility date.
+ * own gets no bindings, a fixed compatibility date, and of network and variables what its caller names.
  */
-import { HooksUnavailable } from "../../errors/hook.ts";
-import { HARNESS, HARNESS_NAME, HOOKS_NAME } from "./harness.ts";
-import { guardLoops } from "./loop-guard.ts";
-
-/** How the harness is asked. Its answers are the word of code that may be hostile, and are checked. */
-export interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
-  call(
-    name: string,
-    payload: string | null,
-    timeout: number,
-    most: number,
-  ): Promise<{ kind: string; text: string; logs: string[] }>;
-  exports(timeout: number): Promise<{ names: string[]; fault: string | null }>;
-}
 
 /** Behaviour of a stored module must not change when Hull's own date moves. */
 const COMPATIBILITY_DATE = "2026-10-20";
 
 export interface IsolateLimits {
-  /** The platform enforces no CPU limit, as locally: loops are made to end by other means. */
-  guarded: boolean;
   /** Most CPU time in ms, where the platform enforces it. */
   cpuMs: number;
+  /** Most requests to the outside, RPC of the harness included. */
+  subRequests: number;
+}
+
+export interface IsolateCode {
+  main: string;
+  /** Texts of ES modules by name. */
+  modules: Record<string, string>;
+  env: Record<string, string>;
+  /** `null`: no network. */
+  outbound: Fetcher | null;
+  /** Whether modules of Node are there, and a private `/tmp`. */
+  node: boolean;
 }
 
 /** How many isolates of an id were given up: the next one gets another id. */
@@ -32,30 +29,27 @@ const abandoned = new WeakMap<WorkerLoader, Map<string, number>>();
 
 /**
  * The isolate of this id; started when it is first asked for something, unless one is warm.
- * @param source the module's text; asked for only when an isolate starts
- * @throws HooksUnavailable
+ * @param code asked for only when an isolate starts
  */
-export function warmIsolate(
-  binding: WorkerLoader | undefined,
+export function warmIsolate<T extends Rpc.WorkerEntrypointBranded>(
+  loader: WorkerLoader,
   id: string,
-  source: () => Promise<string>,
+  code: () => Promise<IsolateCode>,
   limits: IsolateLimits,
-): Fetcher<HarnessRpc> {
-  const loader = present(binding);
+): Fetcher<T> {
   const name = `${id}:${abandoned.get(loader)?.get(id) ?? 0}`;
-  return entry(
-    loader.get(name, async () => codeOf(await source(), limits)),
-    limits,
-  );
+  return loader
+    .get(name, async () => workerCode(await code()))
+    .getEntrypoint<T>(undefined, { limits: { ...limits } });
 }
 
-/** An isolate for one use. @throws HooksUnavailable */
-export function freshIsolate(
-  binding: WorkerLoader | undefined,
-  source: string,
+/** An isolate for one use. */
+export function freshIsolate<T extends Rpc.WorkerEntrypointBranded>(
+  loader: WorkerLoader,
+  code: IsolateCode,
   limits: IsolateLimits,
-): Fetcher<HarnessRpc> {
-  return entry(present(binding).load(codeOf(source, limits)), limits);
+): Fetcher<T> {
+  return loader.load(workerCode(code)).getEntrypoint<T>(undefined, { limits: { ...limits } });
 }
 
 /** Gives up the warm isolate of an id, which may be busy for ever. */
@@ -65,21 +59,54 @@ export function abandonIsolate(loader: WorkerLoader, id: string): void {
   counts.set(id, (counts.get(id) ?? 0) + 1);
 }
 
-function present(loader: WorkerLoader | undefined): WorkerLoader {
-  if (loader === undefined) throw new HooksUnavailable({});
-  return loader;
-}
-
-function codeOf(source: string, { guarded }: IsolateLimits): WorkerLoaderWorkerCode {
+function workerCode({ main, modules, env, outbound, node }: IsolateCode): WorkerLoaderWorkerCode {
+  const js = Object.entries(modules).map(([name, text]) => [name, { js: text }] as const);
   return {
     compatibilityDate: COMPATIBILITY_DATE,
-    mainModule: HARNESS_NAME,
-    modules: { [HARNESS_NAME]: HARNESS, [HOOKS_NAME]: guarded ? guardLoops(source) : source },
-    env: {},
-    globalOutbound: null,
+    ...(node ? { compatibilityFlags: ["nodejs_compat"] } : {}),
+    mainModule: main,
+    modules: Object.fromEntries(js),
+    env,
+    globalOutbound: outbound,
   };
 }
 
-function entry(worker: WorkerStub, { cpuMs }: IsolateLimits): Fetcher<HarnessRpc> {
-  return worker.getEntrypoint<HarnessRpc>(undefined, { limits: { cpuMs, subRequests: 0 } });
+export type IsolateOutcome =
+  | { by: "answer"; value: unknown }
+  | { by: "error"; message: string }
+  | { by: "time" }
+  | { by: "signal" };
+
+/** Waits for whichever comes first; what comes later is nobody's business. */
+export async function withinTime(
+  work: Promise<unknown>,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<IsolateOutcome> {
+  const { promise, resolve } = Promise.withResolvers<IsolateOutcome>();
+  const timer = setTimeout(resolve, timeoutMs, { by: "time" });
+  const onAbort = () => resolve({ by: "signal" });
+  signal?.addEventListener("abort", onAbort, { once: true });
+  work.then(
+    (value) => resolve({ by: "answer", value }),
+    (error: unknown) => resolve({ by: "error", message: faultText(error) }),
+  );
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Whether the platform ended an isolate for its use of CPU. */
+export const overCpu = (message: string): boolean => /exceeded CPU time limit/i.test(message);
+
+/** What the platform says of an isolate that broke, without the words around it. */
+function faultText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text
+    .replace(/^Failed to start Worker:\s*/, "")
+    .replace(/^Uncaught\s+/, "")
+    .replace(/\s*\n\s*/g, " ");
 }

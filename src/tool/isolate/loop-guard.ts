@@ -3,9 +3,7 @@
  * would stop the whole Worker, timers included. So locally each turn of a loop asks the harness whether the time is up.
  */
 import { type Token, tokens } from "../../skill/javascript.ts";
-
-/** The global function of the harness: answers `true`, throws once the time is up. */
-export const TICK = "__hull_tick";
+import { TICK } from "./harness.ts";
 
 /** What is open in the source: the head of a `for`, with the semicolons read of it, or anything else. */
 interface Opening {

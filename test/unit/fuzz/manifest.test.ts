@@ -7,6 +7,7 @@ import { skillRecord } from "../../../src/registry/schema.ts";
 import { card, makeRecord } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
+import { parseSkill } from "../../../src/skill/parse-skill.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const examples = globSync("skills/*/SKILL.md", { cwd: ROOT }).map((path) =>
@@ -108,6 +109,9 @@ for (const [name, texts, runs] of [
           expect(line).toBeLessThanOrEqual(lines);
           expect(column).toBeGreaterThanOrEqual(1);
         }
+        // Everything strict accepts, lenient loads.
+        const { verdicts } = parseSkill(text, { directory: "fuzzed" });
+        if (verdicts.strict.valid) expect(verdicts.lenient.valid).toBe(true);
         const errors = parsed.diagnostics.filter(({ level }) => level === "error");
         expect(errors.length === 0).toBe(parsed.manifest !== null);
         if (parsed.manifest === null) {

@@ -92,7 +92,7 @@ describe("discovery", () => {
     expect(result.diagnostics[0]?.diagnostic.message).toContain("sub");
   });
 
-  test("only immediate sub-folders, byte-sorted; wrong letter case is pointed out", async () => {
+  test("only immediate sub-folders, byte-sorted; another letter case is served and pointed out", async () => {
     const project = folder({
       "skills/b/SKILL.md": skillText("Same"),
       "skills/B/SKILL.md": skillText("same"),
@@ -103,6 +103,8 @@ describe("discovery", () => {
     const result = await build(project, { keepGoing: true });
     expect(result.found).toEqual(["warning file_name_case low/skill.md", "error duplicate_slug b/SKILL.md"]);
     expect(result.diagnostics[1]?.diagnostic.message).toMatch(/skill in B\./);
+    expect(result.slugs).toEqual(["low", "same"]);
+    expect(await pathsOf(result.skills[0])).toEqual(["skill.md"]);
   });
 
   test("S5: one broken skill of three prevents a catalog, unless broken ones are left out", async () => {
@@ -184,9 +186,16 @@ test("what is never bundled, and .hullignore of project, root and skill", async 
   expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "sub/data"]);
 });
 
-test("SKILL.md that is not UTF-8 is an error", async () => {
-  const project = folder({ "skills/a/SKILL.md": Buffer.from("---\nname: \xff\n---\n", "latin1") });
-  expect((await build(project)).found).toEqual(["error encoding a/SKILL.md"]);
+test("SKILL.md that is not UTF-8 is an error, and a warning in a plain Agent Skill", async () => {
+  const text = (fields: string) => Buffer.from(`---\nname: a\ndescription: \xff\n${fields}---\nb`, "latin1");
+  const project = folder({ "skills/a/SKILL.md": text("mode: llm\n"), "skills/b/SKILL.md": text("") });
+  const { found, slugs } = await build(project, { keepGoing: true });
+  expect(found).toEqual([
+    "error encoding a/SKILL.md",
+    "warning encoding b/SKILL.md",
+    "warning name_directory_mismatch b/SKILL.md",
+  ]);
+  expect(slugs).toEqual(["a"]);
 });
 
 describe("watching", () => {

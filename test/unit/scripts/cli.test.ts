@@ -139,7 +139,7 @@ describe("folders (S4)", () => {
       const { code, out } = await hull(["validate", path, "--json"]);
       expect(code).toBe(0);
       expect(JSON.parse(out)).toMatchObject([
-        { properties: { name: "A", description: "d" }, profiles: ["husk"], diagnostics: [] },
+        { properties: { name: "A", description: "d" }, profiles: ["lenient", "husk"], diagnostics: [] },
       ]);
     }
     const custom = folder({ "hull.toml": 'skills = ["mine"]', "mine/m/SKILL.md": skillText("M") });
@@ -204,7 +204,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
     "1.5",
     "Zoë\u2028é\t!",
   ];
-  for (const [i, language] of ["bash", "python", "ts", "llm", "proxy"].entries()) {
+  for (const [i, language] of ["bash", "python", "ts", "llm", "proxy", "tools", "typed"].entries()) {
     expect((await hull(["new", `Kind ${i}`, "-l", language], { cwd })).code).toBe(0);
   }
   for (const name of names) expect((await hull(["new", "-d", "skills", "--", name], { cwd })).code).toBe(0);

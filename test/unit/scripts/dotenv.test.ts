@@ -30,6 +30,8 @@ test("hull.toml: defaults and given values", async () => {
       queue_timeout_ms: 10000,
       grace_ms: 2000,
       drain_ms: 30000,
+      installs: null,
+      install_ms: 180000,
     },
   });
   const toml = 'skills = "s"\nauth = "keys"\nrate_limit = "120/60s"\n[runner]\nurl = "http://127.0.0.1:9"\n';

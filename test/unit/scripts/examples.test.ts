@@ -34,7 +34,9 @@ test("all examples validate without a warning", async () => {
     "hello",
     "site-checker",
     "status-page",
+    "text-tools",
     "to-csv",
+    "unit-price",
     "weather-proxy",
     "word-count",
   ]);
@@ -114,4 +116,42 @@ test("check_status asks the site", async () => {
     error: expect.stringContaining("refused"),
   });
   expect((await check("file:///etc/passwd")).code).toBe(1);
+});
+
+/** What a handler of an example answers to a runtime that knows only the contract of Skill Tools. */
+async function handler(skill: string, tool: string, args: object): Promise<unknown> {
+  const { skills } = await buildRoots([SKILLS], { projectDir: PROJECT });
+  const built = skills.find(({ card }) => card.slug === skill);
+  const { module = "" } = built?.tools.find(({ name }) => name === tool) ?? {};
+  const bytes = (await built?.contents())?.get(`module/${module}`) ?? new Uint8Array();
+  const path = join(folder({ "module.mjs": bytes }), "module.mjs");
+  const { default: call }: { default: (args: object) => Promise<unknown> } = await import(path);
+  return call(args);
+}
+
+test("text-tools: a JavaScript and a Python handler", async () => {
+  const text = "It is late. Is it?";
+  expect(await handler("text-tools", "count_words", { text })).toEqual({ words: 5, sentences: 2 });
+  const program =
+    "import json, sys; sys.path.insert(0, 'scripts'); from letter_counts import handler; print(json.dumps(handler(json.load(sys.stdin))))";
+  const { out } = await run(
+    "text-tools",
+    ["python3", "-B", "-c", program],
+    JSON.stringify({ text, most: 2 }),
+  );
+  expect(JSON.parse(out)).toEqual({ i: 4, t: 3 });
+});
+
+test("unit-price: a typed handler with the defaults of its configuration", async () => {
+  const offers = [
+    { name: "big", price: 9, amount: 3 },
+    { name: "small", price: 2, amount: 1 },
+  ];
+  expect(await handler("unit-price", "compare_offers", { offers })).toEqual({
+    cheapest: "small",
+    per_unit: { small: "2.00 EUR", big: "3.00 EUR" },
+  });
+  expect(await handler("unit-price", "compare_offers", { offers: [] })).toEqual({
+    error: expect.stringContaining("offers"),
+  });
 });

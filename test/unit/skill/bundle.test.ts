@@ -49,7 +49,7 @@ describe("records", () => {
   });
 
   test.each([
-    ["mode: llm", false],
+    ["mode: llm", true],
     ["serve: page.html", false],
     ["proxy: https://a.example/", false],
     ["tools: [{name: t, description: d, command: [true-ish]}]", true],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseManifest } from "../../../src/skill/parse.ts";
 
 const parse = (text: string) => parseManifest(text, { folder: "f", file: "f/SKILL.md" });
-const HEAD = "name: a\ndescription: d\n";
+const HEAD = "name: a\ndescription: d\nmode: llm\n";
 
 describe("splitting", () => {
   test("a byte order mark and CRLF are accepted, and lines still count", () => {
@@ -31,18 +31,18 @@ describe("splitting", () => {
 
 describe("YAML", () => {
   test.each([
-    [`${HEAD}name: b`, "duplicate_key", 4],
-    [`${HEAD}metadata:\n  k: 1\n  k: 2`, "duplicate_key", 6],
-    [`${HEAD}x: y: z`, "frontmatter_yaml", 4],
-    [`${HEAD}x: [`, "frontmatter_yaml", 4],
-    [`${HEAD}x: !tag y`, "frontmatter_yaml", 4],
-    [`${HEAD}x: *nowhere`, "frontmatter_yaml", 4],
-    [`${HEAD}x: &x [*x]`, "frontmatter_yaml", 4],
-    [`${HEAD}__proto__: {polluted: true}`, "frontmatter_yaml", 4],
-    [`${HEAD}metadata: {a: {__proto__: {b: 1}}}`, "frontmatter_yaml", 4],
-    [`${HEAD}? [a]\n: b`, "frontmatter_yaml", 4],
-    [`${HEAD}x: ${"[".repeat(100)}${"]".repeat(100)}`, "frontmatter_yaml", 4],
-    [`${HEAD}x: ${"[".repeat(30_000)}`, "frontmatter_yaml", 4],
+    [`${HEAD}name: b`, "duplicate_key", 5],
+    [`${HEAD}metadata:\n  k: 1\n  k: 2`, "duplicate_key", 7],
+    [`${HEAD}x: y: z`, "frontmatter_yaml", 5],
+    [`${HEAD}x: [`, "frontmatter_yaml", 5],
+    [`${HEAD}x: !tag y`, "frontmatter_yaml", 5],
+    [`${HEAD}x: *nowhere`, "frontmatter_yaml", 5],
+    [`${HEAD}x: &x [*x]`, "frontmatter_yaml", 5],
+    [`${HEAD}__proto__: {polluted: true}`, "frontmatter_yaml", 5],
+    [`${HEAD}metadata: {a: {__proto__: {b: 1}}}`, "frontmatter_yaml", 5],
+    [`${HEAD}? [a]\n: b`, "frontmatter_yaml", 5],
+    [`${HEAD}x: ${"[".repeat(100)}${"]".repeat(100)}`, "frontmatter_yaml", 5],
+    [`${HEAD}x: ${"[".repeat(30_000)}`, "frontmatter_yaml", 5],
   ])("case %#", (yaml, code, line) => {
     const [found, ...others] = parse(`---\n${yaml}\n---\nb`).diagnostics;
     expect(found).toMatchObject({ level: "error", code, line });

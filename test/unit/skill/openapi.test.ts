@@ -233,13 +233,13 @@ describe("S54: the OpenAPI document", () => {
     [
       "llm-5",
       "post",
-      ["stream", ...DURABLE],
+      ["stream", ...DURABLE, "x-hull-bot"],
       ["text/plain"],
       ["text/csv; charset=utf-8", "text/event-stream"],
     ],
     ["script-6", "post", DURABLE, ["text/plain"], ["image/png", "application/json"]],
     ["script-7", "get", ["input", "q", "text", "stream", ...DURABLE], [], ["text/plain"]],
-    ["llm-10", "post", ["stream", ...DURABLE], ["application/json"], ["text/plain"]],
+    ["llm-10", "post", ["stream", ...DURABLE, "x-hull-bot"], ["application/json"], ["text/plain"]],
     ["proxy-0", "post", ["query"], ["*/*"], []],
     [
       "static-file-0",

@@ -52,7 +52,7 @@ const TABLE: Record<string, [string, string[]][]> = {
   "S19, S86: providers and models": [
     ["provider: mistral", ["error value_not_allowed 4 provider"]],
     ["provider: 42", ["error value_not_allowed 4 provider"]],
-    ["openai_base_url: https://elsewhere.example/", ["warning unknown_field 4 openai_base_url"]],
+    ["mode: llm\nopenai_base_url: https://elsewhere.example/", ["warning unknown_field 5 openai_base_url"]],
     ["model: 4", ["error wrong_type 4 model"]],
     ['model: ""', ["error wrong_type 4 model"]],
     ["provider: huggingface", ["error model_missing 4 provider"]],
@@ -182,7 +182,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["route: /a%20b", ["error route_form 4 route"]],
     ["route: /a/../b", ["error route_form 4 route"]],
     ["route: /a?b", ["error route_form 4 route"]],
-    ["metadata: x", ["error wrong_type 4 metadata"]],
+    ["mode: llm\nmetadata: x", ["error wrong_type 5 metadata"]],
   ],
 };
 
@@ -315,9 +315,12 @@ describe("S18, S25 and the rest of normalisation", () => {
 describe("name, description, body, slug", () => {
   const source = (folder: string) => ({ folder, file: `${folder}/SKILL.md` });
   test.each([
-    ["description: d", ["error name_missing 1 name"]],
-    ["name: 5\ndescription: d", ["error wrong_type 2 name"]],
-    ['name: "  "\ndescription: true', ["error name_empty 2 name", "error wrong_type 3 description"]],
+    ["mode: llm\ndescription: d", ["error name_missing 1 name"]],
+    ["name: 5\ndescription: d\nmode: llm", ["error wrong_type 2 name"]],
+    [
+      'name: "  "\ndescription: true\nmode: llm',
+      ["error name_empty 2 name", "error wrong_type 3 description"],
+    ],
   ])("%s", (fields, expected) => {
     expect(parseManifest(`---\n${fields}\n---\nb`, source("f")).diagnostics.map(brief)).toEqual(expected);
   });
@@ -327,7 +330,7 @@ describe("name, description, body, slug", () => {
   });
 
   test("a name without ASCII takes the folder's slug, and needs one", () => {
-    const text = "---\nname: 天気\ndescription: d\n---\nb";
+    const text = "---\nname: 天気\ndescription: d\nmode: llm\n---\nb";
     expect(parseManifest(text, source("Weather Now")).manifest?.slug).toBe("weather-now");
     expect(parseManifest(text, source("天気")).diagnostics.map(brief)).toEqual(["error slug_empty 2 name"]);
   });

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
+import { packTar, readTar, readTarFile, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const LONG = `${"deep/".repeat(60)}${"n".repeat(120)}.txt`;
@@ -36,6 +36,29 @@ describe("packs", () => {
       reader.end();
       expect(files).toEqual([...FILES].sort(byPath));
     }
+  });
+
+  test("one file alone, whatever the chunks", async () => {
+    const long = `${"d".repeat(120)}/${"e".repeat(120)}.md`;
+    const files = ["a.md", "big.bin", long, "z"].map((path, i) => ({
+      path,
+      mode: 0o644 as const,
+      bytes: new Uint8Array(i * 700).fill(i),
+    }));
+    const pack = packTar(files);
+    for (const size of [1, 100, 512, 5000, pack.length]) {
+      const stream = () =>
+        new ReadableStream<Uint8Array>({
+          start(controller) {
+            for (let at = 0; at < pack.length; at += size) controller.enqueue(pack.slice(at, at + size));
+            controller.close();
+          },
+        });
+      for (const { path, bytes } of files) expect(await readTarFile(stream(), path)).toEqual(bytes);
+      expect(await readTarFile(stream(), "none")).toBeNull();
+    }
+    const cut = new Blob([pack.slice(0, 700)]).stream();
+    await expect(readTarFile(cut, "z")).rejects.toThrow("cut off");
   });
 
   test("are read by the system's tar", () => {

@@ -4,7 +4,7 @@ import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../../../src/engine/agent/drive.ts";
 import type { Vault } from "../../../../src/engine/agent/next.ts";
 import type { AgentRecord, AgentToolResult } from "../../../../src/engine/agent/records.ts";
-import type { AgentSpec, AgentTool, ToolAnnotations } from "../../../../src/engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool, ToolAnnotations } from "../../../../src/engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../../../../src/engine/agent/state.ts";
 import type { AgentRequest } from "../../../../src/engine/agent/step.ts";
 import type { Block, ModelTurn } from "../../../../src/engine/messages.ts";
@@ -222,3 +222,34 @@ export function toolTexts({ messages }: AgentRequest): string[] {
     message.role === "tool" ? message.results.map(({ content }) => content) : [],
   );
 }
+
+/** A skill of a run. */
+export function skill(name: string, changes: Partial<AgentSkill> = {}): AgentSkill {
+  return {
+    name,
+    description: `About ${name}`,
+    when_to_use: "",
+    prompt: `BODY OF ${name}`,
+    paths: [],
+    allowed_tools: [],
+    disable_model_invocation: false,
+    on_activate: null,
+    on_deactivate: null,
+    digest: `digest-${name}`,
+    ...changes,
+  };
+}
+
+/** A prompt of one text. */
+export const says = (text: string): AgentSpec["prompt"] => [
+  { role: "user", content: [{ type: "text", text }] },
+];
+/** Names of the tools of a request. */
+export const offered = ({ tools }: AgentRequest): string[] => tools.map(({ name }) => name);
+
+export const started = (spec: Partial<AgentSpec>): AgentRecord => ({
+  ...{ v: 1, at: 1, type: "run_started", run: spec.run_id ?? SPEC.run_id },
+  spec: { ...SPEC, ...spec },
+});
+/** A further run of the session. */
+export const goOn = ({ state }: Played, spec: Partial<AgentSpec>) => applyAgentRecord(state, started(spec));

@@ -1,0 +1,243 @@
+/**
+ * The Python packages of handlers (skill-formats.md §4.2): those of the script's inline metadata (PEP 723), else of the
+ * requirements.txt at the root of the skill. They are installed once per bundle, text of the requirements and interpreter,
+ * before the first call, by a process like a handler's own; what it answers, a tar, is unpacked and kept as bundles are.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Bundles } from "./bundles.ts";
+import type { Cgroups } from "./cgroup.ts";
+import type { Command } from "./commands.ts";
+import type { Environment } from "./environment.ts";
+import { INSTALL_PROGRAM } from "./install-program.ts";
+import type { Launcher } from "./launcher.ts";
+import { log } from "./log.ts";
+import type { Pipes } from "./pipes.ts";
+import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome } from "./process.ts";
+import { makeFolder, type ScratchRoot } from "./scratch.ts";
+import type { SpawnerCommand } from "./spawner.ts";
+import { Spawners } from "./spawners.ts";
+
+/** The packages could not be installed; the text is the installer's last lines. */
+export class DependenciesFailed extends Error {
+  override name = "DependenciesFailed";
+}
+
+export interface DependencyParts {
+  /** Which requirements became which bundle, a file each. */
+  dir: string;
+  bundles: Bundles;
+  cgroups: Cgroups | null;
+  /** Null: there is none, and nothing to install for. */
+  python: Command | null;
+  /** What the installer's process inherits. */
+  environment: Environment;
+  launcher: Launcher;
+  /** A spawner that has the network, where the launcher's have none and packages may be fetched; else null. */
+  networked: SpawnerCommand | null;
+  pipes: Pipes;
+  scratch: ScratchRoot;
+  /** Whether packages may be fetched. */
+  network: boolean;
+  limitMs: number;
+}
+
+/** What a handler needs: `file` is a requirements file of its skill, `metadata` the TOML of its script. */
+interface Requirements {
+  file: string | null;
+  metadata: string | null;
+  /** Of the bundle, the interpreter, and the text. */
+  key: string;
+}
+
+/** Kept of the installer's output. */
+const TAIL_CHARACTERS = 2000;
+/** A failure is the answer for so long: a model that tries again at once does not start another installation. */
+const FAILED_MS = 10_000;
+/** Handlers whose requirements are remembered. */
+const MOST_KNOWN = 10_000;
+const GRACE_MS = 500;
+
+/** As PEP 723 gives it, but for CRLF. */
+const BLOCK = /^# \/\/\/ script\r?\n((?:#(?:| .*)\r?\n)+?)# \/\/\/\r?$/m;
+
+export class Dependencies {
+  readonly #parts: DependencyParts;
+  readonly #known = new Map<string, Promise<Requirements | null>>();
+  /** Installations under way, and those that failed of late. */
+  readonly #installing = new Map<string, Promise<string>>();
+  #outside: Promise<Spawners | null> | null = null;
+
+  constructor(parts: DependencyParts) {
+    this.#parts = parts;
+  }
+
+  /** Lets go of what it started. */
+  async close(): Promise<void> {
+    (await this.#outside)?.close();
+  }
+
+  /**
+   * The folder of a script's packages, kept until its digest is released from the bundles; null where it needs none.
+   * @throws DependenciesFailed
+   */
+  async use(digest: string, bundle: string, script: string): Promise<{ digest: string; dir: string } | null> {
+    const needed = await this.#requirements(digest, bundle, script);
+    if (needed === null) return null;
+    const { bundles, dir } = this.#parts;
+    const record = join(dir, needed.key);
+    const installed = await readFile(record, "utf8").catch(() => null);
+    const found = installed === null ? null : bundles.use(installed);
+    if (installed !== null && found !== null) return { digest: installed, dir: found };
+    const fresh = await this.#install(needed, bundle, record);
+    const folder = bundles.use(fresh);
+    if (folder === null)
+      throw new DependenciesFailed("The packages do not fit into the runner's disk space.");
+    return { digest: fresh, dir: folder };
+  }
+
+  #requirements(digest: string, bundle: string, script: string): Promise<Requirements | null> {
+    const name = `${digest}:${script}`;
+    let known = this.#known.get(name);
+    if (known === undefined) {
+      if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+      known = this.#read(digest, bundle, script);
+      this.#known.set(name, known);
+    }
+    return known;
+  }
+
+  async #read(digest: string, bundle: string, script: string): Promise<Requirements | null> {
+    const metadata = inlineMetadata(await readFile(script, "utf8"));
+    const file = join(bundle, "requirements.txt");
+    const text = metadata ?? (await readFile(file, "utf8").catch(() => ""));
+    if (metadata === null && !/^\s*[^#\s]/m.test(text)) return null;
+    const python = this.#python();
+    const hash = createHash("sha256").update(JSON.stringify([digest, python.file, text]));
+    return { file: metadata === null ? file : null, metadata, key: hash.digest("hex") };
+  }
+
+  #python(): Command {
+    const { python } = this.#parts;
+    if (python === null) throw new DependenciesFailed("There is no Python in this runner.");
+    return python;
+  }
+
+  /** Installs, but once at a time; answers the bundle's digest. */
+  #install(needed: Requirements, bundle: string, record: string): Promise<string> {
+    let installing = this.#installing.get(needed.key);
+    if (installing === undefined) {
+      installing = this.#run(needed, bundle, record);
+      this.#installing.set(needed.key, installing);
+      const forget = (): void => void this.#installing.delete(needed.key);
+      installing.then(forget, () => setTimeout(forget, FAILED_MS).unref());
+    }
+    return installing;
+  }
+
+  async #run(needed: Requirements, bundle: string, record: string): Promise<string> {
+    const { bundles, scratch } = this.#parts;
+    const since = performance.now();
+    const work = scratch.create();
+    // Beside what the process may reach.
+    const tar = `${record}.tar`;
+    try {
+      const said = new Tail();
+      const outcome = await this.#installer(needed, bundle, work.dir, tar, said);
+      const fault = this.#faultOf(outcome);
+      if (fault !== null) throw new DependenciesFailed([said.text, fault].filter(Boolean).join("\n"));
+      const hash = createHash("sha256");
+      for await (const chunk of createReadStream(tar)) hash.update(chunk);
+      const digest = hash.digest("hex");
+      await bundles.receive(digest, createReadStream(tar));
+      await writeFile(record, digest);
+      log("info", "packages_installed", { digest, duration_ms: Math.round(performance.now() - since) });
+      return digest;
+    } finally {
+      scratch.release(work);
+      await rm(tar, { force: true });
+    }
+  }
+
+  #faultOf({ exitCode, signal, stopped, startError, outOfMemory }: ProcessOutcome): string | null {
+    if (stopped === "timed_out") return `It was stopped after ${this.#parts.limitMs} ms.`;
+    if (startError !== null) return `The installer could not be started (${startError}).`;
+    if (outOfMemory) return "It used more memory than it may.";
+    if (signal !== null) return `It was ended by ${signal}.`;
+    return exitCode === 0 ? null : `The installer ended with status ${exitCode}.`;
+  }
+
+  async #launcher(): Promise<Launcher> {
+    const { launcher, networked } = this.#parts;
+    if (networked === null) return launcher;
+    this.#outside ??= Spawners.start(networked, 1);
+    const outside = await this.#outside;
+    if (outside === null) throw new DependenciesFailed("Nothing can be started with the network.");
+    return outside;
+  }
+
+  async #installer(
+    { file, metadata }: Requirements,
+    cwd: string,
+    folder: string,
+    tar: string,
+    said: Tail,
+  ): Promise<ProcessOutcome> {
+    const { cgroups, environment, pipes, network, limitMs } = this.#parts;
+    const python = this.#python();
+    const launcher = await this.#launcher();
+    while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
+    await makeFolder(this.#parts.dir, null);
+    const out = createWriteStream(tar, { mode: 0o600 });
+    const written = new Promise<void>((resolve, reject) => out.once("finish", resolve).once("error", reject));
+    const cgroup = cgroups?.create() ?? null;
+    const executionId = `install-${randomBytes(12).toString("hex")}`;
+    const outcome = await new Promise<ProcessOutcome>((resolve) => {
+      const process = new GroupProcess(
+        {
+          ...{ executionId, ...python, cwd, graceMs: GRACE_MS, timeoutMs: limitMs, resultApart: true },
+          args: ["-I", "-c", INSTALL_PROGRAM],
+          environment: {
+            ...environment,
+            ...{ HOME: folder, TMPDIR: folder, PWD: cwd, HULL_EXECUTION_ID: executionId },
+          },
+          stdin: Buffer.from(JSON.stringify({ file, metadata, network })),
+          onStdout: (chunk) => {
+            if (out.write(chunk)) return;
+            process.pauseOutput();
+            out.once("drain", () => process.resumeOutput());
+          },
+          onStderr: (chunk) => said.push(chunk),
+          onEnd: (ended) => process.whenGone(() => resolve(ended)),
+        },
+        { launcher, pipes, cgroup },
+      );
+    });
+    void cgroup?.remove();
+    out.end();
+    await written;
+    return outcome;
+  }
+}
+
+/** The last characters of a text in UTF-8. */
+class Tail {
+  readonly #decoder = new TextDecoder();
+  #text = "";
+
+  push(chunk: Uint8Array): void {
+    this.#text = (this.#text + this.#decoder.decode(chunk, { stream: true })).slice(-TAIL_CHARACTERS);
+  }
+
+  get text(): string {
+    return this.#text.trim();
+  }
+}
+
+/** The TOML of a script's block `# /// script`; null where there is none. */
+export function inlineMetadata(source: string): string | null {
+  const block = BLOCK.exec(source)?.[1];
+  return block === undefined ? null : block.replace(/^# ?/gm, "").replaceAll("\r", "");
+}

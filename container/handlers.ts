@@ -1,0 +1,136 @@
+/**
+ * How the handler of a tool is started (skill-formats.md §4.2, §4.3): by which program, with which arguments, where. Python
+ * handlers are forks of a warm interpreter where there are spawners.
+ */
+import { writeFile } from "node:fs/promises";
+import { join, resolve, sep } from "node:path";
+import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
+import { type Command, type Commands, isFile } from "./commands.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { type Environment, processEnvironment } from "./environment.ts";
+import type { Launcher } from "./launcher.ts";
+import { NODE_SHIM_PROGRAM } from "./node-shim.ts";
+import type { Pipes } from "./pipes.ts";
+import { absolute, type Place, type Program } from "./program.ts";
+import { PYTHON_SHIM_PROGRAM } from "./python-shim.ts";
+import { Refused } from "./refusal.ts";
+import { makeFolder, removeTree } from "./scratch.ts";
+import type { SpawnerCommand } from "./spawner.ts";
+import { Spawners } from "./spawners.ts";
+
+type Handler = NonNullable<ExecutionSpec["handler"]>;
+
+const PYTHON_SHIM_FILE = "handler.py";
+const NODE_SHIM_FILE = "handler.mjs";
+
+export interface HandlerParts {
+  /** The shims' folder, and who reads it, when that is another uid. */
+  dir: string;
+  group: number | null;
+  commands: Commands;
+  inherited: Environment;
+  launcher: Launcher;
+  pipes: Pipes;
+  /** Null: there is none. */
+  python: Command | null;
+  /** How a fork server is started; null: there can be none. */
+  spawner: SpawnerCommand | null;
+  /** Fork servers, once there is a Python handler. */
+  forkServers: number;
+  dependencies: Dependencies;
+}
+
+export class Handlers {
+  readonly #parts: HandlerParts;
+  #forks: Promise<Spawners | null> | null = null;
+
+  constructor(parts: HandlerParts) {
+    this.#parts = parts;
+  }
+
+  /** Writes the shims. */
+  async prepare(): Promise<void> {
+    const { dir, group } = this.#parts;
+    await removeTree(dir);
+    await makeFolder(dir, group);
+    for (const [name, text] of [
+      [PYTHON_SHIM_FILE, PYTHON_SHIM_PROGRAM],
+      [NODE_SHIM_FILE, NODE_SHIM_PROGRAM],
+    ] as const)
+      await writeFile(join(dir, name), text, { mode: 0o440 });
+  }
+
+  /** Ends the fork servers and removes the shims. */
+  async close(): Promise<void> {
+    (await this.#forks)?.close();
+    await removeTree(this.#parts.dir);
+  }
+
+  /**
+   * `input`: the arguments, a JSON object in UTF-8. `null`: there is no such script, or nothing that runs it.
+   * @throws DependenciesFailed
+   */
+  async program(
+    spec: ExecutionSpec,
+    handler: Handler,
+    place: Place,
+    input: Uint8Array,
+  ): Promise<Program | null> {
+    const { bundle, workspace, scratch } = place;
+    const { commands, inherited, launcher, dependencies, python } = this.#parts;
+    // Without a session's files, the folder for output serves: it is new, and is removed with the execution.
+    const cwd = workspace?.dir ?? scratch.outputDir;
+    const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
+    environment.HULL_SKILL_DIR = bundle;
+    environment.HULL_TOOL_CONFIG = handler.config;
+    const program = { cwd, environment, launcher, resultApart: false, packages: null };
+    const [name = "", ...rest] = spec.argv;
+    if (handler.language === "program") {
+      const command = await commands.resolve(name, bundle, spec.untrusted);
+      return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
+    }
+    const script = resolve(bundle, name);
+    if (!script.startsWith(bundle + sep) || !isFile(script)) return null;
+    const stdin = withWorkDir(input, cwd);
+    const argument = stdin.length < HANDLER_TEXT_LIMIT ? [stdin.toString()] : [];
+    if (handler.language === "file")
+      return { ...program, file: script, argv0: script, args: argument, stdin };
+    if (handler.language === "shell") {
+      // Looked up where no skill has its files.
+      const bash = await commands.resolve("bash", this.#parts.dir);
+      return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
+    }
+    if (handler.language === "node") {
+      const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
+      const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
+      return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
+    }
+    if (python === null) return null;
+    const packages = await dependencies.use(spec.digest, bundle, script);
+    if (packages !== null) environment.PYTHONPATH = packages.dir;
+    const forks = await this.#forkServers();
+    const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
+    return {
+      ...{ ...program, ...python, args, stdin, resultApart: true },
+      launcher: forks ?? launcher,
+      packages: packages?.digest ?? null,
+    };
+  }
+
+  /** The fork servers, which the first Python handler starts; null where there are none. */
+  #forkServers(): Promise<Spawners | null> {
+    const { spawner, forkServers, pipes } = this.#parts;
+    if (spawner === null) return Promise.resolve(null);
+    this.#forks ??= Spawners.start({ ...spawner, calls: (bytes) => pipes.file(bytes) }, forkServers);
+    return this.#forks;
+  }
+}
+
+/** The arguments with `__workDir` as the last key: before the brace that ends them. */
+function withWorkDir(input: Uint8Array, workDir: string): Buffer {
+  const text = Buffer.from(input).toString().trimEnd();
+  const open = text.slice(0, -1).trimEnd();
+  if (!text.startsWith("{") || !text.endsWith("}"))
+    throw new Refused("bad_request", "A handler's arguments are a JSON object.");
+  return Buffer.from(`${open}${open === "{" ? "" : ","}"__workDir":${JSON.stringify(workDir)}}`);
+}

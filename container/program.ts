@@ -1,0 +1,69 @@
+/** What an execution starts: the command of its spec, or a handler (handlers.ts). */
+import { join } from "node:path";
+import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { Command, Commands } from "./commands.ts";
+import { type Environment, processEnvironment } from "./environment.ts";
+import type { Launcher } from "./launcher.ts";
+import type { Scratch } from "./scratch.ts";
+import type { Workspace } from "./workspace.ts";
+
+export interface Program {
+  file: string;
+  argv0: string;
+  args: string[];
+  cwd: string;
+  environment: Environment;
+  /** All of stdin; null: what came of it, and still comes. */
+  stdin: Uint8Array | null;
+  /** See `ProcessSpec`. */
+  resultApart: boolean;
+  launcher: Launcher;
+  /** Digest of the packages that it uses, which are released with it. */
+  packages: string | null;
+}
+
+/** Where it is started. */
+export interface Place {
+  /** The skill's files. */
+  bundle: string;
+  workspace: Workspace | null;
+  scratch: Scratch;
+  /** First uploaded file, for `input.mode: file`. */
+  inputFile: string | null;
+}
+
+/** The command `argv[0]` of a spec, in the skill's folder or the session's. `null`: there is none. */
+export function commandProgram(
+  shop: { commands: Commands; inherited: Environment; launcher: Launcher },
+  spec: ExecutionSpec,
+  place: Place,
+): Program | null | Promise<Program | null> {
+  const { bundle, workspace, scratch, inputFile } = place;
+  const cwd = workspace !== null && spec.workspace?.cwd === true ? workspace.dir : bundle;
+  const programOf = (command: Command | null): Program | null =>
+    command === null
+      ? null
+      : {
+          ...(cwd === bundle ? command : absolute(command, bundle)),
+          args: spec.argv.slice(1),
+          cwd,
+          environment: processEnvironment(
+            shop.inherited,
+            spec,
+            { cwd, bundle, workspace },
+            scratch,
+            inputFile,
+          ),
+          stdin: null,
+          resultApart: false,
+          packages: null,
+          launcher: shop.launcher,
+        };
+  const found = shop.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
+  return found instanceof Promise ? found.then(programOf) : programOf(found);
+}
+
+/** A command whose file, where it is one of the bundle, is named for a process that begins elsewhere. */
+export function absolute(command: Command, bundle: string): Command {
+  return command.file.startsWith("./") ? { ...command, file: join(bundle, command.file) } : command;
+}

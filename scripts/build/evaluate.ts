@@ -1,0 +1,67 @@
+/** Runs a bundled module in a process of its own, and takes the one message that it sends. */
+import { fork } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod";
+import type { Json } from "../../src/skill/manifest.ts";
+import type { SkillDescription } from "../../src/typed/describe.ts";
+
+/** For what the module does at its top level. */
+const MAX_MS = 30_000;
+
+const json = z.custom<Json>();
+const description: z.ZodType<SkillDescription> = z.object({
+  name: z.string(),
+  description: z.string(),
+  instructions: z.string(),
+  tools: z.array(z.record(z.string(), json)),
+  faults: z.array(z.object({ path: z.string(), message: z.string() })),
+});
+
+/** @returns what a typed skill says of itself, or why its module did not come so far */
+export async function evaluateModule(
+  bytes: Uint8Array,
+): Promise<{ description: SkillDescription } | { fault: string }> {
+  const dir = await mkdtemp(join(tmpdir(), "hull-typed-"));
+  try {
+    const file = join(dir, "skill.mjs");
+    await writeFile(file, bytes);
+    const answer = await run(file);
+    if ("fault" in answer) return answer;
+    const parsed = description.safeParse(answer.message);
+    return parsed.success
+      ? { description: parsed.data }
+      : { fault: "it sent something else than its tools." };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function run(file: string): Promise<{ message: unknown } | { fault: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ message: unknown } | { fault: string }>();
+  const child = fork(file, [], {
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    execArgv: ["--enable-source-maps"],
+  });
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-20_000);
+  });
+  const timer = setTimeout(() => resolve({ fault: `it did not end within ${MAX_MS} ms.` }), MAX_MS);
+  child.on("message", (message) => resolve({ message }));
+  child.on("error", (error) => resolve({ fault: error.message }));
+  child.on("close", (code) => resolve({ fault: reasonIn(stderr) ?? `its process ended with ${code}.` }));
+  return promise.finally(() => {
+    clearTimeout(timer);
+    child.kill("SIGKILL");
+  });
+}
+
+/** The error's own line of what Node prints, with the place in skill.ts where there is one. */
+function reasonIn(stderr: string): string | null {
+  const line = /^\s*(?:[A-Za-z]*Error|Uncaught)\b.*$/m.exec(stderr)?.[0]?.trim();
+  const at = /skill\.ts:(\d+):\d+/.exec(stderr)?.[1];
+  if (line === undefined) return null;
+  return at === undefined ? line : `${line} (line ${at})`;
+}

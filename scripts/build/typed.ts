@@ -1,0 +1,197 @@
+/**
+ * A typed skill (skill-formats.md §8.1): what its `skill.ts` exports becomes an ordinary Skill Tools folder, with SKILL.md
+ * where there is none, tools.json, and one bundled handler for each tool.
+ */
+import { join } from "node:path";
+import type { BuildOptions, Message, Plugin } from "esbuild";
+import { type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { type ModuleFault, moduleDiagnostic } from "../../src/skill/module-fault.ts";
+import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
+import type { SkillDescription } from "../../src/typed/describe.ts";
+import { type BundledModule, buildHint, bundleModule, placeOf, RESOLVING } from "./bundle-module.ts";
+import { evaluateModule } from "./evaluate.ts";
+import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
+import { TYPED_FILE } from "./scan.ts";
+
+const HULL = join(import.meta.dirname, "..", "..");
+
+export interface TypedFolder {
+  /** The folder's own files and what was made of its skill.ts. */
+  files: SourceFile[];
+  /** What skill.ts says; `null`: there is none, or it cannot be used. */
+  described: SkillDescription | null;
+  diagnostics: Diagnostic[];
+  /** Absolute paths of all that was read; `null`: something was missing. */
+  read: string[] | null;
+}
+
+/**
+ * Adds to the files of a folder what its skill.ts stands for; without one they are as they were.
+ * @param path the folder, absolute
+ * @param place its name, and the path of its SKILL.md, for diagnostics
+ */
+export async function expandTyped(
+  path: string,
+  files: readonly SourceFile[],
+  { folder, file }: { folder: string; file: string },
+): Promise<TypedFolder> {
+  const source = files.find((entry) => entry.path === TYPED_FILE);
+  if (source === undefined) return { files: [...files], described: null, diagnostics: [], read: [] };
+  const base = file.slice(0, -"SKILL.md".length);
+  const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => ({
+    files: [...files],
+    described: null,
+    diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
+    read,
+  });
+  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; process.send(describeSkill(skill));`;
+  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" });
+  if ("faults" in program) return refuse(program.faults, null);
+  const answer = await evaluateModule(program.bytes);
+  if ("fault" in answer) return refuse([evaluationFault(answer.fault)], program.read);
+  const { description: described } = answer;
+  const own = readOwnTools(files);
+  const faults = [...described.faults.map(schemaFault), ...clashes(described, files, own)];
+  if (faults.length > 0 || own === null) return refuse(faults, program.read);
+  const made: SourceFile[] = [];
+  for (const { name } of described.tools) {
+    const text = `import skill from "./skill.ts"; import { handlerOf } from ${importable("src/typed/handler.ts")}; export default handlerOf(skill, ${JSON.stringify(name)});`;
+    const handler = await bundle(path, text, { ...FOR_ISOLATE, minify: true });
+    if ("faults" in handler) return refuse(handler.faults, null);
+    made.push({ path: `scripts/${String(name)}.js`, mode: 0o644, bytes: handler.bytes });
+  }
+  const tools = `${JSON.stringify([...own, ...described.tools], null, 2)}\n`;
+  made.push({ path: TOOLS_FILE, mode: 0o644, bytes: utf8(tools) });
+  if (!files.some((entry) => /^skill\.md$/i.test(entry.path)))
+    made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
+  const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
+  return { files: [...kept, ...made], described, diagnostics: [], read: program.read };
+}
+
+/** What is wrong where SKILL.md stands beside skill.ts, and says something else. */
+export function disagreement(
+  { name, description }: { name: string; description: string },
+  described: SkillDescription,
+): ModuleFault[] {
+  const pairs = [
+    ["name", name, described.name],
+    ["description", description, described.description.trim()],
+  ] as const;
+  return pairs
+    .filter(([, written, typed]) => written !== typed)
+    .map(([key, written, typed]) => ({
+      code: "typed_disagrees",
+      message: `SKILL.md has the ${key} ${JSON.stringify(written)}, skill.ts has ${JSON.stringify(typed)}.`,
+      hint: "Make them the same.",
+    }));
+}
+
+const importable = (file: string): string => JSON.stringify(join(HULL, file));
+
+async function bundle(
+  folder: string,
+  contents: string,
+  options: BuildOptions,
+): Promise<BundledModule | { faults: ModuleFault[] }> {
+  const plugins = [authoring, ...(options.plugins ?? [])];
+  // Stands for a file beside skill.ts.
+  const source = { folder, path: "entry.hull.ts", contents };
+  const bundled = await bundleModule(source, { ...options, plugins });
+  if (!("errors" in bundled))
+    return { ...bundled, read: bundled.read.filter((path) => !path.startsWith(HULL_TYPED)) };
+  return { faults: bundled.errors.map((message) => buildFault(message, folder)) };
+}
+
+const HULL_TYPED = join(HULL, "src", "typed");
+
+/** `hull` is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along. */
+const authoring: Plugin = {
+  name: "hull-authoring",
+  setup(build) {
+    build.onResolve({ filter: /^hull$/ }, () => ({ path: join(HULL, "typed", "hull.mjs") }));
+    build.onResolve({ filter: /^zod(?:\/|$)/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (pluginData === RESOLVING) return undefined;
+      const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: RESOLVING });
+      return found.errors.length === 0
+        ? found
+        : build.resolve(path, { kind, resolveDir: HULL, pluginData: RESOLVING });
+    });
+  },
+};
+/** The tools of a tools.json beside skill.ts; `null`: it is no list, which clashes. */
+function readOwnTools(files: readonly SourceFile[]): { name?: unknown }[] | null {
+  const file = files.find(({ path }) => path === TOOLS_FILE);
+  if (file === undefined) return [];
+  try {
+    const tools: unknown = JSON.parse(new TextDecoder().decode(file.bytes));
+    return Array.isArray(tools) ? tools : null;
+  } catch {
+    return null;
+  }
+}
+
+function clashes(
+  { tools }: SkillDescription,
+  files: readonly SourceFile[],
+  own: readonly { name?: unknown }[] | null,
+): ModuleFault[] {
+  const hint = "Keep one of the two.";
+  if (own === null) {
+    const message =
+      "The tools.json beside skill.ts is not a list of tools, so that the two cannot be joined.";
+    return [{ code: "typed_clash", message, hint: "Mend it, or move its tools into skill.ts." }];
+  }
+  const names = new Set(own.map((tool) => tool?.name));
+  const paths = new Set(files.map(({ path }) => path));
+  return tools.flatMap(({ name, script }) => [
+    ...(names.has(name)
+      ? [
+          {
+            code: "typed_clash",
+            message: `The tool ${String(name)} stands in tools.json and in skill.ts.`,
+            hint,
+          },
+        ]
+      : []),
+    ...(paths.has(String(script))
+      ? [
+          {
+            code: "typed_clash",
+            message: `The handler of ${String(name)} would replace the file ${String(script)}.`,
+            hint,
+          },
+        ]
+      : []),
+  ]);
+}
+
+function schemaFault({ path, message }: { path: string; message: string }): ModuleFault {
+  const subject = path === "" ? "skill.ts" : path;
+  const hint =
+    path === ""
+      ? 'import { defineSkill, tool } from "hull".'
+      : "Use a type that JSON has: a text, number, boolean, list or object.";
+  return { code: "typed_schema", message: `${subject}: ${message}.`, hint };
+}
+
+function buildFault(message: Message, folder: string): ModuleFault {
+  const text = `The typed skill cannot be built: ${message.text.replace(/\.?$/, ".")}`;
+  return { code: "typed_build", message: text, hint: buildHint(message.text), ...placeOf(message, folder) };
+}
+
+function evaluationFault(reason: string): ModuleFault {
+  const message = `The build runs skill.ts to read its tools, and that failed: ${reason}`;
+  return {
+    code: "typed_build",
+    message,
+    hint: "What it does at its top level has to work where it is built.",
+  };
+}
+
+/** Strict Agent Skills: the texts are quoted as JSON, which YAML reads. */
+function skillText({ name, description, instructions, tools }: SkillDescription): string {
+  const list = tools.map((tool) => `- \`${String(tool.name)}\`: ${String(tool.description)}`).join("\n");
+  const body = instructions.trim() === "" ? `Use the tools of this skill:\n\n${list}` : instructions.trim();
+  return `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(description)}\n---\n\n${body}\n`;
+}

@@ -1,0 +1,54 @@
+/** `hull pack`: one skill as a file that other programs install (skill-formats.md §1.8). */
+import { stat, writeFile } from "node:fs/promises";
+import { basename, join, relative, resolve } from "node:path";
+import { packZip } from "../../src/skill/zip-write.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { findSkills, listFiles, survey } from "../build/scan.ts";
+import { readSources } from "../build/skill.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { openProject } from "../project.ts";
+import { examine, located } from "../validate/examine.ts";
+
+export const command: Command = {
+  name: "pack",
+  summary: "Write one skill as a .skill file",
+  usage: `
+Usage: hull pack <dir> [--out DIR]
+
+  dir        the folder of the skill, which holds its SKILL.md
+  --out DIR  where to write <name>.skill (default: the current folder)
+
+The file is a zip of the folder, the same bytes on every machine. Left out is what hull build never bundles, what
+.hullignore lists, and a folder evals beside SKILL.md.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
+    const [given] = positionals;
+    if (given === undefined)
+      throw new CommandError(EXIT.usage, "bad_arguments", "Pack what?", "hull pack <dir>");
+    const root = resolve(given);
+    const stats = await stat(root).catch(() => null);
+    const grounds = survey(root, stats === null ? root : (await openProject(root)).dir);
+    const [folder] = stats === null ? [] : findSkills(grounds).skills;
+    if (folder?.within !== "") {
+      const hint = "Name the folder of one skill.";
+      throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
+    }
+    const { parsed } = examine(folder);
+    const { files, diagnostics } = listFiles(folder, grounds);
+    const all = [...located(folder, parsed.diagnostics), ...diagnostics];
+    printDiagnostics(all.map((diagnostic) => ({ root, diagnostic })));
+    if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
+      process.stderr.write("Nothing was packed: the skill has errors.\n");
+      return EXIT.failed;
+    }
+    const sources = await readSources(files.filter(({ path }) => !path.startsWith("evals/")));
+    const top = basename(root);
+    const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
+    const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
+    await writeFile(path, bytes);
+    const count = `${sources.length} file${sources.length === 1 ? "" : "s"}`;
+    process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${bytes.length} bytes\n`);
+    return EXIT.ok;
+  },
+};

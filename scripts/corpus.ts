@@ -1,0 +1,75 @@
+/**
+ * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them (skill-formats.md
+ * §1.6). Fails where fewer than 95 % do.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseSkill } from "../src/skill/parse-skill.ts";
+
+const LEAST_LENIENT = 0.95;
+
+interface Tally {
+  files: number;
+  strict: number;
+  lenient: number;
+  /** Files by what is said of them. */
+  rejected: Map<string, number>;
+  told: Map<string, number>;
+}
+
+/** Reads every SKILL.md below a folder, whatever the letter case of its name. */
+function tallyOf(root: string): Tally {
+  const tally: Tally = { files: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
+  const paths = globSync("**/[sS][kK][iI][lL][lL].[mM][dD]", { cwd: root, exclude: ["**/node_modules/**"] });
+  for (const path of paths.sort()) {
+    const file = join(root, path);
+    const source = { directory: basename(dirname(file)), fileName: basename(file) };
+    const { verdicts, diagnostics } = parseSkill(readFileSync(file), source);
+    tally.files++;
+    if (verdicts.strict.valid) tally.strict++;
+    if (verdicts.lenient.valid) tally.lenient++;
+    count(tally.rejected, new Set(verdicts.strict.diagnostics.map(({ code }) => code)));
+    count(tally.told, new Set(diagnostics.map(({ level, code }) => `${level} ${code}`)));
+  }
+  return tally;
+}
+
+function count(counts: Map<string, number>, names: Iterable<string>): void {
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+function histogram(counts: ReadonlyMap<string, number>, of: number): string[] {
+  const rows = Array.from(counts).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  return rows.map(([name, n]) => `  ${String(n).padStart(7)}  ${percent(n, of).padStart(6)}  ${name}`);
+}
+
+const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1)} %`;
+
+const [given] = process.argv.slice(2);
+if (given === undefined) {
+  process.stderr.write("Usage: npm run corpus -- DIR\n");
+  process.exitCode = 2;
+} else {
+  const { files, strict, lenient, rejected, told } = tallyOf(resolve(given));
+  if (files === 0) {
+    process.stderr.write(`There is no SKILL.md below ${resolve(given)}.\n`);
+    process.exitCode = 3;
+  } else {
+    const lines = [
+      `${files} files`,
+      `strict accepts ${strict} (${percent(strict, files)})`,
+      `lenient loads ${lenient} (${percent(lenient, files)})`,
+      "",
+      "why strict rejects, files by code:",
+      ...histogram(rejected, files),
+      "",
+      "what loading says, files by code:",
+      ...histogram(told, files),
+    ];
+    process.stdout.write(`${lines.join("\n")}\n`);
+    if (lenient < files * LEAST_LENIENT) {
+      process.stderr.write(`Fewer than ${percent(LEAST_LENIENT, 1)} load.\n`);
+      process.exitCode = 1;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** Whose instructions a session has, as records tell it (skill-formats.md §2). Pure. */
+import type { AgentRecord } from "./records.ts";
+import { withoutPrefix } from "./skill-prefix.ts";
+import type { AgentState, RunState } from "./state.ts";
+
+/** After a message that activates a skill. */
+export function afterInvocation(
+  state: AgentState,
+  run: RunState,
+  record: AgentRecord & { type: "skill_invoked" },
+): AgentState {
+  const { name } = record;
+  const skill = run.spec.skills.find((one) => one.name === name);
+  const hook = run.active.includes(name) ? null : (skill?.on_activate ?? null);
+  const changed = afterActivation(state, run, name, record.arguments);
+  const skillHooks = hook === null ? run.skillHooks : [...run.skillHooks, hook];
+  return {
+    ...changed.state,
+    visible: withoutPrefix(state.visible, record),
+    run: { ...changed.run, skillHooks },
+  };
+}
+
+/** The skill counts as loaded, and the session has its instructions. @param given what it was called with */
+export function afterActivation(
+  state: AgentState,
+  run: RunState,
+  name: string,
+  given: string,
+): { state: AgentState; run: RunState } {
+  const digest = run.spec.skills.find((skill) => skill.name === name)?.digest ?? "";
+  return {
+    state: { ...state, known: { ...state.known, [name]: { digest, arguments: given } } },
+    run: { ...run, loaded: run.loaded.includes(name) ? run.loaded : [...run.loaded, name] },
+  };
+}

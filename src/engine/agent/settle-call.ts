@@ -1,0 +1,82 @@
+/** What becomes of a run when one of its tool calls has its result (agent-runtime.md §7.7, §7.8). Pure. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import { withArtifacts } from "../artifact.ts";
+import type { Message, ToolResultMessage } from "../messages.ts";
+import { shortenOutput } from "./compaction.ts";
+import { counted } from "./loop-detection.ts";
+import type { AgentToolResult } from "./records.ts";
+import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
+import { LOAD_SKILL } from "./skills.ts";
+import type { AgentState, OpenCall, RunState } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
+import { interruptedCall } from "./texts.ts";
+
+/** One call has its result; the last of a turn puts all of them into the history. @param exempt from loop detection */
+export function settleCall(
+  state: AgentState,
+  run: RunState,
+  effect: string,
+  { artifacts = [], ...result }: AgentToolResult,
+  exempt = false,
+): AgentState {
+  const open = run.calls.find((call) => call.effect === effect);
+  if (open === undefined || open.stage === "settled") return { ...state, run };
+  const { name } = open.call;
+  const args: JsonObject = open.call.arguments ?? {};
+  // Instructions and slices of files are as long as they are meant to be.
+  const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE;
+  const text = whole
+    ? result.content
+    : shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
+  const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
+  const { table, shown } = executed
+    ? counted(run.loop, run.spec.loop_detect, name, args, text)
+    : { table: run.loop, shown: text };
+  const calls = run.calls.map((call) =>
+    call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
+  );
+  const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
+  const settled: RunState = {
+    ...run,
+    calls,
+    loop: table,
+    tools_used: [...run.tools_used, name],
+    successful_tools:
+      result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
+    rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
+    verification: name === "run" && executed ? verified(result) : run.verification,
+    ...withArtifacts(run.artifacts, artifacts),
+  };
+  if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  const parts = calls.flatMap(({ result }) => result?.parts ?? []);
+  const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
+  return {
+    ...state,
+    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
+    run: { ...settled, stage: "after" },
+  };
+}
+
+const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
+  call_id: call.id,
+  name: call.name,
+  content: result === null ? interruptedCall() : shown,
+  is_error: result?.status !== "ok",
+});
+
+/** Results for the calls that a run leaves open when it ends: no provider takes calls without them. */
+export function brokenOff({ calls }: RunState): Message[] {
+  if (calls.every(({ stage }) => stage === "settled")) return [];
+  return [{ role: "tool", results: calls.map(resultMessage) }];
+}
+
+const withName = (names: readonly string[], name: string): string[] =>
+  names.includes(name) ? [...names] : [...names, name];
+
+/** Whether a verification passed (§7.5): by its exit status, else by what its text says. */
+function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
+  if (exit_code !== null) return { ok: exit_code === 0, exit_code };
+  const said = /\bexit_code=(\d+)/.exec(content)?.[1];
+  if (said !== undefined) return { ok: said === "0", exit_code: Number(said) };
+  return { ok: status === "ok" && /\bsuccess=true\b/.test(content), exit_code: null };
+}

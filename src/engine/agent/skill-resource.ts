@@ -1,0 +1,68 @@
+/** The tool that reads files of a run's skills (skill-formats.md §2.3): which call may be made. Pure. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import { insidePath } from "../../skill/path.ts";
+import type { ToolDefinition } from "../messages.ts";
+import { listedSkills } from "./skill-text.ts";
+import type { AgentSkill, AgentTool } from "./spec.ts";
+import type { AgentState, RunState } from "./state.ts";
+
+export const READ_SKILL_RESOURCE = "read_skill_resource";
+
+/** Characters of a slice where the model does not say, and at most. */
+export const SLICE_CHARS = 16_000;
+export const MAX_SLICE_CHARS = 64_000;
+
+const hasFiles = ({ files }: AgentSkill): boolean => files !== undefined && files.count > 0;
+
+/** Those whose files the model may read: listed ones, and hidden ones that a person has activated. */
+function readable(skills: readonly AgentSkill[], known: AgentState["known"] = {}): AgentSkill[] {
+  const open = [...listedSkills(skills), ...skills.filter(({ name }) => known[name] !== undefined)];
+  return [...new Set(open)].filter(hasFiles);
+}
+
+/** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
+export function resourceDefinition(skills: readonly AgentSkill[]): ToolDefinition | null {
+  if (!skills.some(hasFiles)) return null;
+  const integer = (description: string) => ({ type: "integer", minimum: 0, description });
+  return {
+    name: READ_SKILL_RESOURCE,
+    description:
+      "Reads a file of a skill: text in slices, images as images, of other files their size and type.",
+    parameters: {
+      type: "object",
+      properties: {
+        skill: { type: "string", description: "Name of the skill" },
+        path: { type: "string", description: "Path in the skill's folder, e.g. references/a.md" },
+        offset: integer("Characters to leave out before the slice; 0 unless given"),
+        limit: integer(`Characters of the slice; ${SLICE_CHARS} unless given, at most ${MAX_SLICE_CHARS}`),
+      },
+      required: ["skill", "path"],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** As a tool that the driver carries out. */
+export const resourceTool = (definition: ToolDefinition): AgentTool => ({
+  definition,
+  executor: "builtin",
+  annotations: { kind: "read", side_effect_level: "none" },
+  handler: null,
+  skill: null,
+});
+
+/** Why a call is not made; `null`: it is. */
+export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
+  const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
+  const skills = readable(run.spec.skills, state.known);
+  if (skills.every(({ name }) => name !== skill)) {
+    const names = skills.map(({ name }) => name).join(", ");
+    return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names}.`;
+  }
+  if (typeof path !== "string") return "path must be the path of a file in the skill's folder.";
+  if (insidePath(path) === null) return `${JSON.stringify(path)} is not inside the skill's folder.`;
+  const whole = [offset, limit].every(
+    (value) => typeof value === "number" && Number.isInteger(value) && value >= 0,
+  );
+  return whole ? null : "offset and limit must be whole numbers from 0.";
+}

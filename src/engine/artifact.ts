@@ -1,0 +1,174 @@
+/** What a tool made for people to look at (skill-formats.md §7.5): the forms in which it comes, and what is kept. Pure. */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+export const ARTIFACT_TYPES = [
+  "code",
+  "html",
+  "markdown",
+  "svg",
+  "mermaid",
+  "react",
+  "image",
+  "custom",
+  "document",
+] as const;
+export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
+
+/** One version. */
+export interface Artifact {
+  /** Unique in its session. */
+  id: string;
+  type: ArtifactType;
+  title: string;
+  /** Text; of an image its URL, or a `data:` URL; of type `custom` any JSON. */
+  content: Json;
+  /** Of `code` and `react`. */
+  language?: string;
+  metadata: JsonObject;
+  plugin?: string;
+  /** From 1; each is later than the one before. */
+  version: number;
+}
+
+export interface ArtifactFinding {
+  code: "artifact_type_unknown";
+  message: string;
+}
+
+export type ReadArtifact =
+  | { artifact: Artifact; updated: boolean; findings: ArtifactFinding[] }
+  | { error: string };
+
+/** What an id may be: it stands in paths. */
+export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+/** What a document may say at its top, and what becomes metadata. */
+const DOCUMENT_KEYS = ["fileName", "fileSize", "mimeType", "documentType", "downloadUrl", "assetId"];
+
+/** Whether what a handler returned is an artifact, or an update of one. */
+export function isArtifact(value: Json): value is JsonObject {
+  return isObject(value) && (value.__artifact__ === true || value.__artifact_update__ === true);
+}
+
+/**
+ * Reads an artifact, or an update of one.
+ * @param latest the last version under an id; `null`: there is none
+ * @param newId for one that has no id
+ */
+export function readArtifact(
+  given: JsonObject,
+  latest: (id: string) => Artifact | null,
+  newId: () => string,
+): ReadArtifact {
+  const { id } = given;
+  const update = given.__artifact_update__ === true;
+  const wrong = wrongField(given);
+  if (wrong !== null) return { error: wrong };
+  if (id !== undefined && id !== null && (typeof id !== "string" || !ARTIFACT_ID.test(id))) {
+    const what = "has an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
+    return { error: `An artifact ${what}, not ${JSON.stringify(id).slice(0, 80)}.` };
+  }
+  const named = typeof id === "string" ? id : null;
+  if (update) return updated(given, named, latest);
+  return created(given, named ?? newId(), latest);
+}
+
+function updated(
+  given: JsonObject,
+  id: string | null,
+  latest: (id: string) => Artifact | null,
+): ReadArtifact {
+  if (id === null) return { error: "An update of an artifact names its id." };
+  const before = latest(id);
+  if (before === null) return { error: `There is no artifact "${id}" to update.` };
+  const { content, title, metadata } = given;
+  const artifact: Artifact = {
+    ...before,
+    ...(content === undefined || content === null ? {} : { content }),
+    ...(typeof title === "string" ? { title } : {}),
+    metadata: { ...before.metadata, ...(isObject(metadata) ? metadata : {}) },
+    version: versionAfter(before, given.version),
+  };
+  return { artifact, updated: true, findings: [] };
+}
+
+function created(given: JsonObject, id: string, latest: (id: string) => Artifact | null): ReadArtifact {
+  const findings: ArtifactFinding[] = [];
+  const { content = "", title, language, plugin } = given;
+  const type = ARTIFACT_TYPES.find((name) => name === given.type) ?? "custom";
+  if (given.type !== type) {
+    const named = given.type === undefined ? "names no type" : `has the type ${JSON.stringify(given.type)}`;
+    const message = `The artifact ${id} ${named.slice(0, 120)}, and is taken for custom. There are ${ARTIFACT_TYPES.join(", ")}.`;
+    findings.push({ code: "artifact_type_unknown", message });
+  }
+  const tongue = languageOf(type, language);
+  const artifact: Artifact = {
+    id,
+    type,
+    title: typeof title === "string" ? title : "Untitled",
+    content,
+    ...(tongue === null ? {} : { language: tongue }),
+    metadata: metadataOf(type, given),
+    ...(typeof plugin === "string" ? { plugin } : {}),
+    version: versionAfter(latest(id), given.version),
+  };
+  return { artifact, updated: false, findings };
+}
+
+function languageOf(type: ArtifactType, given: Json | undefined): string | null {
+  if (typeof given === "string") return given;
+  return type === "code" ? "text" : type === "react" ? "tsx" : null;
+}
+
+function metadataOf(type: ArtifactType, given: JsonObject): JsonObject {
+  const own = isObject(given.metadata) ? given.metadata : {};
+  if (type === "code") return { editable: true, ...own };
+  if (type !== "document") return own;
+  const known = DOCUMENT_KEYS.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]]));
+  return { ...Object.fromEntries(known), ...own };
+}
+
+/** One more than the version before, unless a later one was named. */
+function versionAfter(before: Artifact | null, given: Json | undefined): number {
+  const next = (before?.version ?? 0) + 1;
+  return typeof given === "number" && Number.isSafeInteger(given) && given > next ? given : next;
+}
+
+function wrongField(given: JsonObject): string | null {
+  const { metadata, version } = given;
+  for (const key of ["title", "language", "plugin"]) {
+    const value = given[key];
+    if (value !== undefined && value !== null && typeof value !== "string")
+      return `The ${key} of an artifact is a text.`;
+  }
+  if (metadata !== undefined && metadata !== null && !isObject(metadata))
+    return "The metadata of an artifact is an object.";
+  const counted = typeof version === "number" && Number.isSafeInteger(version) && version > 0;
+  if (version !== undefined && version !== null && !counted)
+    return "The version of an artifact is a whole number from 1.";
+  return null;
+}
+
+/** An artifact where its content is not needed. */
+export type ArtifactHead = Pick<Artifact, "id" | "type" | "title" | "version">;
+
+/** What was made before and now, each as its last version is; contents stay in records. */
+export function withArtifacts(
+  known: readonly ArtifactHead[] | undefined,
+  made: readonly Artifact[],
+): { artifacts?: ArtifactHead[] } {
+  if (made.length === 0) return {};
+  const last = new Map((known ?? []).map((artifact) => [artifact.id, artifact]));
+  for (const { id, type, title, version } of made) last.set(id, { id, type, title, version });
+  return { artifacts: [...last.values()] };
+}
+
+/** What a model is told of an artifact: never its content. */
+export function artifactLine({ id, title, version }: Artifact, isUpdate: boolean): string {
+  if (isUpdate) return `Artifact ${id} was updated to version ${version}.`;
+  const name = title.replace(/\s+/g, " ").slice(0, 200);
+  return `Artifact "${name}" was made (id ${id}, version ${version}).`;
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

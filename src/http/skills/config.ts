@@ -1,0 +1,143 @@
+/** `/skills/:slug/config` (skill-formats.md §7.4): what the tenant has configured of a skill's tools. */
+import * as z from "zod/mini";
+import { BadRequest } from "../../errors/request.ts";
+import { refused } from "../../llm/prepare.ts";
+import { readSkill } from "../../registry/published.ts";
+import { seal, sealedNow, unseal } from "../../registry/tool-config/seal.ts";
+import {
+  readSecrets,
+  readValues,
+  replaceSealed,
+  type StoredValue,
+  writeValues,
+} from "../../registry/tool-config/store.ts";
+import { layersOf, sealedFor } from "../../run/tool-config.ts";
+import { type ConfigDiagnostic, effectiveConfig } from "../../skill/config/effective.ts";
+import { BOT_ID, type GivenValue, readGiven } from "../../skill/config/given.ts";
+import type { ConfigParam, Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
+import { findSlug } from "../served.ts";
+
+const change = z.lazy(() =>
+  z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),
+);
+
+/** The values that count, for every bot or for one, and where each is from; of secrets only whether they are set. */
+export async function getConfig(
+  context: RequestContext,
+  { slug = "" }: Record<string, string>,
+): Promise<Response> {
+  const bot = botIn(context.request);
+  return jsonNow(await shown(context, await recordOf(context, slug), bot));
+}
+
+/** Sets the values that the body names; `null` resets one to the layer below. All of them, or none. */
+export async function putConfig(
+  context: RequestContext,
+  { slug = "" }: Record<string, string>,
+): Promise<Response> {
+  const bot = botIn(context.request);
+  const record = await recordOf(context, slug);
+  const { tools } = await readJson(context.request, change);
+  const layer = bot === null ? "global" : "per_bot";
+  const given = readGiven(record.tools ?? [], tools, layer, "tools");
+  if ("faults" in given) throw refused(given.faults);
+  const { env, tenant } = context;
+  const rows = await Promise.all(given.values.map((value) => rowOf(context, record, value, bot)));
+  await writeValues(env, { tenant, slug }, rows, new Date());
+  await sealAnew(context, record);
+  return jsonNow(await shown(context, record, bot));
+}
+
+async function recordOf(context: RequestContext, slug: string): Promise<SkillRecord> {
+  const { card } = await findSlug(context, slug);
+  return readSkill(context.env, card.version);
+}
+
+/** @throws BadRequest */
+function botIn({ url }: Request): string | null {
+  const bot = new URL(url).searchParams.get("bot");
+  if (bot === null || BOT_ID.test(bot)) return bot;
+  throw new BadRequest({
+    detail: `bot is an id of A-Za-z0-9._:- with at most 128 characters, not "${bot.slice(0, 128)}".`,
+  });
+}
+
+async function rowOf(
+  { settings, tenant }: RequestContext,
+  record: SkillRecord,
+  { tool, param, value }: GivenValue,
+  of: string | null,
+): Promise<(StoredValue & { value: string }) | (Omit<StoredValue, "value"> & { value: null })> {
+  const bot = of ?? "";
+  const name = { tool, param: param.name, bot };
+  if (value === null) return { ...name, value, sealed: false };
+  if (param.type !== "secret") return { ...name, value: JSON.stringify(value), sealed: false };
+  const use = { ...sealedFor(tenant, record, tool), param: param.name, bot };
+  return { ...name, value: await seal(settings, String(value), use), sealed: true };
+}
+
+/** Seals by the first key what another one sealed, so that this may be given up. */
+async function sealAnew({ settings, env, tenant }: RequestContext, record: SkillRecord): Promise<void> {
+  if (settings.secretKeys.length < 2) return;
+  const of = { tenant, slug: record.manifest.slug };
+  const renewed: Parameters<typeof replaceSealed>[2][number][] = [];
+  for (const { tool, param, bot, value: before } of await readSecrets(env, of)) {
+    if (await sealedNow(settings, before)) continue;
+    const use = { ...sealedFor(tenant, record, tool), param, bot };
+    const secret = await unseal(settings, before, use);
+    if (secret !== null) renewed.push({ tool, param, bot, before, value: await seal(settings, secret, use) });
+  }
+  await replaceSealed(env, of, renewed);
+}
+
+async function shown(context: RequestContext, record: SkillRecord, bot: string | null) {
+  const { env, tenant, settings } = context;
+  const { slug } = record.manifest;
+  const rows = await readValues(env, { tenant, slug }, bot);
+  const tools: JsonObject = {};
+  for (const { name, config } of record.tools ?? []) {
+    if (config.length === 0) continue;
+    const own = rows.filter(({ tool }) => tool === name);
+    const opening = settings.secretKeys.length === 0 ? null : settings;
+    const layers = await layersOf(opening, own, { tenant, record, tool: name });
+    const { values, sources, diagnostics } = effectiveConfig(config, layers);
+    for (const { name: param, type } of config) {
+      if (type === "secret") values[param] = { set: values[param] !== undefined };
+    }
+    const all = [...diagnostics, ...(await oldKeys(context, own))];
+    tools[name] = {
+      params: config.map(publicParam),
+      values,
+      sources,
+      diagnostics: all.map(({ code, param, source, message }) => ({ code, param, source, message })),
+    };
+  }
+  return { skill: slug, bot, tools };
+}
+
+/** The default of a secret is in the skill's file, and nowhere else. */
+function publicParam({ default: given, ...param }: ConfigParam): JsonObject {
+  const json: JsonObject = { ...param };
+  return given === undefined || param.type === "secret" ? json : { ...json, default: given };
+}
+
+async function oldKeys(
+  { settings }: RequestContext,
+  rows: readonly StoredValue[],
+): Promise<ConfigDiagnostic[]> {
+  if (settings.secretKeys.length < 2) return [];
+  const found: ConfigDiagnostic[] = [];
+  for (const { param, bot, value, sealed } of rows) {
+    if (!sealed || (await sealedNow(settings, value))) continue;
+    found.push({
+      code: "config_secret_old_key",
+      param,
+      source: bot === "" ? "global" : "per_bot",
+      message: `${param} is sealed by an older key of HULL_SECRET_KEY. Any PUT to this configuration, e.g. {"tools": {}}, seals it by the first one.`,
+    });
+  }
+  return found;
+}

@@ -1,0 +1,115 @@
+/**
+ * Secrets at rest (skill-formats.md §7.4): AES-256-GCM (NIST SP 800-38D) with a random nonce for each value, under a key
+ * that HKDF (RFC 5869) derives from a key of `HULL_SECRET_KEY`. What a value is for is authenticated with it, so that a
+ * sealed value is of no use in another's place.
+ */
+import type { Settings } from "../../env.ts";
+import { SecretKeyMissing } from "../../errors/request.ts";
+
+/** What a secret is for. */
+export interface SealedFor {
+  tenant: string;
+  slug: string;
+  /** The tenant that uploaded the skill; `null`: it is published. Nobody else's skill of the name can open it. */
+  owner: string | null;
+  tool: string;
+  param: string;
+  /** The bot, `""` for all; `null`: one call. */
+  bot: string | null;
+}
+
+const NONCE_BYTES = 12;
+/** Bytes that say which key it was. */
+const ID_BYTES = 4;
+const VERSION = "v1.";
+/** Shorter keys can be guessed. */
+const MIN_KEY = 32;
+
+interface SealKey {
+  id: string;
+  aes: CryptoKey;
+}
+
+/** Derived keys of this isolate. */
+const derived = new Map<string, Promise<SealKey>>();
+
+/** @throws SecretKeyMissing */
+export async function seal(settings: Settings, secret: string, use: SealedFor): Promise<string> {
+  const { id, aes } = await keyOf(keysOf(settings)[0] ?? "");
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  const data = new TextEncoder().encode(secret);
+  const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, data);
+  return `${VERSION}${id}${hex(nonce)}${hex(new Uint8Array(text))}`;
+}
+
+/**
+ * The secret; `null`: no key opens it, or it was sealed for something else.
+ * @throws SecretKeyMissing
+ */
+export async function unseal(settings: Settings, sealed: string, use: SealedFor): Promise<string | null> {
+  const keys = await Promise.all(keysOf(settings).map(keyOf));
+  const key = keys.find(({ id }) => sealed.startsWith(VERSION + id));
+  if (key === undefined) return null;
+  const bytes = fromHex(sealed.slice(VERSION.length + 2 * ID_BYTES));
+  if (bytes === null) return null;
+  const nonce = bytes.subarray(0, NONCE_BYTES);
+  try {
+    const text = await crypto.subtle.decrypt(algorithm(nonce, use), key.aes, bytes.subarray(NONCE_BYTES));
+    return new TextDecoder().decode(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the first key sealed it. @throws SecretKeyMissing */
+export async function sealedNow(settings: Settings, sealed: string): Promise<boolean> {
+  const { id } = await keyOf(keysOf(settings)[0] ?? "");
+  return sealed.startsWith(VERSION + id);
+}
+
+function keysOf({ secretKeys }: Settings): readonly string[] {
+  if (secretKeys.length === 0) throw new SecretKeyMissing({ reason: "HULL_SECRET_KEY is not set" });
+  if (secretKeys.some((key) => key.length < MIN_KEY)) {
+    throw new SecretKeyMissing({ reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters` });
+  }
+  return secretKeys;
+}
+
+function keyOf(secret: string): Promise<SealKey> {
+  const known = derived.get(secret);
+  if (known !== undefined) return known;
+  const key = derive(secret);
+  derived.set(secret, key);
+  return key;
+}
+
+async function derive(secret: string): Promise<SealKey> {
+  const base = await crypto.subtle.importKey("raw", utf8(secret), "HKDF", false, ["deriveBits", "deriveKey"]);
+  const hkdf = (info: string) => ({ name: "HKDF", hash: "SHA-256", salt: utf8("hull"), info: utf8(info) });
+  const id = await crypto.subtle.deriveBits(hkdf("id of a key of tool configuration"), base, 8 * ID_BYTES);
+  const aes = await crypto.subtle.deriveKey(
+    hkdf("key of tool configuration"),
+    base,
+    { name: "AES-GCM", length: 256 },
+    false,
+    ["encrypt", "decrypt"],
+  );
+  return { id: hex(new Uint8Array(id)), aes };
+}
+
+function algorithm(iv: Uint8Array, { tenant, slug, owner, tool, param, bot }: SealedFor) {
+  return {
+    name: "AES-GCM",
+    iv,
+    additionalData: utf8(JSON.stringify([tenant, slug, owner, tool, param, bot])),
+  };
+}
+
+const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
+const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function fromHex(text: string): Uint8Array | null {
+  if (!/^(?:[0-9a-f]{2})+$/.test(text)) return null;
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}

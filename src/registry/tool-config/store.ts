@@ -1,0 +1,116 @@
+/** Configured values of tools in D1 (skill-formats.md §7.4): one row for each value, secrets sealed. */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { TOOL_CONFIG_SCHEMA } from "./schema.ts";
+
+/** Whose configuration of which skill. */
+export interface ConfigOf {
+  tenant: string;
+  slug: string;
+}
+
+export interface ValueName {
+  tool: string;
+  param: string;
+  /** `""`: the value counts for every bot. */
+  bot: string;
+}
+
+export interface StoredValue extends ValueName {
+  /** JSON; of a secret what sealing made of it. */
+  value: string;
+  sealed: boolean;
+}
+
+const row = z.lazy(() =>
+  z.object({
+    tool: z.string(),
+    param: z.string(),
+    bot: z.string(),
+    value: z.string(),
+    sealed: z.pipe(
+      z.number(),
+      z.transform((flag) => flag === 1),
+    ),
+  }),
+);
+
+const COLUMNS = "tool, param, bot, value, sealed";
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TOOL_CONFIG_SCHEMA);
+
+/** The values that count for every bot, and those of one. */
+export async function readValues(
+  env: Bindings,
+  { tenant, slug }: ConfigOf,
+  bot: string | null,
+): Promise<StoredValue[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND bot IN ('', ?)`)
+    .bind(tenant, slug, bot ?? "")
+    .all();
+  return z.array(row).parse(results);
+}
+
+/** All secrets of a skill, whosever bot they are for. */
+export async function readSecrets(env: Bindings, { tenant, slug }: ConfigOf): Promise<StoredValue[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND sealed = 1`)
+    .bind(tenant, slug)
+    .all();
+  return z.array(row).parse(results);
+}
+
+/** Sets values, and removes those whose `value` is `null`; all or none. */
+export async function writeValues(
+  env: Bindings,
+  { tenant, slug }: ConfigOf,
+  values: readonly (ValueName & { value: string | null; sealed: boolean })[],
+  now: Date,
+): Promise<void> {
+  if (values.length === 0) return;
+  const db = await database(env);
+  await db.batch(
+    values.map(({ bot, tool, param, value, sealed }) =>
+      value === null
+        ? db
+            .prepare(
+              "DELETE FROM tool_config WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ?",
+            )
+            .bind(tenant, slug, bot, tool, param)
+        : db
+            .prepare(
+              `INSERT INTO tool_config (tenant, slug, bot, tool, param, value, sealed, updated_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, slug, bot, tool, param) DO UPDATE
+               SET value = excluded.value, sealed = excluded.sealed, updated_at = excluded.updated_at`,
+            )
+            .bind(tenant, slug, bot, tool, param, value, sealed ? 1 : 0, now.toISOString()),
+    ),
+  );
+}
+
+/** Puts what a newer key sealed in the place of what an older one did, unless the value was changed meanwhile. */
+export async function replaceSealed(
+  env: Bindings,
+  { tenant, slug }: ConfigOf,
+  values: readonly (ValueName & { before: string; value: string })[],
+): Promise<void> {
+  if (values.length === 0) return;
+  const db = await database(env);
+  const update = `UPDATE tool_config SET value = ?
+     WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ? AND value = ?`;
+  await db.batch(
+    values.map(({ bot, tool, param, before, value }) =>
+      db.prepare(update).bind(value, tenant, slug, bot, tool, param, before),
+    ),
+  );
+}
+
+/** Removes everything that a tenant configured of a skill. */
+export async function forgetValues(env: Bindings, { tenant, slug }: ConfigOf): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM tool_config WHERE tenant = ? AND slug = ?").bind(tenant, slug).run();
+}

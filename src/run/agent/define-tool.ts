@@ -1,0 +1,183 @@
+/** `define_tool` and `remove_tool`: a run's model makes tools of its own (skill-formats.md §5). */
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { HullError } from "../../errors.ts";
+import { utf8 } from "../../skill/bundle.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { parametersOf } from "../../skill/tools-json/parameters.ts";
+import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
+import { handlerFault } from "../../tool/isolate/handler.ts";
+import type { RunContext } from "../context.ts";
+import { toolPolicy } from "../handler/policy.ts";
+import { dropSkill, uploadSkill } from "../upload.ts";
+import { DEFINED, definedFiles, sessionRecord, skillNameOf, toolOfSession } from "./session-tools.ts";
+import { toolsOfSkill } from "./skill-tools.ts";
+import { servedSkill } from "./skills.ts";
+
+const DEFINE_TOOL = "define_tool";
+const REMOVE_TOOL = "remove_tool";
+const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** Longest code, in UTF-16 units: it is part of a session's records. */
+const MAX_CODE = 65_536;
+/** For what a module does when it is loaded. */
+const MAX_LOAD_MS = 2000;
+
+/** The two tools, for runs with the option `dynamic_tools`. */
+export function dynamicTools(): AgentTool[] {
+  const text = (description: string): JsonObject => ({ type: "string", description });
+  const tool = (
+    name: string,
+    description: string,
+    properties: JsonObject,
+    required: string[],
+  ): AgentTool => ({
+    definition: { name, description, parameters: { type: "object", properties, required } },
+    executor: "builtin",
+    annotations: { side_effect_level: "workspace_write" },
+    handler: null,
+    skill: null,
+  });
+  return [
+    tool(
+      DEFINE_TOOL,
+      "Defines a tool in JavaScript, which can be called from the next turn on. It has no network and no variables.",
+      {
+        name: text("Lower-case letters, digits and _, beginning with a letter"),
+        description: text("What the tool does"),
+        parameters: text(
+          'JSON: definitions by name, e.g. {"city": {"type": "string", "description": "…"}}; "optional": true where it is',
+        ),
+        code: text(
+          "Body of an async function of args and ctx, which returns the result; workDir is the folder of the session's files. Or a whole module that begins with: export default",
+        ),
+        persistent: text('"true": it is stored as a skill, for other sessions too'),
+      },
+      ["name", "description", "code"],
+    ),
+    tool(REMOVE_TOOL, `Removes a tool that ${DEFINE_TOOL} made.`, { name: text("Name of the tool") }, [
+      "name",
+    ]),
+  ];
+}
+
+/** Carries out a call of one of the two. Whatever is wrong with it is told to the model. */
+export async function runDynamicTool(
+  { call, tool }: PlannedCall,
+  { context, spec }: { context: RunContext; spec: AgentSpec },
+  { tools }: Pick<AgentEffectContext, "tools">,
+): Promise<AgentToolResult> {
+  const args = call.arguments ?? {};
+  try {
+    return tool.definition.name === DEFINE_TOOL
+      ? await define(args, { context, spec })
+      : await remove(args, { context, spec, tools });
+  } catch (error) {
+    // Of a stored skill: its name is taken, or there are too many.
+    if (!(error instanceof HullError) || error.data.status >= 500) throw error;
+    return failed(error.message);
+  }
+}
+
+interface Definition {
+  name: string;
+  description: string;
+  parameters: JsonObject;
+  /** As given, for a skill's tools.json. */
+  declared: Json;
+  /** The module. */
+  code: string;
+}
+
+async function define(
+  args: JsonObject,
+  { context, spec }: { context: RunContext; spec: AgentSpec },
+): Promise<AgentToolResult> {
+  const read = readDefinition(args, spec);
+  if (typeof read === "string") return failed(read);
+  const { LOADER: loader } = context.env;
+  if (loader === undefined)
+    return failed("Tools cannot be defined here: the deployment has no LOADER binding.");
+  const isolate = { loader, source: async () => read.code, guarded: context.settings.local };
+  const fault = await handlerFault(isolate, `scripts/${read.name}.js`, MAX_LOAD_MS);
+  if (fault !== null) return failed(`The code cannot be loaded: ${context.settings.redactor.text(fault)}`);
+  const persistent = args.persistent === true || args.persistent === "true";
+  const defined = persistent ? await stored(context, read) : ofSession(context, read);
+  const content = { defined: read.name, ...(persistent ? { skill: skillNameOf(read.name) } : {}) };
+  return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { defined } };
+}
+
+/** The definition, or what is wrong with it. */
+function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string {
+  const { name, description, parameters = {}, code } = args;
+  if (typeof name !== "string" || !NAME.test(name)) {
+    return "name has to be lower-case letters, digits and _, beginning with a letter, at most 64 characters.";
+  }
+  const taken = spec.tools.some(({ definition }) => definition.name === name);
+  if (taken || RESERVED_TOOLS.includes(name)) return `There is a tool ${name} already; choose another name.`;
+  if (typeof description !== "string" || description.trim() === "") return "description has to be a text.";
+  if (typeof code !== "string" || code.trim() === "") return "code has to be the body of a function.";
+  if (code.length > MAX_CODE) return `code has ${code.length} characters; at most ${MAX_CODE}.`;
+  const declared = typeof parameters === "string" ? parameters : JSON.stringify(parameters);
+  const schema = parametersOf(declared);
+  if ("fault" in schema) return schema.fault;
+  const of = { name, description, parameters: schema.schema, declared: JSON.parse(declared) };
+  return { ...of, code: moduleOf(code) };
+}
+
+/** The inner function may name things as the outer one does. Lines are those of the body. */
+function moduleOf(code: string): string {
+  if (code.trimStart().startsWith("export default")) return code;
+  return `export default async function (args, ctx) { const workDir = args.__workDir; return (async () => { ${code}\n})(); }\n`;
+}
+
+function ofSession(context: RunContext, { name, description, parameters, code }: Definition): AgentTool {
+  const definition = { name, description, parameters };
+  const tool = toolOfSession(definition);
+  return {
+    definition,
+    executor: "isolate",
+    ...toolPolicy(context.settings, sessionRecord(name, context.tenant), tool),
+    handler: { code },
+    skill: null,
+    trust: "session",
+  };
+}
+
+/** @throws HullError where it cannot be stored */
+async function stored(context: RunContext, definition: Definition): Promise<AgentTool> {
+  const files = Object.entries(definedFiles(definition)).map(([path, text]) => {
+    return { path, mode: 0o644 as const, bytes: utf8(text) };
+  });
+  const slug = skillNameOf(definition.name);
+  const { record } = await uploadSkill(context, files, slug, { fresh: true });
+  const [tool = ofSession(context, definition)] = toolsOfSkill(context.settings, record, false);
+  return tool;
+}
+
+async function remove(
+  { name }: JsonObject,
+  { context, spec, tools }: { context: RunContext; spec: AgentSpec; tools: readonly AgentTool[] },
+): Promise<AgentToolResult> {
+  const wanted = (tool: AgentTool): boolean => tool.definition.name === name;
+  const tool = tools.find(wanted) ?? spec.tools.find(wanted);
+  if (typeof name !== "string" || tool === undefined)
+    return failed(`There is no tool ${JSON.stringify(name)}.`);
+  const slug = tool.trust === "uploaded" ? tool.skill : null;
+  const made = tool.trust === "session" || (slug !== null && (await wasDefined(context, slug)));
+  if (!made) return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
+  if (slug !== null) await dropSkill(context.env, slug, context.tenant);
+  const content = { removed: name };
+  return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
+}
+
+/** Whether a stored skill was made by `define_tool`. */
+async function wasDefined(context: RunContext, slug: string): Promise<boolean> {
+  const record = await servedSkill(context, slug);
+  return record.uploaded_by === context.tenant && record.manifest.metadata?.[DEFINED.key] === DEFINED.value;
+}
+
+function failed(error: string): AgentToolResult {
+  return { ...plainResult("error", JSON.stringify({ error }), "tool_error"), retryable: false };
+}

@@ -1,0 +1,81 @@
+/** Tools that a run's model defines in its session (skill-formats.md §5): what they are, and where their code runs. */
+import type { ToolDefinition } from "../../engine/messages.ts";
+import type { Json, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+
+/** Time limit of a call, in ms. */
+const TIMEOUT_MS = 60_000;
+
+/** A session's tool as a handler: no network, no variables, and nothing that is known of what it does. */
+export function toolOfSession({ name, description, parameters }: ToolDefinition): SkillTool {
+  return {
+    ...{
+      name,
+      description,
+      parameters,
+      tier: "isolate",
+      script: `scripts/${name}.js`,
+      timeout_ms: TIMEOUT_MS,
+    },
+    ...{ env: [], network: null, filesystem: false, side_effects: true, idempotent: false },
+    ...{ risk: "moderate", hidden: false, config: [] },
+  };
+}
+
+/** The skill that a session's tool counts as: it has no files, and is trusted as little as an upload. */
+export function sessionRecord(tool: string, tenant: string): SkillRecord {
+  const slug = skillNameOf(tool);
+  const description = "Defined in a session";
+  return {
+    format: 1,
+    manifest: {
+      ...{ name: slug, slug, description, mode: "llm", route: `/skills/${slug}`, method: "POST" },
+      ...{ input: "text", input_mime: [], output: "text", tool_env: [], extra: {} },
+      ...{ timeout_ms: TIMEOUT_MS, idle_timeout_ms: TIMEOUT_MS, deadline_ms: TIMEOUT_MS },
+    },
+    body: "",
+    files: [],
+    pack: null,
+    uploaded_by: tenant,
+  };
+}
+
+/** A skill's name for a tool's: `fetch_weather` makes `fetch-weather`. */
+export function skillNameOf(tool: string): string {
+  return tool.replaceAll(/_+/g, "-").replaceAll(/^-|-$/g, "");
+}
+
+/** What a stored skill says of itself that `define_tool` made. */
+export const DEFINED = { key: "defined-by", value: "define_tool" } as const;
+const MAX_DESCRIPTION = 1000;
+
+/** The files of the skill that a tool is stored as, by path. */
+export function definedFiles(tool: {
+  name: string;
+  description: string;
+  /** As its model wrote them. */
+  declared: Json;
+  /** The module. */
+  code: string;
+}): Record<string, string> {
+  const { name, description, declared, code } = tool;
+  const script = `scripts/${name}.js`;
+  // A validator ends the frontmatter at the next ---, wherever it stands.
+  const line = description
+    .replaceAll(/[\s<>]+/g, " ")
+    .replaceAll(/-{3,}/g, "--")
+    .trim();
+  const short = Array.from(line).slice(0, MAX_DESCRIPTION).join("");
+  const front = [
+    `name: ${skillNameOf(name)}`,
+    `description: ${JSON.stringify(short)}`,
+    "metadata:",
+    `  ${DEFINED.key}: ${DEFINED.value}`,
+  ];
+  const body = `A tool that was defined in a session. Call \`${name}\`: ${line}`;
+  const entry = { name, description, script, parameters: declared };
+  return {
+    "SKILL.md": `---\n${front.join("\n")}\n---\n\n${body}\n`,
+    "tools.json": `${JSON.stringify([{ ...entry, "x-risk": "moderate", "x-side-effects": true }], null, 2)}\n`,
+    [script]: code,
+  };
+}

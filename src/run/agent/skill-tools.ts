@@ -1,0 +1,117 @@
+/** Tools of skills' tools.json in agent runs (skill-formats.md §3, §7.2): how they are registered and called. */
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import type { Settings } from "../../env.ts";
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
+import type { RunContext } from "../context.ts";
+import type { CallArtifacts } from "../handler/artifacts.ts";
+import { handlerPlace, type PlaceOptions } from "../handler/place.ts";
+import { toolPolicy } from "../handler/policy.ts";
+import type { SkillToolResult } from "../handler/ports.ts";
+import { callSkillTool } from "../handler/skill-tool.ts";
+import { sessionRecord, toolOfSession } from "./session-tools.ts";
+import { servedSkill } from "./skills.ts";
+
+/** A skill's tools, hidden ones too: they are hidden from panels, not from models. */
+export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivation: boolean): AgentTool[] {
+  const { manifest, tools = [] } = record;
+  const { slug } = manifest;
+  return tools
+    .filter(({ name }) => !RESERVED_TOOLS.includes(name))
+    .map((tool) => ({
+      definition: { name: tool.name, description: tool.description, parameters: tool.parameters },
+      executor: "isolate",
+      handler: { slug, tool: tool.name },
+      skill: slug,
+      ...toolPolicy(settings, record, tool),
+      trust: record.uploaded_by === undefined ? "published" : "uploaded",
+      ...(onActivation ? { on_activation: true as const } : {}),
+    }));
+}
+
+/** M6: of two skills the one that was loaded last, but the run's own tools win. */
+export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly AgentTool[]): AgentTool[] {
+  const taken = new Set(own.map(({ definition }) => definition.name));
+  const last = new Map<string, AgentTool>();
+  for (const tool of ofSkills) {
+    const { name } = tool.definition;
+    last.delete(name);
+    if (!taken.has(name)) last.set(name, tool);
+  }
+  return [...own, ...last.values()];
+}
+
+/** The run that calls are made for. */
+export interface ToolRun extends Omit<PlaceOptions, "choice"> {
+  context: RunContext;
+  spec: AgentSpec;
+  artifacts: CallArtifacts;
+}
+
+/** Carries a planned call out. Whatever goes wrong with it is a result. */
+export async function runSkillTool(
+  { call, tool, again }: PlannedCall,
+  { context, spec, ...options }: ToolRun,
+  { run, effect, signal }: AgentEffectContext,
+): Promise<AgentToolResult> {
+  const choice = { bot: spec.bot ?? null, perCall: spec.tool_configs ?? null };
+  const found = await handlerOf(tool, context);
+  if (found === null) {
+    const error = `The skill ${tool.skill ?? ""} has no tool ${call.name} any more.`;
+    return plainResult("error", JSON.stringify({ error }), "tool_error");
+  }
+  const { retryable } = found;
+  const result = await callSkillTool(
+    {
+      ...{ record: found.record, tool: found.tool, source: found.source, call, again, signal },
+      ...{ executionId: `${run}-${effect}`, runId: run, sessionId: spec.session_id },
+      ...{ bot: choice.bot, models: spec.models ?? {}, leftMs: Number.MAX_SAFE_INTEGER },
+    },
+    handlerPlace(context, { ...options, choice }),
+  );
+  return options.artifacts.settle(agentResult(result, retryable));
+}
+
+interface FoundHandler {
+  record: SkillRecord;
+  tool: SkillTool;
+  source: string | null;
+  retryable: boolean;
+}
+
+async function handlerOf(
+  { handler, definition }: AgentTool,
+  context: RunContext,
+): Promise<FoundHandler | null> {
+  if (!isObject(handler)) return null;
+  if (typeof handler.code === "string") {
+    const tool = toolOfSession(definition);
+    return { record: sessionRecord(tool.name, context.tenant), tool, source: handler.code, retryable: false };
+  }
+  if (typeof handler.slug !== "string") return null;
+  const record = await servedSkill(context, handler.slug);
+  const tool = record.tools?.find(({ name }) => name === handler.tool);
+  return tool === undefined ? null : { record, tool, source: null, retryable: tool.idempotent };
+}
+
+function agentResult(
+  { value, text, fault, duration_ms, exit_code, metadata }: SkillToolResult,
+  retryable: boolean,
+): AgentToolResult {
+  return {
+    status: fault === null ? "ok" : "error",
+    content: text,
+    value,
+    error_category: fault,
+    exit_code,
+    duration_ms,
+    ...(fault === null ? {} : { retryable: retryable || fault === "unavailable" }),
+    metadata,
+  };
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,54 @@
+/** The arguments of a call before its handler sees them, and its result after (skill-formats.md §3, §7.1). */
+import { numericArguments } from "../../engine/arguments.ts";
+import type { ToolCallBlock } from "../../engine/messages.ts";
+import { HullError } from "../../errors.ts";
+import { readSchema } from "../../llm/schema.ts";
+import { schemaErrors } from "../../llm/validate.ts";
+import type { Json, JsonObject, SkillTool } from "../../skill/manifest.ts";
+
+type Read = { schema: JsonObject } | { error: string };
+
+/** What schemas were read to: they live as long as the records that hold them. */
+const schemas = new WeakMap<JsonObject, Read>();
+
+/**
+ * The arguments as the handler gets them, or what the model is told of what is wrong with them. Keys that begin with
+ * `__` are Hull's own and dropped; numbers that came as text become numbers, nothing else is changed.
+ */
+export function checkedArguments(
+  call: ToolCallBlock,
+  tool: SkillTool,
+): { args: JsonObject } | { error: string } {
+  if (call.arguments === null) {
+    const got = call.raw.slice(0, 200);
+    return { error: `The arguments of ${tool.name} are not a JSON object: ${got}` };
+  }
+  const own = Object.entries(call.arguments).filter(([name]) => !name.startsWith("__"));
+  const args = numericArguments(Object.fromEntries(own), tool.parameters);
+  const errors = faultsOf(tool.parameters, args);
+  if (errors.length === 0) return { args };
+  return { error: `The arguments do not fit the parameters of ${tool.name}. ${errors.join(" ")}` };
+}
+
+/** What is wrong with a value by this schema, a sentence each that begins with the path. */
+export function faultsOf(schema: JsonObject, value: Json): string[] {
+  const read = schemaOf(schema);
+  return "error" in read ? [read.error] : schemaErrors(read.schema, value);
+}
+
+function schemaOf(schema: JsonObject): Read {
+  const known = schemas.get(schema);
+  if (known !== undefined) return known;
+  const read = readAs(schema);
+  schemas.set(schema, read);
+  return read;
+}
+
+function readAs(schema: JsonObject): Read {
+  try {
+    return { schema: readSchema(schema, "parameters") };
+  } catch (error) {
+    if (!(error instanceof HullError)) throw error;
+    return { error: error.message };
+  }
+}

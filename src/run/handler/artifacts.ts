@@ -1,0 +1,90 @@
+/**
+ * The artifacts of one life of a run (skill-formats.md §7.5): read as they come from calls, and kept with the record that
+ * settles the call, so that what is stored and told of follows from records alone.
+ */
+
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { type Artifact, type ArtifactFinding, artifactLine, readArtifact } from "../../engine/artifact.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** Of one call; what comes beyond is an error to the handler. */
+const MAX_ARTIFACTS = 100;
+const MAX_CONTENT_CHARS = 5 * 1024 * 1024;
+
+export type Kept = { line: string; findings: ArtifactFinding[] } | { error: string };
+
+export class RunArtifacts {
+  readonly #stored: (id: string) => Artifact | null;
+  readonly #newId: () => string;
+  readonly #calls = new Map<string, CallArtifacts>();
+
+  /** @param stored the last version that the session has of an artifact */
+  constructor(stored: (id: string) => Artifact | null, newId: () => string = newArtifactId) {
+    this.#stored = stored;
+    this.#newId = newId;
+  }
+
+  /** For one call, named by its effect. An earlier attempt at it counts no more: nothing of it was kept. */
+  call(effect: string): CallArtifacts {
+    this.#forgetStored();
+    const made = new CallArtifacts((id) => this.#latest(id), this.#newId);
+    this.#calls.set(effect, made);
+    return made;
+  }
+
+  /** What the session has by now need not be remembered here. */
+  #forgetStored(): void {
+    for (const [effect, { artifacts }] of this.#calls) {
+      const stored = artifacts.every(({ id, version }) => (this.#stored(id)?.version ?? 0) >= version);
+      if (stored) this.#calls.delete(effect);
+    }
+  }
+
+  #latest(id: string): Artifact | null {
+    let latest = this.#stored(id);
+    for (const { artifacts } of this.#calls.values()) {
+      for (const artifact of artifacts) {
+        if (artifact.id === id && artifact.version > (latest?.version ?? 0)) latest = artifact;
+      }
+    }
+    return latest;
+  }
+}
+
+/** What one call makes, in the order in which it comes. */
+export class CallArtifacts {
+  readonly artifacts: Artifact[] = [];
+  readonly #latest: (id: string) => Artifact | null;
+  readonly #newId: () => string;
+
+  constructor(latest: (id: string) => Artifact | null, newId: () => string) {
+    this.#latest = latest;
+    this.#newId = newId;
+  }
+
+  /** Takes one, and answers what the model is to know of it. */
+  async keep(value: JsonObject): Promise<Kept> {
+    const read = readArtifact(value, this.#latest, this.#newId);
+    if ("error" in read) return read;
+    const { artifact, updated, findings } = read;
+    if (this.artifacts.length >= MAX_ARTIFACTS) {
+      return { error: `A call makes at most ${MAX_ARTIFACTS} artifacts.` };
+    }
+    const chars = [...this.artifacts, artifact].reduce((sum, { content }) => sum + lengthOf(content), 0);
+    if (chars > MAX_CONTENT_CHARS) {
+      return { error: `The artifacts of a call have at most ${MAX_CONTENT_CHARS} characters.` };
+    }
+    this.artifacts.push(artifact);
+    return { line: artifactLine(artifact, updated), findings };
+  }
+
+  /** The result of the call, with what it made. */
+  settle(result: AgentToolResult): AgentToolResult {
+    return this.artifacts.length === 0 ? result : { ...result, artifacts: this.artifacts };
+  }
+}
+
+const newArtifactId = (): string => `art_${crypto.randomUUID().replaceAll("-", "")}`;
+
+const lengthOf = (content: Json): number =>
+  typeof content === "string" ? content.length : JSON.stringify(content).length;

@@ -1,0 +1,37 @@
+/** What a handler says while it works, as events (skill-formats.md §7.6): in order, redacted, not without end. */
+import type { Redactor } from "../../redact.ts";
+import { DeltaText } from "../delta.ts";
+import type { RunEvent } from "../events.ts";
+
+/** UTF-8 bytes of one call's output that are told. */
+const MAX_BYTES = 1024 * 1024;
+const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown]\n";
+
+type Stream = "emit" | "stderr";
+
+export class ToolOutput {
+  readonly #streams: Record<Stream, DeltaText>;
+  #left = MAX_BYTES;
+
+  constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
+    const text = (stream: Stream) =>
+      new DeltaText("tool_output", redactor, async (event) => emit(event), { call_id: callId, stream });
+    this.#streams = { emit: text("emit"), stderr: text("stderr") };
+  }
+
+  push(stream: Stream, text: string): void {
+    if (this.#left < 0) return;
+    const bytes = new TextEncoder().encode(text);
+    const fits = bytes.length <= this.#left;
+    // What is left out of a character that the limit cuts becomes U+FFFD.
+    const shown = fits ? text : new TextDecoder().decode(bytes.subarray(0, this.#left)) + CUT;
+    this.#left = fits ? this.#left - bytes.length : -1;
+    void this.#streams[stream].pushText(shown);
+  }
+
+  /** Tells what was held back. */
+  async end(): Promise<void> {
+    await this.#streams.emit.end();
+    await this.#streams.stderr.end();
+  }
+}

@@ -1,0 +1,35 @@
+/** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { type ConfigChoice, configForCall } from "../tool-config.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { workFolder } from "../workspace/work-folder.ts";
+import { runnerPorts } from "./in-runner.ts";
+import type { ArtifactShelf, HandlerPlace } from "./ports.ts";
+
+export interface PlaceOptions {
+  emit: (event: RunEvent) => void;
+  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  known: KnownExecutions | null;
+  /** The session's files; `null`: there is no session. */
+  workspace: WorkspaceAccess | null;
+  /** Takes what the call makes. */
+  artifacts: ArtifactShelf;
+  /** Whose configured values count. */
+  choice: ConfigChoice;
+}
+
+export function handlerPlace(
+  context: RunContext,
+  { emit, known, workspace, choice, artifacts }: PlaceOptions,
+): HandlerPlace {
+  return {
+    context,
+    emit,
+    ...runnerPorts(context, known, workspace),
+    folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
+    config: (record, tool) => configForCall(context, record, tool, choice),
+    artifacts,
+  };
+}

@@ -1,0 +1,77 @@
+/** Which calls of skills' tools need an approval, and what the tools do to the world (skill-formats.md §7.2). */
+import { denied } from "../../engine/agent/calls.ts";
+import { judgeCall } from "../../engine/agent/policy.ts";
+import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
+import type { Settings } from "../../env.ts";
+import { type JsonObject, RISKS, type SkillRecord, type SkillTool } from "../../skill/manifest.ts";
+import type { RequiredRisk } from "../../skill/policy.ts";
+
+/** What policies are to know of a skill's tool in a run. */
+export function toolPolicy(
+  settings: Settings,
+  record: SkillRecord,
+  tool: SkillTool,
+): Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">> {
+  return {
+    annotations: annotationsOf(tool),
+    risk: tool.risk,
+    needs_approval: needsApproval(settings, record, tool),
+  };
+}
+
+/**
+ * Why a call that nobody attends, of a served skill or over MCP, may not be made: the text that answers it; `null`: it may.
+ * The deployment's policy counts, and its approvals, since there is nobody to ask.
+ */
+export function unattendedRefusal(
+  settings: Settings,
+  record: SkillRecord,
+  tool: SkillTool,
+  args: JsonObject,
+): string | null {
+  const asked: AgentTool = {
+    definition: { name: tool.name, description: tool.description, parameters: tool.parameters },
+    executor: "builtin",
+    handler: null,
+    skill: record.manifest.slug,
+    ...toolPolicy(settings, record, tool),
+  };
+  const policies = {
+    policy: settings.policy ?? null,
+    approval_policy: null,
+    permissions: null,
+    approval_timeout_s: 0,
+  };
+  const verdict = judgeCall(policies, asked, args, () => undefined);
+  switch (verdict.verdict) {
+    case "ask":
+      return denied(tool.name, `${verdict.reason} Nobody attends this call who could give it.`).content;
+    case "deny":
+      return denied(tool.name, verdict.reason).content;
+    default:
+      return null;
+  }
+}
+
+function needsApproval(settings: Settings, record: SkillRecord, { risk }: SkillTool): boolean {
+  const level = requiredRisk(settings, record);
+  return level !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(level);
+}
+
+/** An uploaded skill is named with its tenant, so that nobody gets by its slug what a published one was given. */
+function requiredRisk({ approvals }: Settings, { manifest, uploaded_by }: SkillRecord): RequiredRisk {
+  const { require_risk = "none", uploaded_require_risk = "dangerous", skills = {} } = approvals;
+  const name = uploaded_by === undefined ? manifest.slug : `${uploaded_by}/${manifest.slug}`;
+  const own = Object.hasOwn(skills, name) ? skills[name] : undefined;
+  return own ?? (uploaded_by === undefined ? require_risk : uploaded_require_risk);
+}
+
+function annotationsOf({ tier, network, side_effects, idempotent }: SkillTool): ToolAnnotations {
+  const outside = network === null ? "read_only" : "network";
+  const level = side_effects && network === null ? "workspace_write" : outside;
+  return {
+    side_effect_level: tier === "runner" ? "process_exec" : level,
+    idempotent: idempotent || !side_effects,
+    ...(side_effects ? {} : { kind: "read" as const }),
+  };
+}

@@ -1,0 +1,52 @@
+/** What calls of Skill Tools handlers need of the place that they are made in. */
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import type { HandlerCall, HandlerOutcome } from "../../tool/handler/call.ts";
+import type { FolderFile } from "../../tool/isolate/handler-harness.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+
+/** A session's workspace, as the work folder of a call in an isolate. */
+export interface WorkFolder {
+  /** All files; `null`: they are more than an isolate takes. */
+  files(): Promise<FolderFile[] | null>;
+  /** Makes the changes of a call the session's; answers what did not become a file of it, and why. */
+  save(written: readonly FolderFile[], removed: readonly string[]): Promise<{ path: string; why: string }[]>;
+}
+
+/** The configured values of one tool; those in `secrets` are for the handler alone. */
+export type ConfigReader = (
+  record: SkillRecord,
+  tool: SkillTool,
+) => Promise<{ values: JsonObject; secrets: string[]; diagnostics: { code: string; message: string }[] }>;
+
+/** Where the artifacts of a call go. `line` is what the model is to know of one. */
+export interface ArtifactShelf {
+  keep(
+    value: JsonObject,
+  ): Promise<{ line: string; findings: { code: string; message: string }[] } | { error: string }>;
+}
+
+export interface HandlerPlace {
+  context: RunContext;
+  emit: (event: RunEvent) => void;
+  /** Carries a call out in the runner. */
+  runner: (call: HandlerCall) => Promise<HandlerOutcome>;
+  /** Python of a handler in an isolate, in the session's folder of the runner; answers what the handler gets. */
+  python: (call: HandlerCall, code: string, timeoutMs: number | null) => Promise<JsonObject>;
+  /** `null`: calls have no session. */
+  folder: WorkFolder | null;
+  config: ConfigReader;
+  artifacts: ArtifactShelf;
+}
+
+/** How a call ended, for the model and for the record. */
+export interface SkillToolResult {
+  value: Json;
+  /** As the model sees it. */
+  text: string;
+  /** `null`: it succeeded. */
+  fault: HandlerOutcome["fault"];
+  duration_ms: number;
+  exit_code: number | null;
+  metadata: JsonObject;
+}

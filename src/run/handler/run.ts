@@ -1,0 +1,63 @@
+/** One call of a Skill Tools handler, on whichever tier it is to run (skill-formats.md §4). */
+import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
+import { callHandler } from "../../tool/isolate/handler.ts";
+import { isolateOf } from "./isolate.ts";
+import type { HandlerPlace } from "./ports.ts";
+
+/** Where a call ran. */
+export type Runtime = "isolate" | "runner" | "stub";
+
+/**
+ * Carries a call out. What only a process can do, what finds no isolate here, and what works on more files than an
+ * isolate takes goes to the runner.
+ * @param source text of a handler that no registry has
+ * @throws HullError for faults of the registry and of the workspace
+ */
+export async function runHandler(
+  call: HandlerCall,
+  place: HandlerPlace,
+  source: string | null,
+): Promise<{ outcome: HandlerOutcome; runtime: Runtime }> {
+  const { tool, signal } = call;
+  if (tool.tier === "stub") return { outcome: stubAnswer(call), runtime: "stub" };
+  const inRunner = async () => ({ outcome: await place.runner(call), runtime: "runner" as const });
+  if (tool.tier === "runner") return inRunner();
+  const isolate = await isolateOf(place.context, call, source);
+  if (isolate === null) return inRunner();
+  const files = (await place.folder?.files()) ?? (place.folder === null ? [] : null);
+  if (files === null) return inRunner();
+  const python = tool.filesystem
+    ? (code: string, timeoutMs: number | null) => place.python(call, code, timeoutMs)
+    : null;
+  const { outcome, changes } = await callHandler(call, isolate, { files, python });
+  const notKept = changes.left.map(([path, why]) => ({ path, why }));
+  const changed = changes.written.length + changes.removed.length > 0;
+  if (changed && !signal.aborted)
+    notKept.push(...((await place.folder?.save(changes.written, changes.removed)) ?? []));
+  // Without a session there is nothing that could keep a file.
+  if (place.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
+  const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message: notKeptText(notKept) }];
+  return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };
+}
+
+/** Files named, of those that were not kept. */
+const MOST_NAMED = 10;
+
+function notKeptText(files: readonly { path: string; why: string }[]): string {
+  const named = files.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
+  const more = files.length > MOST_NAMED ? [`${files.length - MOST_NAMED} more`] : [];
+  return `Not kept among the session's files: ${[...named, ...more].join(", ")}.`;
+}
+
+/** M7: a tool without a script says where to read on. */
+function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
+  const { slug } = record.manifest;
+  const message = `The tool ${tool.name} has no handler. How to do what it is for stands in the instructions of the skill ${slug}: call load_skill with {"name": "${slug}"}, and follow them.`;
+  return { value: { message }, fault: null, duration_ms: 0, exit_code: null, diagnostics: [] };
+}
+
+/** The outcome of a call that an earlier life began, and that must not be made twice. */
+export function lostCall(): HandlerOutcome {
+  const text = "The call was interrupted. It may or may not have taken effect, and was not made again.";
+  return failedCall("cancelled", text, 0);
+}

@@ -1,0 +1,198 @@
+/**
+ * A model's call of a skill's tool, from its arguments to what the model is answered (skill-formats.md §3, §4.4, §7.5 to
+ * §7.7): the same in served skills, runs and sessions.
+ */
+
+import { isArtifact } from "../../engine/artifact.ts";
+import type { ToolCallBlock } from "../../engine/messages.ts";
+import type { Redactor } from "../../redact.ts";
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { allowedVariables } from "../../tool/execution.ts";
+import {
+  failedCall,
+  type HandlerCall,
+  type HandlerNote,
+  type HandlerOutcome,
+} from "../../tool/handler/call.ts";
+import { grantsOf } from "../variables.ts";
+import { checkedArguments, faultsOf } from "./arguments.ts";
+import { logToolCall } from "./log.ts";
+import { ToolOutput } from "./output.ts";
+import type { HandlerPlace, SkillToolResult } from "./ports.ts";
+import { lostCall, type Runtime, runHandler } from "./run.ts";
+
+export interface SkillToolCall {
+  record: SkillRecord;
+  tool: SkillTool;
+  /** Text of a handler that was defined in the session; `null`: the record's. */
+  source: string | null;
+  call: ToolCallBlock;
+  /** Unique to run, round and call. */
+  executionId: string;
+  runId: string;
+  sessionId: string | null;
+  bot: string | null;
+  models: JsonObject;
+  /** ms that are left, where there is a deadline. */
+  leftMs: number;
+  signal: AbortSignal;
+  /** An earlier life of the run began it and did not see it end. */
+  again: boolean;
+}
+
+/** Longest text of a value that is recorded beside the text that the model sees, in UTF-16 units. */
+const MAX_VALUE = 262_144;
+
+/** Carries the call out. Whatever goes wrong with it is a result. @throws HullError for faults of Hull's own stores */
+export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): Promise<SkillToolResult> {
+  const { tool, record, call } = asked;
+  const { context } = place;
+  const { settings } = context;
+  const checked = checkedArguments(call, tool);
+  if ("error" in checked) {
+    const refused = failedCall("schema_validation", checked.error, 0);
+    await noteCall(asked, place, { ...refused, runtime: "none" });
+    return resultOf(refused, [], null);
+  }
+  const { values, secrets, diagnostics } = await place.config(record, tool);
+  const told = new ToolOutput(call.id, settings.toldRedactor.with(secrets), place.emit);
+  const redactor = settings.redactor.with(secrets);
+  const shelved = new Shelved(place, redactor);
+  const handled: HandlerCall = {
+    record,
+    tool,
+    args: checked.args,
+    callId: call.id,
+    executionId: asked.executionId,
+    runId: asked.runId,
+    sessionId: asked.sessionId,
+    bot: asked.bot,
+    models: asked.models,
+    config: values,
+    env: allowedVariables(tool.env, {
+      read: settings.read,
+      granted: grantsOf(settings, record),
+      providerKeys: settings.providerKeys,
+    }),
+    timeoutMs: Math.max(1, Math.min(tool.timeout_ms, asked.leftMs)),
+    signal: asked.signal,
+    note: (note: HandlerNote) => {
+      if (note.kind === "output") told.push(note.stream, note.text);
+      else shelved.add(note.value);
+    },
+  };
+  const { outcome, runtime } = await carriedOut(handled, asked, place);
+  await told.end();
+  const checkedOutcome = withSchema(outcome, tool, settings.local);
+  const ended: HandlerOutcome = JSON.parse(
+    JSON.stringify(
+      redactor.json({ ...checkedOutcome, diagnostics: [...diagnostics, ...checkedOutcome.diagnostics] }),
+    ),
+  );
+  const result = await shelved.result(ended);
+  await noteCall(asked, place, { ...result, runtime });
+  return resultOf(result, shelved.lines, runtime);
+}
+
+async function carriedOut(
+  call: HandlerCall,
+  { again, source }: SkillToolCall,
+  place: HandlerPlace,
+): Promise<{ outcome: HandlerOutcome; runtime: Runtime }> {
+  const { tool } = call;
+  const harmless = tool.idempotent || !tool.side_effects;
+  // The runner knows a call by its id; an isolate is gone with the process that had it.
+  if (again && tool.tier === "isolate" && !harmless) return { outcome: lostCall(), runtime: "isolate" };
+  return runHandler(call, place, source);
+}
+
+/** A returned object with `error` is a failure, and what does not fit the declared answer is a fault of the author's. */
+function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): HandlerOutcome {
+  const { value, fault, duration_ms } = outcome;
+  if (fault !== null) return outcome;
+  if (isObject(value) && value.error !== undefined && value.error !== null) {
+    return { ...outcome, fault: "tool_error" };
+  }
+  const errors = tool.output_schema === undefined ? [] : faultsOf(tool.output_schema, value);
+  if (errors.length === 0) return outcome;
+  const message = `The result of ${tool.name} does not fit its output schema. ${errors.join(" ")}`;
+  if (local) return failedCall("tool_error", message, duration_ms);
+  return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "output_schema", message }] };
+}
+
+/** The artifacts of one call, kept in the order in which they came. */
+class Shelved {
+  readonly #place: HandlerPlace;
+  readonly #redactor: Redactor;
+  #kept: Promise<void> = Promise.resolve();
+  #findings: HandlerOutcome["diagnostics"] = [];
+  /** What the model is told of those that came while the handler worked. */
+  readonly lines: string[] = [];
+
+  constructor(place: HandlerPlace, redactor: Redactor) {
+    this.#place = place;
+    this.#redactor = redactor;
+  }
+
+  add(value: JsonObject): void {
+    this.#kept = this.#kept.then(async () => {
+      const kept = await this.#keep(value);
+      this.lines.push("line" in kept ? kept.line : JSON.stringify(kept));
+    });
+  }
+
+  /** The outcome with what the model is to see in place of an artifact that the handler returned. */
+  async result(outcome: HandlerOutcome): Promise<HandlerOutcome> {
+    await this.#kept;
+    const { value, fault } = outcome;
+    const returned = fault === null && isArtifact(value) ? await this.#keep(value) : null;
+    const told = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
+    if (returned === null) return told;
+    return "line" in returned
+      ? { ...told, value: returned.line }
+      : { ...told, value: returned, fault: "tool_error" };
+  }
+
+  async #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {
+    const redacted: JsonObject = JSON.parse(JSON.stringify(this.#redactor.json(value)));
+    const kept = await this.#place.artifacts.keep(redacted);
+    if ("error" in kept) return kept;
+    this.#findings = [...this.#findings, ...kept.findings];
+    return { line: kept.line };
+  }
+}
+
+function resultOf(
+  outcome: HandlerOutcome,
+  lines: readonly string[],
+  runtime: Runtime | null,
+): SkillToolResult {
+  const { value, fault, duration_ms, exit_code, diagnostics } = outcome;
+  const json = typeof value === "string" ? value : JSON.stringify(value);
+  const notKept = diagnostics.flatMap(({ code, message }) =>
+    code === "files_not_kept" ? [`[${message}]`] : [],
+  );
+  return {
+    value: json.length <= MAX_VALUE ? value : null,
+    text: [json, ...lines, ...notKept].join("\n"),
+    fault,
+    duration_ms,
+    exit_code,
+    metadata: {
+      ...(runtime === null ? {} : { runtime }),
+      ...(diagnostics.length === 0 ? {} : { diagnostics }),
+    },
+  };
+}
+
+function noteCall(
+  { record, call, runId }: SkillToolCall,
+  { context }: HandlerPlace,
+  { fault, duration_ms, diagnostics, runtime }: HandlerOutcome & { runtime: Runtime | "none" },
+): Promise<void> {
+  const ended = { duration_ms, outcome: fault ?? "ok", diagnostics };
+  return logToolCall(context, { run: runId, skill: record.manifest.slug, call, runtime, ...ended });
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,156 @@
+/** The configured values that a tool's handler gets, and those that a run brings along (skill-formats.md §7.4). */
+import type { Settings } from "../env.ts";
+import { refused } from "../llm/prepare.ts";
+import { type SealedFor, seal, unseal } from "../registry/tool-config/seal.ts";
+import { readValues, type StoredValue } from "../registry/tool-config/store.ts";
+import {
+  type ConfigDiagnostic,
+  effectiveConfig,
+  type LayerValue,
+  type LayerValues,
+} from "../skill/config/effective.ts";
+import { type Configurable, readGiven } from "../skill/config/given.ts";
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../skill/manifest.ts";
+import type { RunContext } from "./context.ts";
+
+export interface CallConfig {
+  values: JsonObject;
+  /** Values that nobody but the handler may see: `guardSecrets` keeps them in. */
+  secrets: string[];
+  diagnostics: ConfigDiagnostic[];
+}
+
+/** Whose values count for a call. */
+export interface ConfigChoice {
+  bot: string | null;
+  /** What `readToolConfigs` made of the run's own values. */
+  perCall: JsonObject | null;
+}
+
+/** What was read for a run; changes count from its next life on. */
+const read = new WeakMap<RunContext, Map<string, Promise<StoredValue[]>>>();
+
+/**
+ * The values for one call of a tool, secrets in the clear. The database is asked once in the life of a run, and not for
+ * tools without parameters.
+ * @throws SecretKeyMissing where a secret is stored and there is no key
+ */
+export async function configForCall(
+  context: RunContext,
+  record: SkillRecord,
+  tool: SkillTool,
+  { bot, perCall }: ConfigChoice,
+): Promise<CallConfig> {
+  if (tool.config.length === 0) return { values: {}, secrets: [], diagnostics: [] };
+  const rows = await storedFor(context, record.manifest.slug, bot);
+  const { settings, tenant } = context;
+  const layers = await layersOf(settings, rows, { tenant, record, tool: tool.name });
+  const own = perCall?.[tool.name];
+  if (isObject(own)) {
+    const use = sealedFor(tenant, record, tool.name);
+    const entries = Object.entries(own).map(
+      async ([param, value]): Promise<[string, LayerValue]> => [
+        param,
+        isSealed(value)
+          ? await opened(settings, value.sealed, { ...use, param, bot: null })
+          : { kind: "plain", value },
+      ],
+    );
+    layers.per_call = new Map(await Promise.all(entries));
+  }
+  const { values, diagnostics } = effectiveConfig(tool.config, layers);
+  const secrets = tool.config.flatMap(({ name, type }) => {
+    const value = values[name];
+    return type === "secret" && typeof value === "string" ? [value] : [];
+  });
+  return { values, secrets, diagnostics };
+}
+
+function storedFor(context: RunContext, slug: string, bot: string | null): Promise<StoredValue[]> {
+  const known = read.get(context) ?? new Map<string, Promise<StoredValue[]>>();
+  read.set(context, known);
+  const key = `${slug} ${bot ?? ""}`;
+  let rows = known.get(key);
+  if (rows === undefined) {
+    rows = readValues(context.env, { tenant: context.tenant, slug }, bot);
+    known.set(key, rows);
+    rows.catch(() => known.delete(key));
+  }
+  return rows;
+}
+
+/**
+ * The stored values of one tool by layer.
+ * @param settings whose keys open the secrets; `null`: they stay closed
+ * @throws SecretKeyMissing
+ */
+export async function layersOf(
+  settings: Settings | null,
+  rows: readonly StoredValue[],
+  { tenant, record, tool }: { tenant: string; record: SkillRecord; tool: string },
+): Promise<LayerValues> {
+  const use = sealedFor(tenant, record, tool);
+  const global = new Map<string, LayerValue>();
+  const per_bot = new Map<string, LayerValue>();
+  for (const { param, bot, value, sealed, ...row } of rows) {
+    if (row.tool !== tool) continue;
+    (bot === "" ? global : per_bot).set(param, await layerValue());
+
+    async function layerValue(): Promise<LayerValue> {
+      if (!sealed) return { kind: "plain", value: JSON.parse(value) };
+      return settings === null ? { kind: "sealed" } : opened(settings, value, { ...use, param, bot });
+    }
+  }
+  return { global, per_bot };
+}
+
+async function opened(settings: Settings, sealed: string, use: SealedFor): Promise<LayerValue> {
+  const value = await unseal(settings, sealed, use);
+  return value === null ? { kind: "lost" } : { kind: "secret", value };
+}
+
+/** What a secret of a tool is sealed for, but for the parameter. */
+export function sealedFor(
+  tenant: string,
+  { manifest, uploaded_by }: SkillRecord,
+  tool: string,
+): Omit<SealedFor, "param" | "bot"> {
+  return { tenant, slug: manifest.slug, owner: uploaded_by ?? null, tool };
+}
+
+/**
+ * Reads the option `tool_configs`: values that count for one run. Secrets are sealed, since the run's specification is
+ * stored.
+ * @param records of the run, later ones win
+ * @throws InputInvalid with a path per finding, SecretKeyMissing
+ */
+export async function readToolConfigs(
+  { settings, tenant }: RunContext,
+  records: readonly SkillRecord[],
+  given: Json | undefined,
+): Promise<JsonObject | null> {
+  if (given === undefined || given === null) return null;
+  const owners = new Map<string, { record: SkillRecord; tool: Configurable }>();
+  for (const record of records) {
+    for (const tool of record.tools ?? []) owners.set(tool.name, { record, tool });
+  }
+  const tools = Array.from(owners.values(), ({ tool }) => tool);
+  const result = readGiven(tools, given, "per_call", "options.tool_configs");
+  if ("faults" in result) throw refused(result.faults);
+  const configs: { [tool: string]: JsonObject } = {};
+  for (const { tool, param, value } of result.values) {
+    const record = owners.get(tool)?.record;
+    if (record === undefined || value === null) continue;
+    const use = { ...sealedFor(tenant, record, tool), param: param.name, bot: null };
+    const kept = param.type === "secret" ? { sealed: await seal(settings, String(value), use) } : value;
+    configs[tool] = { ...configs[tool], [param.name]: kept };
+  }
+  return configs;
+}
+
+function isSealed(value: Json): value is { sealed: string } {
+  return isObject(value) && Object.keys(value).length === 1 && typeof value.sealed === "string";
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,142 @@
+/**
+ * Skills that a tenant stores (serving.md §1): checked as the build checks a folder, stored under the keys of published
+ * skills, and served to that tenant from then on.
+ */
+
+import type { Bindings } from "../env.ts";
+import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
+import { knownProviders } from "../model/catalogue/known.ts";
+import { catalogueOf, loadCatalogue } from "../model/catalogue/load.ts";
+import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
+import { storeSkill } from "../registry/store.ts";
+import { publishedHolder, readUploads } from "../registry/tenant-catalog.ts";
+import { forgetValues } from "../registry/tool-config/store.ts";
+import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
+import type { Assembly } from "../skill/assemble.ts";
+import { type SourceFile, utf8 } from "../skill/bundle.ts";
+import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
+import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
+import { RouteTable } from "../skill/route.ts";
+import { stopsSkill } from "../skill/stops.ts";
+import { exportsOf } from "../tool/isolate/hook.ts";
+import type { RunContext } from "./context.ts";
+
+/** An isolate holds the cards of many tenants. */
+const MAX_CARD_BYTES = 8192;
+/** For what a hook module does when it is loaded. */
+const MAX_LOAD_MS = 1000;
+
+export interface UploadedSkill extends Pick<Assembly, "diagnostics" | "positions"> {
+  saved: Upload;
+  record: SkillRecord;
+  /** It took the place of an earlier version. */
+  existed: boolean;
+  /** What is served beside it. */
+  catalog: LoadedCatalog;
+}
+
+/**
+ * Stores a skill of the tenant's, in place of the one of this slug that it may have.
+ * @param options `fresh`: it must not have one
+ * @throws BundleInvalid SlugTaken UploadLimit
+ */
+export async function uploadSkill(
+  context: RunContext,
+  files: SourceFile[],
+  slug: string,
+  { fresh = false }: { fresh?: boolean } = {},
+): Promise<UploadedSkill> {
+  const { env, tenant } = context;
+  const { skill, positions, diagnostics } = await assemble(context, files, slug);
+  if (skill === null) throw refused(diagnostics);
+  const { card, record } = skill;
+  if (card.slug !== slug) {
+    throw new BundleInvalid({
+      reason: `its name "${card.name}" makes the slug "${card.slug}", not "${slug}"`,
+    });
+  }
+  const cardBytes = utf8(JSON.stringify(card)).length;
+  if (cardBytes > MAX_CARD_BYTES) {
+    const what = "name, description, media types and names of tools";
+    throw new BundleInvalid({
+      reason: `its card (${what}) has ${cardBytes} bytes; at most ${MAX_CARD_BYTES}`,
+    });
+  }
+  const catalog = await currentCatalog(env, context.background);
+  const before = await checkAddress(context, catalog, card);
+  if (before !== null && fresh) throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
+  if (before?.digest !== skill.digest) await storeSkill(env, skill);
+  const saved = await saveUpload(env, tenant, card, new Date());
+  if (saved === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
+  if (saved === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
+  await readUploads(env, tenant);
+  context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
+  return { saved, record, existed: before !== null, catalog, diagnostics, positions };
+}
+
+/**
+ * Removes a stored skill and what was configured for it; answers whose it was, or `null` where there is none.
+ * @param owner `null`: of any tenant
+ */
+export async function dropSkill(env: Bindings, slug: string, owner: string | null): Promise<string | null> {
+  const tenant = await removeUpload(env, slug, owner);
+  if (tenant === null) return null;
+  await Promise.all([readUploads(env, tenant), forgetValues(env, { tenant, slug })]);
+  return tenant;
+}
+
+/** Uploads are not bundled: a module is taken as it is, once it was loaded. */
+async function readHooks({ env, settings }: RunContext, source: SourceFile): ReturnType<HookReader> {
+  const fault = uploadFault(source);
+  if (fault !== null) return { faults: [fault] };
+  const text = new TextDecoder().decode(source.bytes);
+  const found = await exportsOf(env.LOADER, text, { guarded: settings.local, timeoutMs: MAX_LOAD_MS });
+  return "names" in found
+    ? { bytes: source.bytes, exports: found.names }
+    : { faults: [loadFault(settings.redactor.text(found.fault))] };
+}
+
+async function assemble(context: RunContext, files: SourceFile[], slug: string): Promise<Assembly> {
+  const { settings, env, tenant } = context;
+  const catalogue = catalogueOf(settings) ?? (await loadCatalogue(settings, env));
+  const providers = knownProviders(catalogue, settings.providerKeys);
+  // Evaluated when first needed: it brings the YAML parser along.
+  const { assembleSkill } = await import("../skill/assemble.ts");
+  return assembleSkill(files, {
+    folder: slug,
+    file: "SKILL.md",
+    providers,
+    hooks: (source) => readHooks(context, source),
+    uploadedBy: tenant,
+  });
+}
+
+function refused(diagnostics: readonly Diagnostic[]): Error {
+  const errors = diagnostics.filter(stopsSkill);
+  const [first] = errors;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  const reason = `${first?.file}:${first?.line ?? 1}: ${first?.message.replace(/\.$/, "")}${more}`;
+  return new BundleInvalid({ reason, diagnostics });
+}
+
+/** The tenant's own version that is there already, or `null`. @throws SlugTaken */
+async function checkAddress(
+  { env, tenant }: RunContext,
+  catalog: LoadedCatalog,
+  card: Card,
+): Promise<Upload | null> {
+  const { slug, route } = card;
+  const folder = publishedHolder(catalog, card);
+  if (folder !== null) throw new SlugTaken({ slug, route, by: "folder", skill: folder.slug });
+  const near = await uploadsNear(env, card);
+  const own = near.find((upload) => upload.slug === slug && upload.owner === tenant) ?? null;
+  const table = new RouteTable();
+  for (const upload of near) {
+    if (upload !== own) table.claim({ folder: upload.slug, slug: upload.slug, route: upload.card.route });
+  }
+  const conflict = table.conflict({ folder: slug, slug, route });
+  if (conflict === null) return own;
+  const holder = near.find((upload) => upload.slug === conflict.holder.slug);
+  const skill = holder?.owner === tenant ? holder.slug : null;
+  throw new SlugTaken({ slug, route, by: "upload", skill });
+}

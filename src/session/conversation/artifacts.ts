@@ -1,0 +1,117 @@
+/**
+ * The artifacts of a session (skill-formats.md §7.5). A version's content is in the record that settled its call; a row says
+ * which, so that it is stored once, with that record.
+ */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { Artifact } from "../../engine/artifact.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import type { Rows } from "./rows.ts";
+import type { ArtifactEntry, ArtifactView } from "./rpc.ts";
+
+/** What is known of a version without its content. */
+type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call_id">;
+
+interface VersionRow {
+  id: string;
+  version: number;
+  /** The row of records that holds it. */
+  record: number;
+  /** Unix ms. */
+  at: number;
+  /** `Head` as JSON. */
+  head: string;
+}
+
+type Raw = VersionRow & Record<string, SqlStorageValue>;
+
+/** The artifacts that a record brings, with the call that made them. @param state before the record */
+export function artifactsOf(
+  record: AgentRecord,
+  { run }: AgentState,
+): { call_id: string; artifacts: Artifact[] } {
+  if (record.type !== "tool_settled" && record.type !== "tool_executed")
+    return { call_id: "", artifacts: [] };
+  const open = run?.calls.find(({ effect }) => effect === record.effect);
+  return { call_id: open?.call.id ?? "", artifacts: record.result.artifacts ?? [] };
+}
+
+export class StoredArtifacts {
+  readonly #sql: SqlStorage;
+  readonly #records: Rows<AgentRecord[]>;
+
+  constructor(sql: SqlStorage, records: Rows<AgentRecord[]>) {
+    this.#sql = sql;
+    this.#records = records;
+  }
+
+  /** Notes what a record brings; in the transaction that stores the record, which is in the last row. */
+  note(record: AgentRecord, state: AgentState): void {
+    const { call_id, artifacts } = artifactsOf(record, state);
+    const run_id = state.run?.spec.run_id ?? "";
+    for (const { id, version, type, title, language } of artifacts) {
+      const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
+      this.#sql.exec(
+        "INSERT OR IGNORE INTO artifact (id, version, record, at, head) VALUES (?, ?, ?, ?, ?)",
+        ...[id, version, this.#records.last(), record.at, JSON.stringify(head)],
+      );
+    }
+  }
+
+  /** The last version; `null`: there is none. */
+  latest(id: string): Artifact | null {
+    const [row] = this.#rows("WHERE id = ? ORDER BY version DESC LIMIT 1", id);
+    return row === undefined ? null : this.#content(row);
+  }
+
+  /** In the order in which they were first made, each as its last version is. */
+  list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
+    const rows = this.#sql
+      .exec<Raw & { versions: number; created: number }>(
+        `SELECT artifact.*, versions, created FROM artifact JOIN
+           (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
+            FROM artifact GROUP BY id) USING (id, version)
+         ORDER BY first, id LIMIT ? OFFSET ?`,
+        ...[limit + 1, offset],
+      )
+      .toArray();
+    const data = rows.slice(0, limit).map(({ versions, created, ...row }) => {
+      const head: Head = JSON.parse(row.head);
+      const { id, version } = row;
+      return { id, ...head, version, versions, created_at: time(created), updated_at: time(row.at) };
+    });
+    return { data, next: rows.length > limit ? offset + limit : null };
+  }
+
+  /** @param version `null`: the last one. @throws CallNotFound */
+  view(id: string, version: number | null): ArtifactView {
+    const rows = this.#rows("WHERE id = ? ORDER BY version", id);
+    const row = version === null ? rows.at(-1) : rows.find((each) => each.version === version);
+    const artifact = row === undefined ? null : this.#content(row);
+    if (row === undefined || artifact === null) {
+      throw new CallNotFound({ what: "artifact", id: version === null ? id : `${id}, version ${version}` });
+    }
+    const { run_id, call_id }: Head = JSON.parse(row.head);
+    const versions = rows.map((each) => ({ version: each.version, created_at: time(each.at) }));
+    return { ...artifact, run_id, call_id, created_at: time(row.at), versions };
+  }
+
+  #rows(where: string, id: string): VersionRow[] {
+    return this.#sql.exec<Raw>(`SELECT * FROM artifact ${where}`, id).toArray();
+  }
+
+  #content({ id, version, record }: VersionRow): Artifact | null {
+    for (const row of this.#records.after(record - 1)) {
+      const records = row.ok && row.seq === record ? row.value : [];
+      for (const each of records) {
+        if (each.type !== "tool_settled" && each.type !== "tool_executed") continue;
+        const found = each.result.artifacts?.find((made) => made.id === id && made.version === version);
+        if (found !== undefined) return found;
+      }
+      break;
+    }
+    return null;
+  }
+}
+
+const time = (at: number): string => new Date(at).toISOString();

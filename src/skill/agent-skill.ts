@@ -1,0 +1,153 @@
+/**
+ * The frontmatter of a plain Agent Skill, as far as anything can be made of it (skill-formats.md §1.4 steps 6 to 11): what
+ * does not keep the rules of the format is told as a warning, and only what leaves no skill at all is an error.
+ */
+import { readActivation } from "./activation.ts";
+import { splitAllowedTools } from "./allowed-tools.ts";
+import {
+  type BrokenRule,
+  brokenCompatibilityRules,
+  brokenDescriptionRules,
+  brokenNameRules,
+  FORMAT_FIELDS,
+} from "./field-rules.ts";
+import { stripControls } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { Activation, JsonObject } from "./manifest.ts";
+import { skillSlug } from "./slug.ts";
+import { child, items, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
+
+/** A skill as its SKILL.md has it. */
+export interface AgentSkillText {
+  name: string;
+  /** `null`: neither the name nor the folder has an ASCII letter or digit. */
+  slug: string | null;
+  description: string;
+  license?: string;
+  compatibility?: string;
+  metadata?: { [key: string]: string };
+  allowed_tools?: string[];
+  activation?: Activation;
+  body: string;
+  /** The other fields, with every scalar as text. */
+  extra: JsonObject;
+}
+
+/** @param directory name of the skill's folder, where it has one */
+export function readAgentSkill(
+  findings: Findings,
+  root: MapNode,
+  body: string,
+  directory: string | undefined,
+): AgentSkillText | null {
+  const name = readName(findings, root, directory);
+  const description = readDescription(findings, root);
+  const compatibility = readCompatibility(findings, root);
+  const license = child(root, "license");
+  const allowed = child(root, "allowed-tools");
+  const metadata = readMetadata(findings, root);
+  const { activation, fields } = readActivation(findings, root);
+  const known = new Set([...FORMAT_FIELDS, ...fields]);
+  const others = Array.from(root.entries.keys()).filter((key) => !known.has(key));
+  reportOthers(findings, root, others);
+  if (metadata === null) others.push("metadata");
+  if (name === null || description === null) return null;
+  return {
+    name,
+    slug: skillSlug(name, directory ?? ""),
+    description,
+    ...(license === undefined ? {} : { license: plainText(license.node) }),
+    ...(compatibility === undefined ? {} : { compatibility }),
+    ...(metadata === undefined || metadata === null ? {} : { metadata }),
+    ...(allowed === undefined ? {} : { allowed_tools: allowedTools(allowed) }),
+    ...(activation === undefined ? {} : { activation }),
+    body,
+    extra: Object.fromEntries(others.map((key) => [key, asTexts(root.entries.get(key)?.value)])),
+  };
+}
+
+const clean = (text: string): string => stripControls(text).trim();
+
+function readName(findings: Findings, root: MapNode, directory: string | undefined): string | null {
+  const slot = child(root, "name");
+  const name = slot === undefined ? "" : clean(textOf(slot.node) ?? "").replace(/\s+/g, " ");
+  if (name !== "") {
+    warn(findings, slot, brokenNameRules(name, directory));
+    return name;
+  }
+  const place = slot ?? { path: "name", at: { line: 1, column: 1 } };
+  if (directory !== undefined && directory !== "") {
+    const message = `There is no usable name; that of the folder, ${directory}, is taken.`;
+    findings.warning("name_from_directory", place, message, `Add name: ${directory}`);
+    return directory;
+  }
+  findings.error("name_missing", place, "The field name is required.", "Add name: and a text.");
+  return null;
+}
+
+function readDescription(findings: Findings, root: MapNode): string | null {
+  const slot = child(root, "description");
+  const hint = "Say what the skill does and when to use it.";
+  if (slot === undefined) {
+    const place = { path: "description", at: { line: 1, column: 1 } };
+    findings.error("description_missing", place, "The field description is required.", hint);
+    return null;
+  }
+  const text = textOf(slot.node);
+  const description = clean(text ?? slot.node.source);
+  if (description === "") {
+    findings.error("description_empty", slot, "The field description must not be empty.", hint);
+    return null;
+  }
+  if (text === null) {
+    const message = "The description is written as a list or mapping; its text was taken as it stands.";
+    findings.warning("description_raw", slot, message, "Put it in quotes.");
+  }
+  warn(findings, slot, brokenDescriptionRules(description));
+  return description;
+}
+
+function readCompatibility(findings: Findings, root: MapNode): string | undefined {
+  const slot = child(root, "compatibility");
+  if (slot === undefined) return undefined;
+  warn(findings, slot, brokenCompatibilityRules(textOf(slot.node)));
+  return plainText(slot.node);
+}
+
+/** `null`: it is there, and no mapping. */
+function readMetadata(findings: Findings, root: MapNode): { [key: string]: string } | null | undefined {
+  const slot = child(root, "metadata");
+  if (slot === undefined) return undefined;
+  const { node } = slot;
+  const odd =
+    node.kind !== "map" || Array.from(node.entries.values()).some(({ value }) => textOf(value) === null);
+  if (odd) {
+    const message = "The format wants metadata to be a mapping of texts; other values are kept as JSON text.";
+    findings.info("metadata_not_strings", slot, message);
+  }
+  if (node.kind !== "map") return null;
+  return Object.fromEntries(Array.from(node.entries, ([key, { value }]) => [key, plainText(value)]));
+}
+
+function allowedTools({ node, path }: Slot): string[] {
+  const entries = node.kind === "list" ? items(node, path).map((item) => item.node) : [node];
+  return splitAllowedTools(entries.map((entry) => stripControls(textOf(entry) ?? "")));
+}
+
+function reportOthers(findings: Findings, root: MapNode, others: string[]): void {
+  if (others.length === 0) return;
+  const names = others.toSorted();
+  const at = root.entries.get(names[0] ?? "")?.keyAt;
+  const place = { path: names.join(", "), ...(at === undefined ? {} : { at }) };
+  findings.info("unknown_fields", place, `Fields that have no effect here: ${names.join(", ")}.`);
+}
+
+function warn(findings: Findings, slot: Slot | undefined, rules: readonly BrokenRule[]): void {
+  for (const { code, field, message, hint } of rules)
+    findings.warning(code, slot ?? { path: field }, message, hint);
+}
+
+/** A scalar's text; of a collection, its JSON text. */
+const plainText = (node: Node): string => stripControls(textOf(node) ?? JSON.stringify(toText(node)));
+
+const asTexts = (node: Node | undefined) => (node === undefined ? null : toText(node));

@@ -1,0 +1,86 @@
+/** Which value of a configuration parameter counts, and where it is from (skill-formats.md §7.4). Pure. */
+import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
+import { configFault } from "./value.ts";
+
+/** In rising order: a later layer's value counts. */
+export const CONFIG_LAYERS = ["global", "per_bot", "per_call"] as const;
+export type ConfigLayer = (typeof CONFIG_LAYERS)[number];
+export type ConfigSource = "default" | ConfigLayer;
+
+/** A value of a layer. A secret one that was not opened is only known to be there; `lost`: it cannot be opened. */
+export type LayerValue =
+  | { kind: "plain"; value: Json }
+  | { kind: "secret"; value: string }
+  | { kind: "sealed" }
+  | { kind: "lost" };
+
+export type LayerValues = { [layer in ConfigLayer]?: ReadonlyMap<string, LayerValue> };
+
+/** A stored value that is not used. */
+export interface ConfigDiagnostic {
+  code: "config_value_unfit" | "config_secret_lost" | "config_secret_old_key";
+  param: string;
+  source: ConfigLayer;
+  message: string;
+}
+
+export interface EffectiveConfig {
+  /** What has neither a value nor a default is missing. A secret that was not opened is `{set: true}`. */
+  values: JsonObject;
+  sources: { [param: string]: ConfigSource };
+  diagnostics: ConfigDiagnostic[];
+}
+
+/** Whether a parameter of this scope may have a value in this layer. */
+export function layerHolds(layer: ConfigLayer, { scope }: ConfigParam): boolean {
+  switch (layer) {
+    case "global":
+      return true;
+    case "per_bot":
+      return scope !== "global";
+    case "per_call":
+      return scope === "per_call";
+  }
+}
+
+/** Lays the layers upon the defaults. What no longer fits, since the skill has changed, counts as not there. */
+export function effectiveConfig(params: readonly ConfigParam[], layers: LayerValues): EffectiveConfig {
+  const values: JsonObject = {};
+  const sources: EffectiveConfig["sources"] = {};
+  const diagnostics: ConfigDiagnostic[] = [];
+  for (const param of params) {
+    const { name } = param;
+    if (param.default !== undefined) values[name] = param.default;
+    sources[name] = "default";
+    for (const source of CONFIG_LAYERS) {
+      const given = layerHolds(source, param) ? layers[source]?.get(name) : undefined;
+      if (given === undefined) continue;
+      const unfit = unfitness(param, given);
+      if (unfit === null) {
+        values[name] = given.kind === "plain" || given.kind === "secret" ? given.value : { set: true };
+        sources[name] = source;
+      } else diagnostics.push({ ...unfit, param: name, source });
+    }
+  }
+  return { values, sources, diagnostics };
+}
+
+function unfitness(param: ConfigParam, given: LayerValue): Pick<ConfigDiagnostic, "code" | "message"> | null {
+  const { name } = param;
+  const rest = "The next value below it is used.";
+  if (given.kind === "lost") {
+    const message = `The stored secret ${name} cannot be opened with any key of HULL_SECRET_KEY. ${rest}`;
+    return { code: "config_secret_lost", message };
+  }
+  if ((given.kind !== "plain") !== (param.type === "secret")) {
+    const message = `${name} was stored as ${given.kind === "plain" ? "no secret" : "a secret"}, and is one of type ${param.type} now. ${rest}`;
+    return { code: "config_value_unfit", message };
+  }
+  if (given.kind === "sealed") return null;
+  const wrong = configFault(param, given.value);
+  if (wrong === null) return null;
+  return {
+    code: "config_value_unfit",
+    message: `The stored value: ${name}${wrong.path} ${wrong.message}. ${rest}`,
+  };
+}

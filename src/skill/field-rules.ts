@@ -1,0 +1,128 @@
+/**
+ * What the Agent Skills format says of its fields (skill-formats.md §1.1, §1.3 step 9). The strict verdict rejects by these
+ * rules, and loading warns of them, with the same codes.
+ */
+
+/** The fields of the format. */
+export const FORMAT_FIELDS: readonly string[] = [
+  ...["name", "description", "license", "compatibility", "metadata", "allowed-tools"],
+];
+const MAX_NAME = 64;
+const MAX_DESCRIPTION = 1024;
+const MAX_COMPATIBILITY = 500;
+
+export interface BrokenRule {
+  code: string;
+  field: string;
+  message: string;
+  hint?: string;
+}
+
+/** Lengths are counted in code points. */
+const lengthOf = (text: string): number => Array.from(text).length;
+
+/** @param directory the folder's name; absent: it has none, and the name need not equal it */
+export function brokenNameRules(name: string, directory: string | undefined): BrokenRule[] {
+  const text = name.trim().normalize("NFKC");
+  const length = lengthOf(text);
+  const rules = [
+    {
+      fine: length <= MAX_NAME,
+      code: "name_too_long",
+      what: `has ${length} characters; at most ${MAX_NAME}`,
+      hint: "Shorten it.",
+    },
+    {
+      fine: text === text.toLowerCase(),
+      code: "name_not_lowercase",
+      what: "is not in lower case",
+      hint: "Use lower-case letters.",
+    },
+    {
+      fine: !text.startsWith("-") && !text.endsWith("-"),
+      code: "name_edge_hyphen",
+      what: "begins or ends with a hyphen",
+      hint: "Remove that hyphen.",
+    },
+    {
+      fine: !text.includes("--"),
+      code: "name_double_hyphen",
+      what: "has two hyphens in a row",
+      hint: "Leave one of them.",
+    },
+    {
+      fine: /^[\p{L}\p{Nd}\p{Nl}\p{No}-]*$/u.test(text),
+      code: "name_characters",
+      what: "has other characters than letters, digits and hyphens",
+      hint: "Join the words with single hyphens.",
+    },
+    {
+      fine: directory === undefined || directory.normalize("NFKC") === text,
+      code: "name_directory_mismatch",
+      what: `is not that of its folder, ${JSON.stringify(directory)}`,
+      hint: "Rename one of the two.",
+    },
+  ];
+  return rules.flatMap(({ fine, code, what, hint }) =>
+    fine ? [] : [{ code, field: "name", message: `The name ${JSON.stringify(text)} ${what}.`, hint }],
+  );
+}
+
+/** @param description trimmed or not: the strict verdict counts blanks at the ends too */
+export function brokenDescriptionRules(description: string): BrokenRule[] {
+  const length = lengthOf(description);
+  if (length <= MAX_DESCRIPTION) return [];
+  const message = `The description has ${length} characters; at most ${MAX_DESCRIPTION}.`;
+  const hint = "Say what the skill does and when to use it; move the rest into the body.";
+  return [{ code: "description_too_long", field: "description", message, hint }];
+}
+
+/** @param text `null`: it is a list or mapping */
+export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
+  const field = "compatibility";
+  if (text === null) {
+    const message = "The field compatibility is a list or mapping, not a text.";
+    return [{ code: "compatibility_type", field, message, hint: "Write it as one text." }];
+  }
+  const length = lengthOf(text);
+  if (length <= MAX_COMPATIBILITY) return [];
+  const message = `The field compatibility has ${length} characters; at most ${MAX_COMPATIBILITY}.`;
+  return [{ code: "compatibility_too_long", field, message, hint: "Shorten it." }];
+}
+
+/** An opening or closing tag, as uploads refuse it. */
+const TAG = /<\/?[a-zA-Z][^>]*>/;
+const RESERVED = /claude|anthropic/i;
+
+/**
+ * What an upload through `/v1/skills` may not have (skill-formats.md §1.5).
+ * @param trusted it is published by the deployment itself: reserved words and lengths are its own business
+ */
+export function brokenUploadRules(name: string, description: string, trusted: boolean): BrokenRule[] {
+  const shown = `The name ${JSON.stringify(name)}`;
+  const rules = [
+    {
+      fine: /^[a-z0-9-]+$/.test(name),
+      code: "name_characters",
+      field: "name",
+      message: `${shown} has other characters than a-z, 0-9 and hyphens.`,
+    },
+    {
+      fine: trusted || !RESERVED.test(name),
+      code: "name_reserved",
+      field: "name",
+      message: `${shown} holds a reserved word: claude or anthropic.`,
+    },
+    { fine: !TAG.test(name), code: "name_tags", field: "name", message: `${shown} holds an XML tag.` },
+    {
+      fine: !TAG.test(description),
+      code: "description_tags",
+      field: "description",
+      message: "The description holds an XML tag.",
+    },
+  ];
+  const broken = rules.flatMap(({ fine, ...rule }) => (fine ? [] : [rule]));
+  if (trusted) return broken;
+  const long = brokenNameRules(name, undefined).filter(({ code }) => code === "name_too_long");
+  return [...broken, ...long, ...brokenDescriptionRules(description)];
+}

@@ -1,0 +1,48 @@
+/** The file SKILL.md as such: its name, its bytes, its size (skill-formats.md §1.4 steps 1, 2 and 12). */
+import type { Findings } from "./findings.ts";
+
+const NAMES = ["SKILL.md", "skill.md"];
+
+/** Which of a folder's entries is its SKILL.md: that, `skill.md`, or either in any letter case; `null`: none. */
+export function skillFileName(names: readonly string[]): string | null {
+  return (
+    NAMES.find((name) => names.includes(name)) ??
+    names.filter((name) => name.toLowerCase() === "skill.md").sort()[0] ??
+    null
+  );
+}
+
+/** The text, with replacement characters where the bytes are not UTF-8. A byte order mark stays. */
+export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), valid: true };
+  } catch {
+    return { text: new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes), valid: false };
+  }
+}
+
+const LONG_LINES = 500;
+const LARGE_BYTES = 100 * 1024;
+
+/** Says that a file is longer than is good for the models that read it. */
+export function noteSize(findings: Findings, text: string, body: string): void {
+  const lines = body.split("\n").length;
+  const hint = "Move details into files that the body names, to be read when they are needed.";
+  if (lines > LONG_LINES)
+    findings.info("body_long", {}, `The body has ${lines} lines; up to ${LONG_LINES} are recommended.`, hint);
+  const { length } = new TextEncoder().encode(text);
+  if (length > LARGE_BYTES)
+    findings.warning(
+      "file_large",
+      {},
+      `SKILL.md has ${length} bytes; a model reads all of them at once.`,
+      hint,
+    );
+}
+
+/** Says that a file is not UTF-8. @param refused whether that is an error */
+export function reportEncoding(findings: Findings, refused: boolean): void {
+  const hint = "Save the file as UTF-8.";
+  if (refused) findings.error("encoding", {}, "SKILL.md is not valid UTF-8.", hint);
+  else findings.warning("encoding", {}, "SKILL.md is not valid UTF-8; other bytes are read as U+FFFD.", hint);
+}

@@ -1,0 +1,33 @@
+/** Where the frontmatter of a SKILL.md begins and ends (skill-formats.md §1.3 step 3, §1.4 step 3). */
+
+/** A SKILL.md in two. */
+export interface Split {
+  frontmatter: string;
+  /** Offset of `frontmatter` in the text. */
+  from: number;
+  /** Trimmed. */
+  body: string;
+}
+
+export type SplitFault = "frontmatter_missing" | "frontmatter_unclosed";
+
+/** With line feeds for CRLF and CR. */
+export const withLineFeeds = (text: string): string => text.replace(/\r\n?/g, "\n");
+
+/** As the reference validator splits: the first three characters, then up to the next `---` wherever it stands. */
+export function splitStrictly(text: string): Split | SplitFault {
+  if (!text.startsWith("---")) return "frontmatter_missing";
+  const end = text.indexOf("---", 3);
+  if (end < 0) return "frontmatter_unclosed";
+  return { frontmatter: text.slice(3, end), from: 3, body: text.slice(end + 3).trim() };
+}
+
+const FENCED = /^(---[ \t]*\n)(?:([\s\S]*?)\n)?---[ \t]*(?:\n|$)/;
+
+/** Between two lines that hold only `---`; `null` where there are none. */
+export function splitAtLines(text: string): Split | null {
+  const found = FENCED.exec(text);
+  if (found === null) return null;
+  const [whole, opening = "", frontmatter = ""] = found;
+  return { frontmatter, from: opening.length, body: text.slice(whole.length).trim() };
+}

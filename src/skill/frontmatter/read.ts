@@ -1,0 +1,218 @@
+/**
+ * SKILL.md into frontmatter and body, whatever can be made of it (skill-formats.md §1.4 steps 2 to 5). What had to be put
+ * right is told, and how much it matters is the reader's to say: an Agent Skill loads with it, a manifest with keys of
+ * serving.md §2 does not.
+ */
+import type { Findings } from "../findings.ts";
+import type { MapNode, Position } from "../tree.ts";
+import { type Split, splitAtLines, splitStrictly, withLineFeeds } from "./fences.ts";
+import { readYaml, type YamlFault, type YamlReading } from "./yaml.ts";
+
+/** Largest SKILL.md, in bytes. */
+const MAX_FILE_BYTES = 1024 * 1024;
+/** Largest frontmatter, in bytes (skill-formats.md §1.4); it bounds the time that hostile YAML can take. */
+const MAX_FRONTMATTER_BYTES = 64 * 1024;
+
+interface Finding {
+  code: string;
+  place: { path?: string; at?: Position };
+  message: string;
+  hint?: string;
+}
+
+/** Something that was put right. */
+export interface Remedy {
+  /** Where an Agent Skill is loaded; `null`: nothing to tell. */
+  tolerated: (Finding & { level: "warning" | "info" }) | null;
+  /** Where serving.md §2 applies: an error; `null`: it accepts this too. */
+  refused: Finding | null;
+}
+
+export interface Frontmatter {
+  /** `null` where the file has no usable frontmatter; the reason is among the findings. */
+  root: MapNode | null;
+  /** Trimmed. */
+  body: string;
+  remedies: Remedy[];
+}
+
+const TOP: { at: Position } = { at: { line: 1, column: 1 } };
+const START_HINT = "Begin the file with: ---, name: …, description: …, ---.";
+const YAML_HINT =
+  'Put a value in quotes when it contains ": " or " #" or begins with a special character; indent with spaces.';
+const CLOSE_HINT = "Close the frontmatter with a line ---.";
+const NOT_CLOSED = "The frontmatter begins here, but no later line holds only ---.";
+const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.";
+
+/** Splits and parses a SKILL.md. What nobody can read is an error among `findings`. */
+export function readFrontmatter(given: string, findings: Findings): Frontmatter {
+  const none: Frontmatter = { root: null, body: "", remedies: [] };
+  if (byteLength(given) > MAX_FILE_BYTES) {
+    findings.error(
+      "file_too_large",
+      {},
+      `SKILL.md is larger than ${MAX_FILE_BYTES} bytes (1 MiB).`,
+      "Move long reference material into separate files of the skill.",
+    );
+    return none;
+  }
+  const remedies: Remedy[] = [];
+  const text = normalised(given, remedies);
+  const split = splitText(text, remedies);
+  if (typeof split === "string") {
+    if (split === "frontmatter_missing") findings.error("frontmatter_missing", TOP, MUST_BEGIN, START_HINT);
+    else findings.error("frontmatter_unclosed", TOP, NOT_CLOSED, CLOSE_HINT);
+    return none;
+  }
+  if (byteLength(split.frontmatter) > MAX_FRONTMATTER_BYTES) {
+    findings.error(
+      "frontmatter_too_large",
+      TOP,
+      `The frontmatter is larger than ${MAX_FRONTMATTER_BYTES} bytes (64 KiB).`,
+      "Keep long text in the body or in separate files.",
+    );
+    return none;
+  }
+  const start = positionIn(text, split.from, given);
+  const { node, fault } = readRetrying(split.frontmatter, start, remedies);
+  if (node === null) {
+    if (fault !== null) findings.error(...args(yamlFinding(fault)));
+    return none;
+  }
+  if (node.kind !== "map") {
+    findings.error(
+      "frontmatter_not_mapping",
+      { at: node.source === "" ? TOP.at : node.at },
+      "The frontmatter must be a mapping of fields, such as name: Hello.",
+    );
+    return none;
+  }
+  return { root: node, body: split.body, remedies };
+}
+
+/** Tells what was put right, as far as it is worth telling. @param serving whether serving.md §2 applies */
+export function reportRemedies(findings: Findings, remedies: readonly Remedy[], serving: boolean): void {
+  for (const { tolerated, refused } of remedies) {
+    if (serving) {
+      if (refused !== null) findings.error(...args(refused));
+    } else if (tolerated !== null) findings[tolerated.level](...args(tolerated));
+  }
+}
+
+const args = ({ code, place, message, hint }: Finding) => [code, place, message, hint] as const;
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+function normalised(given: string, remedies: Remedy[]): string {
+  let text = given;
+  if (text.startsWith("\uFEFF")) {
+    text = text.slice(1);
+    const message = "SKILL.md begins with a byte order mark, at which stricter readers stop.";
+    const hint = "Save the file as UTF-8 without a byte order mark.";
+    remedies.push({ tolerated: { level: "info", code: "bom", place: TOP, message, hint }, refused: null });
+  }
+  if (text.includes("\r")) {
+    text = withLineFeeds(text);
+    const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
+    remedies.push({ tolerated: { level: "info", code: "line_endings", place: {}, message }, refused: null });
+  }
+  const blank = /^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "";
+  if (blank !== "") {
+    text = text.slice(blank.length);
+    const message = "Blank lines stand before the frontmatter, at which stricter readers stop.";
+    const finding = { code: "leading_blank_lines", place: TOP, message, hint: "Remove them." };
+    remedies.push({
+      tolerated: { level: "warning", ...finding },
+      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
+    });
+  }
+  return text;
+}
+
+function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missing" | "frontmatter_unclosed" {
+  const strict = splitStrictly(text);
+  const split = splitAtLines(text);
+  if (split === null) {
+    if (typeof strict === "string") return strict;
+    const message = "The frontmatter does not stand between two lines that hold only ---.";
+    remedies.push({
+      tolerated: { level: "warning", code: "loose_fence", place: TOP, message, hint: CLOSE_HINT },
+      refused: {
+        code: /^---[ \t]*\n/.test(text) ? "frontmatter_unclosed" : "frontmatter_missing",
+        place: TOP,
+        message,
+        hint: CLOSE_HINT,
+      },
+    });
+    return strict;
+  }
+  if (typeof strict !== "string" && strict.frontmatter.trim() !== split.frontmatter.trim()) {
+    const message = "There is a --- inside the frontmatter, at which stricter readers end it.";
+    const hint = "Write the value without ---.";
+    const finding = { code: "fence_ambiguous", place: TOP, message, hint };
+    remedies.push({ tolerated: { level: "warning", ...finding }, refused: null });
+  }
+  return split;
+}
+
+/** Line and column in the file of an offset into the text without its beginnings. */
+function positionIn(text: string, offset: number, given: string): Position {
+  const file = withLineFeeds(given);
+  const before = file.slice(0, file.length - text.length + offset).split("\n");
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+/** Parses, and parses again with values in quotes where that is what is missing. */
+function readRetrying(source: string, start: Position, remedies: Remedy[]): YamlReading {
+  const first = readYaml(source, start);
+  if (first.fault === null) return tell(first, remedies);
+  for (const pattern of first.fault.final === true ? [] : [UNQUOTED, UNQUOTED_OR_FLOW]) {
+    const quoted = quoteValues(source, pattern);
+    const again = quoted === source ? first : readYaml(quoted, start);
+    if (again.fault !== null) continue;
+    const { at } = first.fault;
+    const message = `The frontmatter is not valid YAML (${first.fault.message}); it was read with its values in quotes.`;
+    remedies.push({
+      tolerated: { level: "warning", code: "yaml_quoted_retry", place: { at }, message, hint: YAML_HINT },
+      refused: yamlFinding(first.fault),
+    });
+    return tell(again, remedies);
+  }
+  return first;
+}
+
+/** `key: value` at the margin, where the value is no text in quotes, block or, in the first try, flow collection. */
+const UNQUOTED = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>[{])(\S.*)$/gm;
+const UNQUOTED_OR_FLOW = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>])(\S.*)$/gm;
+
+const quoteValues = (source: string, pattern: RegExp): string =>
+  source.replace(pattern, (_, key: string, value: string) => `${key}: ${JSON.stringify(value.trim())}`);
+
+function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
+  const { doubt, duplicates } = reading;
+  if (doubt !== null) remedies.push({ tolerated: null, refused: yamlFinding(doubt) });
+  for (const { key, at, line } of duplicates) {
+    const place = { path: key, at };
+    const hint = "Remove one of them.";
+    const message = `The key ${key} appears twice; the first is on line ${line}.`;
+    remedies.push({
+      tolerated: {
+        level: "warning",
+        ...{ code: "duplicate_key", place, message: `${message} The last one counts.`, hint },
+      },
+      refused: { code: "duplicate_key", place, message, hint },
+    });
+  }
+  return reading;
+}
+
+function yamlFinding({ at, message }: YamlFault): Finding {
+  return {
+    code: "frontmatter_yaml",
+    place: { at },
+    message: `The frontmatter is not valid YAML: ${message.replace(/\.$/, "")}.`,
+    hint: YAML_HINT,
+  };
+}

@@ -1,0 +1,105 @@
+/** The frontmatter as the reference validator of Agent Skills reads it (skill-formats.md §1.3 steps 3 to 8). */
+import { type CST, isMap, isScalar, Parser, parseDocument } from "yaml";
+import { splitStrictly, withLineFeeds } from "./fences.ts";
+
+export type StrictFault =
+  | "frontmatter_missing"
+  | "frontmatter_unclosed"
+  | "frontmatter_yaml"
+  | "frontmatter_not_mapping";
+
+/** Top-level fields in the order of the file: a text, untrimmed, or `null` for a list or mapping. */
+export type StrictFields = ReadonlyMap<string, string | null>;
+
+export type StrictReading =
+  | { fields: StrictFields }
+  /** `why`: for people. */
+  | { fault: StrictFault; why: string };
+
+/** What a reference validator of YAML 1.2 lets stand in a stream. */
+const UNPRINTABLE = /[^\t\n\r\x20-\x7E\x85\xA0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+/** Plain values that have a meaning of their own in older YAML; the reference reads nothing. */
+const READS_AS_BLANK = new Set(["=", "<<"]);
+
+/** Reads a whole SKILL.md; stops at the first fault. */
+export function readStrictly(text: string): StrictReading {
+  const split = splitStrictly(withLineFeeds(text));
+  if (split === "frontmatter_missing") return { fault: split, why: "the file does not begin with ---" };
+  if (split === "frontmatter_unclosed") return { fault: split, why: "there is no second ---" };
+  const { frontmatter } = split;
+  const yaml = (why: string): StrictReading => ({ fault: "frontmatter_yaml", why });
+  const unprintable = UNPRINTABLE.exec(frontmatter)?.[0];
+  if (unprintable !== undefined) return yaml(`it holds the control character ${JSON.stringify(unprintable)}`);
+  const options = { schema: "failsafe", uniqueKeys: true, prettyErrors: false, logLevel: "silent" } as const;
+  const document = parseDocument(frontmatter, options);
+  const [problem] = [...document.errors, ...document.warnings];
+  if (problem !== undefined) return yaml(problem.message);
+  for (const token of new Parser().parse(frontmatter)) {
+    const refused = refusedToken(token) ?? unevenMapping(token);
+    if (refused !== null) return yaml(refused);
+  }
+  const root = document.contents;
+  if (!isMap(root)) return { fault: "frontmatter_not_mapping", why: "it is no mapping of fields" };
+  const fields = new Map<string, string | null>();
+  for (const { key, value } of root.items) {
+    fields.set(isScalar(key) ? String(key.value) : String(key), textOf(value));
+  }
+  return { fields };
+}
+
+function textOf(node: unknown): string | null {
+  if (!isScalar(node)) return node === null ? "" : null;
+  const text = typeof node.value === "string" ? node.value : (node.source ?? "");
+  return node.type === "PLAIN" && READS_AS_BLANK.has(text) ? "" : text;
+}
+
+/** Step 6: what is YAML and not of the subset that the reference takes; `null`: nothing. */
+function refusedToken(root: CST.Token): string | null {
+  const open: (CST.Token | CST.SourceToken)[] = [root];
+  for (let token = open.pop(); token !== undefined; token = open.pop()) {
+    switch (token.type) {
+      case "tag":
+        return `tags such as ${token.source} are not accepted`;
+      case "anchor":
+      case "alias":
+        return `anchors and aliases such as ${token.source} are not accepted`;
+      case "flow-collection":
+        return "lists in brackets and mappings in braces are not accepted; write one item or key to a line";
+      case "scalar":
+      case "space":
+        if (token.source.includes("\t")) return "a tab stands outside of quotes";
+    }
+    open.push(...parts(token));
+  }
+  return null;
+}
+
+function parts(token: CST.Token | CST.SourceToken): (CST.Token | CST.SourceToken)[] {
+  const all: (CST.Token | CST.SourceToken)[] = [];
+  if ("start" in token && Array.isArray(token.start)) all.push(...token.start);
+  if ("props" in token) all.push(...token.props);
+  if ("end" in token) all.push(...(token.end ?? []));
+  if ("value" in token && token.value !== undefined) all.push(token.value);
+  if ("items" in token) {
+    for (const { start, key, sep, value } of token.items) {
+      all.push(...start, ...(sep ?? []));
+      if (key !== null && key !== undefined) all.push(key);
+      if (value !== undefined) all.push(value);
+    }
+  }
+  return all;
+}
+
+/** Step 7: mappings below one mapping that do not begin in one column; `null`: there are none. */
+function unevenMapping(root: CST.Token): string | null {
+  const open: CST.Token[] = root.type === "document" && root.value !== undefined ? [root.value] : [];
+  for (let token = open.pop(); token !== undefined; token = open.pop()) {
+    if (token.type !== "block-map" && token.type !== "block-seq") continue;
+    const values = token.items.flatMap(({ value }) => value ?? []);
+    open.push(...values);
+    if (token.type !== "block-map") continue;
+    const columns = new Set(values.flatMap((value) => (value.type === "block-map" ? [value.indent] : [])));
+    if (columns.size > 1) return "mappings of one level begin in different columns";
+  }
+  return null;
+}

@@ -1,0 +1,165 @@
+/** YAML 1.2 (core schema) into nodes that know line and column (serving.md §2). */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import type { MapNode, Node, Position } from "../tree.ts";
+
+const MAX_DEPTH = 64;
+/** Values after aliases are expanded; a bomb of nested aliases reaches it long before memory does. */
+const MAX_NODES = 20_000;
+const MAX_ALIASES = 100;
+
+export interface YamlFault {
+  at: Position;
+  message: string;
+  /** A limit is reached, or a key is not for anyone to set: no other way of writing it helps. */
+  final?: true;
+}
+
+/** A key that its mapping has already; the later value counts. */
+export interface DuplicateKey {
+  key: string;
+  at: Position;
+  /** Of the earlier one. */
+  line: number;
+}
+
+export interface YamlReading {
+  /** `null` exactly where there is a fault. */
+  node: Node | null;
+  fault: YamlFault | null;
+  /** What YAML warns of and can be read all the same, e.g. a tag that nobody knows; the first of it. */
+  doubt: YamlFault | null;
+  duplicates: DuplicateKey[];
+}
+
+/** @param start where the source's first character stands in its file */
+export function readYaml(source: string, start: Position): YamlReading {
+  const counter = new LineCounter();
+  const document = parseDocument(source, {
+    version: "1.2",
+    schema: "core",
+    // `yaml` compares each key with every other; Walk finds duplicates in linear time.
+    uniqueKeys: false,
+    prettyErrors: false,
+    lineCounter: counter,
+    logLevel: "silent",
+  });
+  const position = (offset: number): Position => {
+    const { line, col } = counter.linePos(offset);
+    return { line: start.line + line - 1, column: line === 1 ? start.column + col - 1 : col };
+  };
+  // One mistake in YAML usually makes several errors; the first is the one to mend.
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const at = position(error.pos[0]);
+    const fault: YamlFault =
+      error.code === "RESOURCE_EXHAUSTION"
+        ? { at, message: "values are nested too deeply", final: true }
+        : { at, message: error.message };
+    return { node: null, fault, doubt: null, duplicates: [] };
+  }
+  const [warning] = document.warnings;
+  const walk = new Walk(position, source);
+  const node = walk.convert(document.contents, start, 0);
+  return {
+    node,
+    fault: walk.fault,
+    doubt: warning === undefined ? null : { at: position(warning.pos[0]), message: warning.message },
+    duplicates: walk.duplicates,
+  };
+}
+
+/** Turns a YAML document into nodes with positions. `convert` answers `null` after it noted why it stopped. */
+class Walk {
+  readonly duplicates: DuplicateKey[] = [];
+  fault: YamlFault | null = null;
+  readonly #position: (offset: number) => Position;
+  readonly #source: string;
+  readonly #anchors = new Map<string, { node: Node; size: number }>();
+  #count = 0;
+  #aliases = 0;
+
+  constructor(position: (offset: number) => Position, source: string) {
+    this.#position = position;
+    this.#source = source;
+  }
+
+  convert(node: unknown, fallback: Position, depth: number): Node | null {
+    const before = this.#count;
+    if (isAlias(node)) {
+      const target = this.#anchors.get(node.source);
+      const at = this.#at(node, fallback);
+      if (target === undefined) {
+        this.fault ??= { at, message: `the alias *${node.source} refers to nothing that is complete here` };
+        return null;
+      }
+      if (++this.#aliases > MAX_ALIASES) return this.#stop(at, `there are more than ${MAX_ALIASES} aliases`);
+      this.#count += target.size;
+      return this.#count > MAX_NODES ? this.#tooMany(at) : target.node;
+    }
+    this.#count++;
+    const at = this.#at(node, fallback);
+    if (this.#count > MAX_NODES) return this.#tooMany(at);
+    if (depth > MAX_DEPTH) return this.#stop(at, `values are nested more than ${MAX_DEPTH} levels deep`);
+    const result = this.#build(node, at, fallback, depth);
+    if (result !== null && (isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
+      this.#anchors.set(node.anchor, { node: result, size: this.#count - before });
+    }
+    return result;
+  }
+
+  #build(node: unknown, at: Position, fallback: Position, depth: number): Node | null {
+    if (isMap(node)) return this.#map(node.items, at, depth, this.#written(node));
+    if (isSeq(node)) {
+      const list: Node[] = [];
+      for (const item of node.items) {
+        const value = this.convert(item, at, depth + 1);
+        if (value === null) return null;
+        list.push(value);
+      }
+      return { kind: "list", items: list, source: this.#written(node), at };
+    }
+    if (!isScalar(node)) return { kind: "scalar", value: null, source: "", at: fallback };
+    const source = node.source ?? "";
+    const value = node.value;
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+      return { kind: "scalar", value, source, at };
+    }
+    return { kind: "scalar", value: null, source, at: source === "" ? fallback : at };
+  }
+
+  #map(pairs: { key: unknown; value: unknown }[], at: Position, depth: number, source: string): Node | null {
+    const entries: MapNode["entries"] = new Map();
+    for (const { key, value } of pairs) {
+      const keyAt = this.#at(key, at);
+      if (!isScalar(key)) return this.#stop(keyAt, "a key must be plain text, not a list, mapping or alias");
+      const name = typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
+      if (name === "__proto__") return this.#stop(keyAt, `the key ${name} is not allowed`);
+      const earlier = entries.get(name);
+      if (earlier !== undefined) this.duplicates.push({ key: name, at: keyAt, line: earlier.keyAt.line });
+      const converted = this.convert(value, keyAt, depth + 1);
+      if (converted === null) return null;
+      entries.set(name, { keyAt, value: converted });
+    }
+    return { kind: "map", entries, source, at };
+  }
+
+  #written({ range }: { range?: readonly number[] | null }): string {
+    return this.#source.slice(range?.[0], range?.[1]).trim();
+  }
+
+  #at(node: unknown, fallback: Position): Position {
+    if ((isAlias(node) || isScalar(node) || isMap(node) || isSeq(node)) && node.range) {
+      return this.#position(node.range[0]);
+    }
+    return fallback;
+  }
+
+  #tooMany(at: Position): null {
+    return this.#stop(at, `the frontmatter expands to more than ${MAX_NODES} values`);
+  }
+
+  #stop(at: Position, message: string): null {
+    this.fault ??= { at, message, final: true };
+    return null;
+  }
+}

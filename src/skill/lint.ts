@@ -1,0 +1,59 @@
+/** What `hull validate` warns of beyond the rules (skill-formats.md §1.5): what some tools refuse, or what is likely wrong. */
+import type { BrokenRule } from "./field-rules.ts";
+import { insidePath } from "./path.ts";
+
+/** Descriptions that some packagers refuse, or that do not help a model to choose. */
+export function lintDescription(description: string): BrokenRule[] {
+  const found: BrokenRule[] = [];
+  const field = "description";
+  if (/[<>]/.test(description)) {
+    const message = "The description has an angle bracket, which some packagers refuse.";
+    found.push({ code: "description_brackets", field, message, hint: "Write it without < and >." });
+  }
+  if (!/\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked)\b/i.test(description)) {
+    const message = "The description does not say when to use the skill.";
+    found.push({ code: "description_when", field, message, hint: 'Add a sentence such as "Use when …".' });
+  }
+  return found;
+}
+
+/** Relative links and images of a Markdown text that lead to no file or folder among `paths`. */
+export function missingReferences(body: string, paths: readonly string[]): string[] {
+  const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, "").replace(/`[^`\n]*`/g, "");
+  const missing = new Set<string>();
+  for (const [, target = ""] of prose.matchAll(/\]\(\s*<?([^)\s>]+)/g)) {
+    if (/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target)) continue;
+    const path = insidePath(decoded(target.replace(/[?#].*$/, "")));
+    const found = path !== null && paths.some((known) => known === path || known.startsWith(`${path}/`));
+    if (!found) missing.add(target);
+  }
+  return [...missing];
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Shapes of keys that services give out. */
+const SECRETS: readonly RegExp[] = [
+  /\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}/,
+  /\bAKIA[0-9A-Z]{16}\b/,
+  /\bgh[pousr]_[A-Za-z0-9]{36,}\b/,
+  /\bxox[abprs]-[A-Za-z0-9-]{20,}/,
+  /\bAIza[0-9A-Za-z_-]{35}\b/,
+  /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
+];
+
+/** The beginning of the first text that looks like a key, with its line from 1; `null`: none does. */
+export function obviousSecret(text: string): { shown: string; line: number } | null {
+  const [first] = SECRETS.flatMap((pattern) => {
+    const hit = pattern.exec(text);
+    return hit === null ? [] : [hit];
+  }).sort((a, b) => a.index - b.index);
+  if (first === undefined) return null;
+  return { shown: `${first[0].slice(0, 7)}…`, line: text.slice(0, first.index).split("\n").length };
+}

@@ -1,0 +1,67 @@
+/** The routes of what a tenant configured of skills' tools (skill-formats.md §7.4). */
+import { CONFIG_LAYERS } from "../config/effective.ts";
+import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../manifest.ts";
+import { json, type Operations, schema, slug } from "./operation.ts";
+import { answer, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
+
+const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
+const parameters = [
+  slug,
+  query("bot", "A profile's values instead of those that count for every profile.", BOT),
+];
+const answers = { 200: answer("The values that count now", json(schema("ToolConfig"))) };
+
+export const CONFIG_OPERATIONS: Operations = {
+  "/skills/{slug}/config": {
+    get: {
+      id: "getConfig",
+      tag: "skills",
+      summary: "What the tenant configured of the skill's tools; of secrets only whether they are set",
+      scope: "publish",
+      parameters,
+      answers,
+      faults: [400, 404],
+    },
+    put: {
+      id: "putConfig",
+      tag: "skills",
+      summary: "Sets the values that it names; null resets one to the layer below",
+      scope: "publish",
+      parameters,
+      body: { required: true, content: json(schema("ToolConfigChange")) },
+      answers,
+      faults: [400, 404, 408, 413, 422],
+    },
+  },
+};
+
+const byName = (value: JsonObject): JsonObject => ({ type: "object", additionalProperties: value });
+
+/** Shapes of configuration, as JSON Schema 2020-12. */
+export function configSchemas(): JsonObject {
+  const param = {
+    ...object({ name: TEXT, type: { enum: [...CONFIG_TYPES] }, scope: { enum: [...CONFIG_SCOPES] } }),
+    description: "As the tool declares it.",
+  };
+  const layers = CONFIG_LAYERS.filter((name) => name !== "per_call");
+  return {
+    ToolConfig: object({
+      skill: TEXT,
+      bot: MAYBE_TEXT,
+      tools: byName(
+        object({
+          params: { type: "array", items: param },
+          values: { ...byName({}), description: "Of secrets `{set}`; without value and default: nothing." },
+          sources: byName({ enum: ["default", ...layers] }),
+          diagnostics: {
+            type: "array",
+            items: object({ code: TEXT, param: TEXT, source: { enum: layers }, message: TEXT }),
+          },
+        }),
+      ),
+    }),
+    ToolConfigChange: object({
+      tools: { ...byName(byName({})), description: "Values by tool and parameter." },
+    }),
+  };
+}

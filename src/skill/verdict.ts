@@ -1,0 +1,50 @@
+/** The strict verdict on a SKILL.md: what the reference validator of Agent Skills accepts and rejects (skill-formats.md §1.3). */
+import {
+  type BrokenRule,
+  brokenCompatibilityRules,
+  brokenDescriptionRules,
+  brokenNameRules,
+  FORMAT_FIELDS,
+} from "./field-rules.ts";
+import type { Findings } from "./findings.ts";
+import { readStrictly, type StrictFields } from "./frontmatter/strict.ts";
+import { byteOrder } from "./path.ts";
+
+/** Enters what the validator rejects as errors, in its order. @param text without regard to a byte order mark */
+export function judgeStrictly(findings: Findings, text: string, directory: string | undefined): void {
+  const reading = readStrictly(text);
+  if ("fault" in reading) {
+    const message = `The Agent Skills format does not accept the frontmatter: ${reading.why.replace(/\.$/, "")}.`;
+    findings.error(reading.fault, { at: { line: 1, column: 1 } }, message);
+    return;
+  }
+  for (const { code, field, message, hint } of brokenRules(reading.fields, directory))
+    findings.error(code, { path: field }, message, hint);
+}
+
+function brokenRules(fields: StrictFields, directory: string | undefined): BrokenRule[] {
+  const unknown = Array.from(fields.keys())
+    .filter((key) => !FORMAT_FIELDS.includes(key))
+    .sort(byteOrder);
+  const names = unknown.join(", ");
+  const others = `The format has no fields ${names}; it has ${FORMAT_FIELDS.join(", ")}.`;
+  const hint = "Put what is yours below metadata.";
+  const compatibility = fields.get("compatibility");
+  return [
+    ...(unknown.length === 0 ? [] : [{ code: "unknown_fields", field: names, message: others, hint }]),
+    ...required("name", fields, (text) => brokenNameRules(text, directory)),
+    ...required("description", fields, brokenDescriptionRules),
+    ...(compatibility === undefined ? [] : brokenCompatibilityRules(compatibility)),
+  ];
+}
+
+function required(field: string, fields: StrictFields, rules: (text: string) => BrokenRule[]): BrokenRule[] {
+  const value = fields.get(field);
+  if (value === undefined)
+    return [{ code: `${field}_missing`, field, message: `The field ${field} is required.` }];
+  if (value === null || value.trim() === "")
+    return [
+      { code: `${field}_empty`, field, message: `The field ${field} must be a text that is not blank.` },
+    ];
+  return rules(value);
+}

@@ -1,0 +1,137 @@
+/**
+ * What a handler's process answers (skill-formats.md §4.2, §7.6). The shims of Python and Node send messages, `RS JSON LF`
+ * each (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
+ */
+import * as z from "zod/mini";
+import { nestsTooDeep } from "../../skill/json-depth.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { HandlerNote } from "./call.ts";
+
+/** Longest result, in bytes of its JSON. */
+export const MAX_RESULT_BYTES = 5 * 1024 * 1024;
+/** What a message holds beside it. */
+const MESSAGE_BYTES = 64;
+const RECORD_SEPARATOR = 0x1e;
+const LINE_FEED = 0x0a;
+/** Kept of stderr, for those who end badly. */
+const TAIL_CHARACTERS = 2000;
+/** Progress without the end of a line is told when it is so long. */
+const LINE_CHARACTERS = 8192;
+
+const message = z.lazy(() =>
+  z.union([
+    z.strictObject({ value: z.custom<Json>((value) => value !== undefined) }),
+    z.strictObject({ error: z.string() }),
+    z.strictObject({ emit: z.string() }),
+    z.strictObject({ artifact: z.record(z.string(), z.custom<Json>()) }),
+  ]),
+);
+
+export type ProcessResult =
+  | { kind: "value"; value: Json }
+  /** It is a program whose stdout is no JSON. */
+  | { kind: "text"; text: string }
+  | { kind: "error"; error: string }
+  | { kind: "too_large" };
+
+/** Takes what a process writes, piece by piece, and tells of it at once. */
+export class ResultReader {
+  readonly #note: (note: HandlerNote) => void;
+  readonly #stderr = new TextDecoder();
+  #line = "";
+  #tail = "";
+  /** `null`: nothing has come. */
+  #inMessages: boolean | null = null;
+  #pieces: Uint8Array[] = [];
+  #bytes = 0;
+  #result: ProcessResult | null = null;
+
+  constructor(note: (note: HandlerNote) => void) {
+    this.#note = note;
+  }
+
+  /** The last characters of stderr. */
+  get stderrTail(): string {
+    return this.#tail.trim();
+  }
+
+  stderr(bytes: Uint8Array): void {
+    this.#say(this.#stderr.decode(bytes, { stream: true }));
+  }
+
+  result(bytes: Uint8Array): void {
+    this.#inMessages ??= bytes[0] === RECORD_SEPARATOR;
+    if (!this.#inMessages) {
+      this.#keep(bytes);
+      return;
+    }
+    let from = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, from)) {
+      this.#keep(bytes.subarray(from, end));
+      this.#understand();
+      from = end + 1;
+    }
+    this.#keep(bytes.subarray(from));
+  }
+
+  /** What came of it, once everything has come. `null`: a handler that ended without a word. */
+  end(): ProcessResult | null {
+    this.#say(this.#stderr.decode());
+    this.#flush(this.#line);
+    this.#line = "";
+    if (this.#inMessages !== false) return this.#result;
+    if (this.#bytes > MAX_RESULT_BYTES) return { kind: "too_large" };
+    const text = this.#text().trim();
+    if (text === "") return null;
+    const value = parsed(text);
+    return value === undefined ? { kind: "text", text } : { kind: "value", value };
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes <= MAX_RESULT_BYTES + MESSAGE_BYTES) this.#pieces.push(bytes);
+  }
+
+  #text(): string {
+    const decoder = new TextDecoder();
+    return this.#pieces.map((piece) => decoder.decode(piece, { stream: true })).join("") + decoder.decode();
+  }
+
+  #understand(): void {
+    const large = this.#bytes > MAX_RESULT_BYTES + MESSAGE_BYTES;
+    const text = large ? "" : this.#text().slice(1);
+    this.#pieces = [];
+    this.#bytes = 0;
+    if (large) this.#result = { kind: "too_large" };
+    const { data } = message.safeParse(parsed(text));
+    if (data === undefined) return;
+    if ("emit" in data) this.#note({ kind: "output", stream: "emit", text: data.emit });
+    else if ("artifact" in data) this.#note({ kind: "artifact", value: data.artifact });
+    else if ("error" in data) this.#result = { kind: "error", error: data.error };
+    else this.#result = { kind: "value", value: data.value };
+  }
+
+  /** Whole lines, as they come. */
+  #say(text: string): void {
+    this.#tail = (this.#tail + text).slice(-TAIL_CHARACTERS);
+    this.#line += text;
+    const end = this.#line.lastIndexOf("\n") + 1;
+    const ready = this.#line.length - end > LINE_CHARACTERS ? this.#line.length : end;
+    this.#flush(this.#line.slice(0, ready));
+    this.#line = this.#line.slice(ready);
+  }
+
+  #flush(text: string): void {
+    if (text !== "") this.#note({ kind: "output", stream: "stderr", text });
+  }
+}
+
+/** `undefined`: it is no JSON, or nests too deep. */
+function parsed(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return nestsTooDeep(value) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,163 @@
+/** Carries out a call of a handler as a process in the runner (skill-formats.md §4.2 to §4.4). */
+import { RunnerProtocolError } from "../../errors/run.ts";
+import type { SkillRecord } from "../../skill/manifest.ts";
+import { executionSpec } from "../execution.ts";
+import { type ExecutionSpec, HANDLER_TEXT_LIMIT, sha256Hex } from "../protocol.ts";
+import type { Runner, RunOptions } from "../runner-client.ts";
+import { runWithWorkspace, type ToolWorkspace } from "../with-workspace.ts";
+import { failedCall, type HandlerCall, type HandlerOutcome } from "./call.ts";
+import { causeText, MAX_CHANNEL_BYTES, outcomeOf, outcomeOfError } from "./process-outcome.ts";
+import { ResultReader } from "./process-result.ts";
+
+type Handler = NonNullable<ExecutionSpec["handler"]>;
+
+/** What one execution in the runner needs. */
+export interface ProcessDeps {
+  /** Of a session all executions meet the runner that is named by its workspace's id. */
+  runner: Runner;
+  /** With `known`, the process goes on when its caller is gone, and a later call of the same execution id finds it. */
+  options: Omit<RunOptions, "signal" | "workspace">;
+  graceMs: number;
+  /** Variables that hold provider keys. */
+  providerKeys: ReadonlySet<string>;
+  /** The session's files, for this execution alone. Absent: the call has no session, and works in a new folder. */
+  workspace?: ToolWorkspace;
+}
+
+const MAX_ARGUMENTS_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Carries the call out. Faults of the handler and of the way to it are outcomes; an execution id that the runner knows is
+ * followed, not run again.
+ * @throws HullError for faults of the protocol, the registry and the workspace
+ */
+export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise<HandlerOutcome> {
+  const { tool, record, signal } = call;
+  const { script } = tool;
+  if (script === undefined || record.pack === null) {
+    return failedCall("tool_error", `${tool.name} has no script that could be run.`, 0);
+  }
+  const handler = { language: languageOf(script, record), ...textsOf(call) };
+  const tooLong = faultOfTexts(handler);
+  if (tooLong !== null) return failedCall("tool_error", tooLong, 0);
+  const stdin = new TextEncoder().encode(JSON.stringify(call.args));
+  if (stdin.length > MAX_ARGUMENTS_BYTES) {
+    return failedCall("tool_error", `The arguments have ${stdin.length} bytes as JSON.`, 0);
+  }
+  const spec = specOf(call, deps, {
+    id: call.executionId,
+    argv: [script],
+    handler,
+    timeoutMs: call.timeoutMs,
+    detach: deps.options.known !== undefined,
+  });
+  const reader = new ResultReader(call.note);
+  try {
+    const execution = { ...deps, spec, input: { stdin }, options: { ...deps.options, signal } };
+    const { status, notKept } = await runWithWorkspace(execution, (event) => {
+      if (event.kind === "stdout") reader.result(event.bytes);
+      else if (event.kind === "stderr") reader.stderr(event.bytes);
+    });
+    const outcome = outcomeOf(status, reader.end(), reader.stderrTail, call);
+    if (notKept.length === 0) return outcome;
+    const files = notKept.map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
+    const message = `Not kept among the session's files: ${files.join(", ")}.`;
+    return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "files_not_kept", message }] };
+  } catch (error) {
+    return outcomeOfError(error);
+  }
+}
+
+/** Calls of `ctx.python` so far, of the calls under way. */
+const pythonCalls = new WeakMap<HandlerCall, number>();
+
+/**
+ * Runs Python for a handler (§7.8 `ctx.python`), where the session's files are. The same code, asked for in the same order by
+ * the same call, is the same execution.
+ * @param timeoutMs `null`: what the call itself has
+ * @throws HullError for faults of the runner
+ */
+export async function runPython(
+  call: HandlerCall,
+  code: string,
+  timeoutMs: number | null,
+  deps: ProcessDeps,
+): Promise<{ stdout: string; stderr: string; exit_code: number }> {
+  const count = (pythonCalls.get(call) ?? 0) + 1;
+  pythonCalls.set(call, count);
+  const { record, signal } = call;
+  const packed = { ...call, record: { ...record, pack: record.pack ?? EMPTY_PACK } };
+  const handler = { language: "program" as const, ...textsOf(call) };
+  const tooLong = faultOfTexts(handler);
+  if (tooLong !== null) return { stdout: "", stderr: tooLong, exit_code: 1 };
+  const spec = specOf(packed, deps, {
+    id: `python-${await sha256Hex(JSON.stringify([call.executionId, count, code]))}`,
+    argv: ["python3", "-"],
+    handler,
+    timeoutMs: Math.min(timeoutMs ?? call.timeoutMs, call.timeoutMs),
+    detach: false,
+  });
+  const texts = { stdout: "", stderr: "" };
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  const options = {
+    ...deps.options,
+    signal,
+    pack: (digest: string) =>
+      digest === EMPTY_PACK ? Promise.resolve(new Uint8Array(EMPTY_PACK_BYTES)) : deps.options.pack(digest),
+  };
+  const input = { stdin: new TextEncoder().encode(code) };
+  const { status } = await runWithWorkspace({ ...deps, spec, input, options }, (event) => {
+    if (event.kind === "stdout" || event.kind === "stderr")
+      texts[event.kind] += decoders[event.kind].decode(event.bytes, { stream: true });
+  });
+  const remark = status.cause === "exit" ? "" : `${causeText(status, "python3", spec.timeout_ms)}\n`;
+  return { stdout: texts.stdout, stderr: texts.stderr + remark, exit_code: status.exit_code ?? 1 };
+}
+
+/** A tar without a file, for skills that have none in the runner. */
+const EMPTY_PACK_BYTES = 1024;
+const EMPTY_PACK = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
+
+function specOf(
+  call: HandlerCall,
+  { providerKeys, graceMs, workspace }: ProcessDeps,
+  of: { id: string; argv: string[]; handler: Handler; timeoutMs: number; detach: boolean },
+): ExecutionSpec {
+  const spec = executionSpec({
+    ...of,
+    runId: call.runId,
+    record: call.record,
+    graceMs,
+    maxOutputBytes: MAX_CHANNEL_BYTES,
+    input: { mode: "stdin" },
+    output: "text",
+    ...(workspace === undefined
+      ? {}
+      : { workspace: { id: workspace.id, version: workspace.version, cwd: true } }),
+    variables: Object.keys(call.env),
+    read: (name) => call.env[name],
+    granted: null,
+    providerKeys,
+  });
+  if (spec === null) throw new RunnerProtocolError({ reason: "a skill without files has nothing to run" });
+  return spec;
+}
+
+function textsOf({ config, env, callId, sessionId, bot, models, tool }: HandlerCall) {
+  const context = { env: Object.keys(env), callId, sessionId, bot, models, filesystem: tool.filesystem };
+  return { config: JSON.stringify(config), context: JSON.stringify(context) };
+}
+
+function faultOfTexts({ config, context }: Handler): string | null {
+  const length = Math.max(...[config, context].map((text) => new TextEncoder().encode(text).length));
+  if (length <= HANDLER_TEXT_LIMIT) return null;
+  return `The tool's configuration has ${length} bytes as JSON; a process takes ${HANDLER_TEXT_LIMIT}.`;
+}
+
+/** §3 L4, §4.2. The build has made one JavaScript file of what Node could not read as it is. */
+function languageOf(script: string, { files }: SkillRecord): Handler["language"] {
+  if (script.endsWith(".py")) return "python";
+  if (script.endsWith(".sh")) return "shell";
+  const executable = files.some(({ path, mode }) => path === script && mode === 0o755);
+  return /\.[cm]?[jt]s$/.test(script) && !(executable && script.endsWith(".cjs")) ? "node" : "file";
+}

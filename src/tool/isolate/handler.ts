@@ -1,0 +1,202 @@
+/** One call of a Skill Tools handler in an isolate (skill-formats.md §4, §6): JSON in, JSON out, files in between. */
+import * as z from "zod/mini";
+import { nestsTooDeep } from "../../skill/json-depth.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { failedCall, type HandlerCall, type HandlerFault, type HandlerOutcome } from "../handler/call.ts";
+import {
+  type FolderFile,
+  type HandlerRpc,
+  type HarnessCall,
+  type Hear,
+  handlerHarness,
+} from "./handler-harness.ts";
+import {
+  abandonIsolate,
+  freshIsolate,
+  type IsolateCode,
+  type IsolateLimits,
+  type IsolateOutcome,
+  overCpu,
+  warmIsolate,
+  withinTime,
+} from "./isolate.ts";
+import { guardLoops } from "./loop-guard.ts";
+
+/** Longest result, in UTF-16 units of JSON. */
+export const MAX_RESULT = 5_000_000;
+/** Most that a handler's notes are listened to, in UTF-16 units. */
+const MAX_TOLD = 2_000_000;
+/** Most bytes of files that a call may change: they travel in one message, which ends at 32 MiB. */
+const MAX_CHANGED = 24 * 1024 * 1024;
+/** Requests of a handler to the outside, and what it says while it works. */
+const MAX_SUBREQUESTS = 1000;
+/** What a handler's isolate may take to start and to hand its files over, beside the time of the call. */
+const MARGIN_MS = 2000;
+
+/** The isolate that a call is made in. */
+export interface HandlerIsolate {
+  loader: WorkerLoader;
+  /** Isolates of one id share what the module keeps; `null`: one for this call alone. */
+  id: string | null;
+  /** Text of the ES module. */
+  source: () => Promise<string>;
+  /** `null`: no network. */
+  outbound: Fetcher | null;
+  /** See `IsolateCall` of hooks. */
+  guarded: boolean;
+}
+
+/** What a call may use beside itself. */
+export interface HandlerHelp {
+  /** What the work folder holds when the call begins. */
+  files: readonly FolderFile[];
+  /** `null`: the tool has no `ctx.python`. Answers what the handler is given, as JSON. */
+  python: ((code: string, timeoutMs: number | null) => Promise<JsonObject>) | null;
+}
+
+/** What became of the work folder. */
+export interface FolderChanges {
+  written: FolderFile[];
+  removed: string[];
+  /** What was not taken, and why. */
+  left: [path: string, why: string][];
+}
+
+const answerShape = z.lazy(() =>
+  z.object({
+    kind: z.enum(["value", "thrown", "invalid", "timeout"]),
+    text: z.string(),
+    written: z.array(z.object({ path: z.string(), bytes: z.instanceof(Uint8Array) })),
+    removed: z.array(z.string()),
+    left: z.array(z.tuple([z.string(), z.string()])),
+  }),
+);
+const pythonShape = z.lazy(() => z.object({ code: z.string(), timeoutMs: z.nullable(z.number()) }));
+const noteShape = z.lazy(() => z.record(z.string(), z.custom<Json>()));
+
+const UNCHANGED: FolderChanges = { written: [], removed: [], left: [] };
+const OUT_OF_TURN = "The isolate answered out of turn.";
+
+/** Carries the call out. Faults of the handler are outcomes; what is thrown is the registry's or the platform's. */
+export async function callHandler(
+  call: HandlerCall,
+  isolate: HandlerIsolate,
+  help: HandlerHelp,
+): Promise<{ outcome: HandlerOutcome; changes: FolderChanges }> {
+  const { tool, timeoutMs, signal } = call;
+  const started = Date.now();
+  const ended = (fault: HandlerFault, error: string) => ({
+    outcome: failedCall(fault, error, Date.now() - started),
+    changes: UNCHANGED,
+  });
+  if (signal.aborted) return ended("cancelled", CANCELLED);
+  const rpc = await isolateOf(isolate, { script: tool.script ?? tool.name, env: call.env, timeoutMs });
+  const hear = listener(call, help);
+  const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], hear);
+  const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal);
+  if (outcome.by === "signal") return ended("cancelled", CANCELLED);
+  const late = () => {
+    if (isolate.id !== null) abandonIsolate(isolate.loader, isolate.id);
+    return ended("timeout", `${tool.name} was stopped: its time limit is ${timeoutMs} ms.`);
+  };
+  if (outcome.by === "time" || (outcome.by === "error" && overCpu(outcome.message))) return late();
+  if (outcome.by === "error") return ended("tool_error", outcome.message);
+  const answer = answerShape.safeParse(outcome.value);
+  if (!answer.success) return ended("tool_error", OUT_OF_TURN);
+  const { kind, text, ...changes } = answer.data;
+  if (kind === "timeout") return late();
+  const duration_ms = Date.now() - started;
+  const failed = (message: string) => ({ outcome: failedCall("tool_error", message, duration_ms), changes });
+  if (kind === "thrown") return failed(text);
+  const value = kind === "value" ? parsed(text) : undefined;
+  if (value === undefined) return failed(`The result cannot be sent as JSON: ${text.slice(0, 200)}.`);
+  return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
+}
+
+/**
+ * Why a module cannot be a handler, or `null`. Loading it runs its top level.
+ * @param name of the module, for the text
+ */
+export async function handlerFault(
+  isolate: Omit<HandlerIsolate, "id" | "outbound">,
+  name: string,
+  timeoutMs: number,
+): Promise<string | null> {
+  const of = { script: name, env: {}, timeoutMs };
+  const rpc = await isolateOf({ ...isolate, id: null, outbound: null }, of);
+  const outcome: IsolateOutcome = await withinTime(rpc.check(timeoutMs), timeoutMs + MARGIN_MS, undefined);
+  if (outcome.by === "error") return outcome.message;
+  if (outcome.by !== "answer") return `it was not loaded within ${timeoutMs} ms`;
+  const { value } = outcome;
+  return value === null || typeof value === "string" ? value : OUT_OF_TURN;
+}
+
+const CANCELLED = "The call was cancelled.";
+
+async function isolateOf(
+  { loader, id, source, outbound, guarded }: HandlerIsolate,
+  { script, env, timeoutMs }: { script: string; env: Record<string, string>; timeoutMs: number },
+): Promise<Fetcher<HandlerRpc>> {
+  const limits: IsolateLimits = { cpuMs: timeoutMs, subRequests: MAX_SUBREQUESTS };
+  const code = async (): Promise<IsolateCode> => {
+    const text = await source();
+    const module = script.replaceAll(/[^\w./-]/g, "_");
+    const modules = { [MAIN]: handlerHarness(`../${module}`), [module]: guarded ? guardLoops(text) : text };
+    return { main: MAIN, modules, env, outbound, node: true };
+  };
+  return id === null ? freshIsolate(loader, await code(), limits) : warmIsolate(loader, id, code, limits);
+}
+
+/** No script's name begins with a dot segment of this name. */
+const MAIN = ".hull/main.js";
+
+function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
+  const { args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
+  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostTold: MAX_TOLD, mostChanged: MAX_CHANGED };
+  return { args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
+}
+
+/** What the handler says may be anything: what is not understood is dropped. */
+function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): Hear {
+  return async (kind, text) => {
+    if (typeof text !== "string" || text.length > MAX_RESULT) return "";
+    switch (kind) {
+      case "emit":
+      case "stderr":
+        note({ kind: "output", stream: kind, text });
+        return "";
+      case "artifact": {
+        const value = noteShape.safeParse(parsed(text));
+        if (value.success) note({ kind: "artifact", value: value.data });
+        return "";
+      }
+      case "python": {
+        const asked = pythonShape.safeParse(parsed(text));
+        if (python === null || !asked.success) return JSON.stringify({ error: "There is no Python here." });
+        return JSON.stringify(await python(asked.data.code, asked.data.timeoutMs));
+      }
+      case "cancelled":
+        await aborted(signal);
+        return "";
+      default:
+        return "";
+    }
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise;
+}
+
+/** `undefined`: it is no JSON, or nests too deep. */
+function parsed(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return nestsTooDeep(value) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}

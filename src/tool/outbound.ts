@@ -1,0 +1,46 @@
+/**
+ * Requests of handlers to the outside (skill-formats.md §6): hosts of the tool's list, no private addresses, limits. A
+ * redirect comes back to the isolate, which asks for its target here again, so that each is checked.
+ */
+import { hostFault } from "./public-host.ts";
+
+export interface OutboundProps {
+  /** `null`: any public host. */
+  hosts: string[] | null;
+}
+
+/** Until the headers of an answer are there. */
+const TIMEOUT_MS = 60_000;
+/** Of a body, in either direction. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** The answer, or a 403 that says why the request was not made. */
+export async function fetchOutside(request: Request, { hosts }: OutboundProps): Promise<Response> {
+  const url = new URL(request.url);
+  const fault = hostFault(url, hosts);
+  if (fault !== null) return refused(`The host ${url.hostname} ${fault}.`);
+  const { method, headers, body } = request;
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const sent = body === null ? {} : { body: body.pipeThrough(limited()) };
+  const answer = await fetch(url, { method, headers, redirect: "manual", signal, ...sent });
+  const { status, statusText, webSocket } = answer;
+  if (webSocket !== null) return refused("WebSockets are not passed on.");
+  const content = answer.body?.pipeThrough(limited()) ?? null;
+  return new Response(content, { status, statusText, headers: answer.headers });
+}
+
+function refused(detail: string): Response {
+  const problem = { type: "about:blank", title: "Request refused by Hull", status: 403, detail };
+  return Response.json(problem, { status: 403, headers: { "content-type": "application/problem+json" } });
+}
+
+function limited(): TransformStream<Uint8Array, Uint8Array> {
+  let sum = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      sum += chunk.length;
+      if (sum <= MAX_BYTES) controller.enqueue(chunk);
+      else controller.error(new RangeError(`A body has more than ${MAX_BYTES} bytes.`));
+    },
+  });
+}

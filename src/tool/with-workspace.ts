@@ -1,0 +1,58 @@
+/** An execution together with the files of its session: what it needs of them goes there, what it changed comes back. */
+import { RunnerProtocolError } from "../errors/run.ts";
+import type { ExecutionInput } from "./multipart.ts";
+import type { EndedStatus, ExecutionSpec, WorkspaceChange } from "./protocol.ts";
+import {
+  type RunEvent,
+  type Runner,
+  type RunOptions,
+  runExecution,
+  type WorkspaceSource,
+} from "./runner-client.ts";
+
+/** The session's files during one execution, which finds them at HULL_WORKSPACE. */
+export interface ToolWorkspace {
+  id: string;
+  version: number;
+  source: WorkspaceSource;
+  changes: {
+    change(change: WorkspaceChange): Promise<void>;
+    bytes(bytes: Uint8Array): Promise<void>;
+    /** Makes the changes the session's; answers what did not become a file of it. */
+    finish(): Promise<readonly { path: string; why: string }[]>;
+    abandon(): Promise<void>;
+  };
+}
+
+export interface FiledExecution {
+  runner: Runner;
+  spec: ExecutionSpec;
+  input: ExecutionInput;
+  options: RunOptions;
+  /** Absent: it has no session. */
+  workspace?: ToolWorkspace;
+}
+
+/**
+ * Runs an execution to its end; `hear` is told the rest. What it changed among the session's files is theirs when this
+ * returns; `notKept`: what did not become one of them.
+ * @throws HullError as `runExecution`, and of the workspace
+ */
+export async function runWithWorkspace(
+  { runner, spec, input, options, workspace }: FiledExecution,
+  hear: (event: RunEvent) => void,
+): Promise<{ status: EndedStatus; notKept: readonly { path: string; why: string }[] }> {
+  const all = workspace === undefined ? options : { ...options, workspace: workspace.source };
+  try {
+    for await (const event of runExecution(runner, spec, input, all)) {
+      if (event.kind === "change") await workspace?.changes.change(event.change);
+      else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
+      else if (event.kind !== "ended") hear(event);
+      else return { status: event.status, notKept: (await workspace?.changes.finish()) ?? [] };
+    }
+  } catch (error) {
+    await workspace?.changes.abandon();
+    throw error;
+  }
+  throw new RunnerProtocolError({ reason: "the frames ended without a status" });
+}

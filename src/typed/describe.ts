@@ -1,0 +1,133 @@
+/** A typed skill into what it is built from (skill-formats.md §8.1): the entries of its tools.json. */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { configParamsOf } from "./config.ts";
+import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
+import { isObject, jsonSchemaOf, type SchemaFault } from "./schema.ts";
+
+export interface SkillDescription {
+  name: string;
+  description: string;
+  instructions: string;
+  /** Entries of tools.json. */
+  tools: JsonObject[];
+  /** `path` names tool, schema and place: `search.input.when`. */
+  faults: SchemaFault[];
+}
+
+/** Members of a definition that become keys of tools.json as they are. */
+const KEYS: Record<string, string> = {
+  env: "x-env",
+  timeoutMs: "x-timeout-ms",
+  tier: "x-tier",
+  sideEffects: "x-side-effects",
+  idempotent: "x-idempotent",
+  requiresNetwork: "x-requires-network",
+  requiresFilesystem: "x-requires-filesystem",
+  riskLevel: "x-risk",
+  hidden: "x-hidden",
+  displayName: "x-display-name",
+  version: "x-version",
+  category: "x-category",
+  tags: "x-tags",
+  icon: "x-icon",
+  group: "x-group",
+  deprecated: "x-deprecated",
+  examples: "x-examples",
+  estimatedLatencyMs: "x-estimated-latency-ms",
+};
+
+/** Describes what `skill.ts` exports; what is not a skill is a fault with an empty path. */
+export function describeSkill(exported: unknown): SkillDescription {
+  const empty: SkillDescription = { name: "", description: "", instructions: "", tools: [], faults: [] };
+  if (!isSkill(exported)) {
+    const message = "its default export must be defineSkill({ name, description, tools: [tool({ … })] })";
+    return { ...empty, faults: [{ path: "", message }] };
+  }
+  const { name, description, instructions = "" } = exported;
+  const faults: SchemaFault[] = [];
+  const tools: JsonObject[] = [];
+  for (const tool of exported.tools) {
+    if (tools.some((other) => other.name === tool.name))
+      faults.push({ path: tool.name, message: "is declared twice" });
+    tools.push(entryOf(tool, faults));
+  }
+  return { name, description, instructions, tools, faults };
+}
+
+function isSkill(value: unknown): value is TypedSkill {
+  if (typeof value !== "object" || value === null) return false;
+  if (!("name" in value && typeof value.name === "string")) return false;
+  if (!("description" in value && typeof value.description === "string")) return false;
+  return "tools" in value && Array.isArray(value.tools) && value.tools.every(isTool);
+}
+
+const isTool = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  "name" in value &&
+  typeof value.name === "string" &&
+  "run" in value &&
+  typeof value.run === "function";
+
+function entryOf(tool: TypedTool, faults: SchemaFault[]): JsonObject {
+  const input = schemaOf(tool, "input", tool.input, faults);
+  const output = schemaOf(tool, "output", tool.output, faults);
+  const keys = Object.entries(KEYS).flatMap(([member, key]) =>
+    tool[member] === undefined ? [] : [[key, tool[member]] as const],
+  );
+  const own: JsonObject = JSON.parse(JSON.stringify(Object.fromEntries(keys)));
+  return {
+    name: tool.name,
+    description: tool.description,
+    script: `scripts/${tool.name}.js`,
+    parameters: input === null ? {} : definitionsOf(input),
+    ...(input === null ? {} : { "x-input-schema": input }),
+    ...(output === null ? {} : { "x-output-schema": output }),
+    ...own,
+    ...configOf(tool, faults),
+  };
+}
+
+function schemaOf(
+  { name }: TypedTool,
+  part: "input" | "output",
+  schema: Schema | undefined,
+  faults: SchemaFault[],
+): JsonObject | null {
+  if (schema === undefined) return null;
+  const at = `${name}.${part}`;
+  if (!("_zod" in schema)) {
+    faults.push({ path: at, message: "is no schema of zod 4" });
+    return null;
+  }
+  const made = jsonSchemaOf(schema, part);
+  if ("faults" in made) {
+    faults.push(...made.faults.map(({ path, message }) => ({ path: joined(at, path), message })));
+    return null;
+  }
+  if (part === "output") return made.schema;
+  if (made.schema.type !== "object") faults.push({ path: at, message: "must be an object" });
+  return { ...made.schema, required: made.schema.required ?? [] };
+}
+
+/** The definitions that runtimes without `x-input-schema` read. */
+function definitionsOf({ properties, required }: JsonObject): JsonObject {
+  const must = Array.isArray(required) ? required : [];
+  const entries = Object.entries(isObject(properties) ? properties : {}).map(
+    ([name, part]): [string, Json] => {
+      const schema = isObject(part) ? part : {};
+      return [name, must.includes(name) ? schema : { ...schema, optional: true }];
+    },
+  );
+  return Object.fromEntries(entries);
+}
+
+function configOf({ name, config }: TypedTool, faults: SchemaFault[]): JsonObject {
+  if (config === undefined) return {};
+  const made = configParamsOf(config);
+  if ("params" in made) return { "x-config": made.params };
+  faults.push(...made.faults.map(({ path, message }) => ({ path: joined(`${name}.config`, path), message })));
+  return {};
+}
+
+const joined = (base: string, path: string): string => (path === "" ? base : `${base}.${path}`);

@@ -1,0 +1,89 @@
+/** zod into JSON Schema (skill-formats.md §8.2). */
+import * as z from "zod/mini";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+/** What of a schema JSON Schema cannot say; `path` leads from the schema to it, dotted. */
+export interface SchemaFault {
+  path: string;
+  message: string;
+}
+
+/** Types that JSON has no value for. */
+const UNSAYABLE = new Set(
+  "bigint symbol undefined void date map set nan custom function transform promise file".split(" "),
+);
+
+/** The schema of what is to be given to a zod schema, in the form that the wires take. */
+export function jsonSchemaOf(
+  schema: z.core.$ZodType,
+  side: "input" | "output" = "input",
+): { schema: JsonObject } | { faults: SchemaFault[] } {
+  const faults: SchemaFault[] = [];
+  const made: unknown = z.toJSONSchema(schema, {
+    io: side,
+    target: "draft-7",
+    unrepresentable: "any",
+    override: ({ zodSchema, path }) => {
+      const { type } = zodSchema._zod.def;
+      const literals = type === "literal" ? zodSchema._zod.def.values : [];
+      const odd = literals.some((value) => typeof value === "bigint" || value === undefined);
+      if (UNSAYABLE.has(type) || odd) {
+        // A schema and what it was described from are told of both.
+        const at = dotted(path);
+        const message = `z.${odd ? "literal" : type}() of this kind has no JSON Schema`;
+        if (!faults.some((fault) => fault.path === at)) faults.push({ path: at, message });
+      }
+    },
+  });
+  if (faults.length > 0) return { faults: faults.reverse() };
+  const json: Json = JSON.parse(JSON.stringify(made));
+  return { schema: isObject(json) ? cleaned(json) : {} };
+}
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** `["properties", "when", "items"]` is `when[]`. */
+function dotted(path: readonly (string | number)[]): string {
+  let text = "";
+  for (let i = 0; i < path.length; i++) {
+    const step = path[i];
+    if (step === "properties") {
+      i++;
+      text += `.${path[i]}`;
+    } else if (step === "items" || step === "additionalProperties") {
+      text += "[]";
+    }
+  }
+  return text.replace(/^\./, "");
+}
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const ONE = new Set(["additionalProperties", "items", "not", "if", "then", "else", "contains"]);
+const MANY = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
+const NAMED = new Set(["properties", "patternProperties", "definitions", "$defs"]);
+
+/** Without what only zod needs; keywords only, never a property of such a name, nor values. */
+function cleaned(schema: JsonObject): JsonObject {
+  const kept: [string, Json][] = [];
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === "$schema" || keyword === "propertyNames" || keyword === "default") continue;
+    if (isSafeBound(keyword, value)) continue;
+    if (keyword === "items" && Array.isArray(value)) kept.push(["prefixItems", value.map(below)]);
+    else if (keyword === "additionalItems") kept.push(["items", below(value)]);
+    else if (ONE.has(keyword)) kept.push([keyword, below(value)]);
+    else if (MANY.has(keyword) && Array.isArray(value)) kept.push([keyword, value.map(below)]);
+    else if (NAMED.has(keyword) && isObject(value)) {
+      const named = Object.entries(value).map(([name, part]) => [name, below(part)] as const);
+      kept.push([keyword, Object.fromEntries(named)]);
+    } else kept.push([keyword, value]);
+  }
+  return Object.fromEntries(kept);
+}
+
+const below = (value: Json): Json => (isObject(value) ? cleaned(value) : value);
+
+/** The bounds that zod gives to every integer. */
+const isSafeBound = (keyword: string, value: Json): boolean =>
+  (keyword === "minimum" && value === Number.MIN_SAFE_INTEGER) ||
+  (keyword === "maximum" && value === Number.MAX_SAFE_INTEGER);

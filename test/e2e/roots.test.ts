@@ -1,0 +1,32 @@
+/** Several folders of skills in hull.toml, of which not all are there (skill-formats.md §3 D2). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+
+const plain = (name: string, word: string): string =>
+  `---\nname: ${name}\ndescription: ${word}. Use when asked.\nversion: 1.0\n---\nSays ${word}.\n`;
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({
+    args: ["--direct"],
+    ownRoots: true,
+    skills: { "both/SKILL.md": plain("both", "base"), "both/base.md": "b" },
+    project: {
+      "hull.toml": 'skills = ["skills", ".claude/skills", ".agents/skills"]\n',
+      ".agents/skills/group/deep/SKILL.md": plain("deep", "agents"),
+    },
+  });
+});
+afterAll(() => hull?.stop());
+
+const described = async (): Promise<string> => {
+  const cards: { slug: string; description: string }[] = await json(await hull.call("/skills"));
+  return cards.map(({ slug, description }) => `${slug}: ${description.split(".")[0]}`).join(", ");
+};
+
+test("Agent Skills of each folder are served, and of one that comes later", async () => {
+  expect(await described()).toBe("both: base, deep: agents");
+  await hull.write("../.claude/skills/both/SKILL.md", plain("both", "claude"));
+  await until(described, (text) => text === "both: claude, deep: agents", 10_000);
+});

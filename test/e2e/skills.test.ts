@@ -1,0 +1,131 @@
+/** Plain Agent Skills in agent runs: catalogue, activation, files (skill-formats.md §2 Checks). */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const LONG = `${"0123456789".repeat(2000)}END`;
+
+let fake: FakeProvider;
+let hull: HullDev;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+    skills: {
+      "pdf-tools/SKILL.md":
+        "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\n",
+      "pdf-tools/references/a.md": "# Reference\n",
+      "pdf-tools/references/long.txt": LONG,
+      "pdf-tools/data.bin": "\0\0\0",
+      "pdf-tools/SKILL.sh": "x",
+      "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
+    },
+  });
+  const { mkdir, writeFile } = await import("node:fs/promises");
+  await mkdir(`${hull.root}/skills/pdf-tools/assets`, { recursive: true });
+  await writeFile(`${hull.root}/skills/pdf-tools/assets/dot.png`, Buffer.from(PIXEL, "base64"));
+  await hull.printed(/Reloaded/);
+});
+afterAll(async () => {
+  await hull?.stop();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+});
+
+const run = async (prompt: string, turns: object[] = []) => {
+  fake.script([...turns, { text: "done" }]);
+  const options = { provider: "openai", model: "gpt-4o", skills: ["quiet", "pdf-tools"] };
+  const response = await hull.call("/runs", JSON.stringify({ prompt, options }), {
+    headers: { "content-type": "application/json" },
+  });
+  const result = await json(response);
+  expect(result.status).toBe("done");
+  return result;
+};
+const messages = (request: number): { role: string; content: unknown }[] =>
+  JSON.parse(JSON.stringify(fake.requests[request]?.body.messages ?? []));
+const reads = (...calls: object[]) => ({
+  tool_calls: calls.map((args) => ({
+    name: "read_skill_resource",
+    arguments: { skill: "pdf-tools", ...args },
+  })),
+});
+const answers = (request: number): string[] =>
+  messages(request).flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
+
+test("the catalogue is in the system text, the same each time; hidden skills are not", async () => {
+  await run("go");
+  await run("go");
+  const [system = "", again] = [0, 1].map((n) => String(messages(n)[0]?.content));
+  expect(system).toContain(
+    "<name>\npdf-tools\n</name>\n<description>\nReads R&amp;D &lt;x&gt;. Use when: asked\n</description>\n<location>\nskill://pdf-tools/SKILL.md\n",
+  );
+  expect(system).not.toContain("quiet");
+  expect(again).toBe(system);
+  const tools = JSON.stringify(fake.requests[0]?.body.tools);
+  expect(tools).toContain('"enum":["pdf-tools"]');
+});
+
+test("load_skill brings the body without frontmatter, and the names of its files", async () => {
+  await run("go", [{ tool_calls: [{ name: "load_skill", arguments: { name: "pdf-tools" } }] }]);
+  const [text = ""] = answers(1);
+  expect(text).toContain("PDF BODY with .");
+  expect(text).toContain("<file>references/a.md</file>");
+  expect(text).not.toContain("SKILL.md</file>");
+  expect(text).not.toContain("version: 1.0");
+});
+
+test("a message names a skill, also one that models do not see", async () => {
+  await run("/pdf-tools do it");
+  expect(
+    messages(0).map(({ role, content }) => [role, String(content).includes("PDF BODY with do it.")]),
+  ).toEqual([
+    ["system", true],
+    ["user", false],
+  ]);
+  expect(messages(0)[1]?.content).toBe("do it");
+  await run("$quiet go");
+  expect(String(messages(1)[0]?.content)).toContain("QUIET BODY");
+});
+
+test("files: text in slices, other bytes by their facts, nothing from outside", async () => {
+  await run("go", [
+    reads(
+      ...[{ path: "references/a.md" }, { path: "./references/../SKILL.md" }, { path: "references/long.txt" }],
+      ...[
+        { path: "references/long.txt", offset: 16000, limit: 10 },
+        { path: "references/long.txt", offset: 20000 },
+      ],
+      ...[{ path: "data.bin" }, { path: "references/b.md" }, { path: "../../hull.toml" }],
+    ),
+  ]);
+  const found = answers(1);
+  expect(found[0]).toBe("[references/a.md: characters 0 to 12 of 12]\n# Reference\n");
+  expect(found[1]).toContain("name: pdf-tools");
+  expect(found[2]).toBe(
+    `[references/long.txt: characters 0 to 16000 of 20003, next_offset 16000]\n${LONG.slice(0, 16000)}`,
+  );
+  expect(found[3]).toBe(
+    "[references/long.txt: characters 16000 to 16010 of 20003, next_offset 16010]\n0123456789",
+  );
+  expect(found[4]).toBe("[references/long.txt: characters 20000 to 20003 of 20003]\nEND");
+  expect(JSON.parse(found[5] ?? "")).toEqual({
+    path: "data.bin",
+    size_bytes: 3,
+    mime: "application/octet-stream",
+  });
+  expect(JSON.parse(found[6] ?? "").error).toContain("references/a.md");
+  expect(JSON.parse(found[7] ?? "").error).toContain("not inside");
+});
+
+test("an image comes as an image", async () => {
+  await run("go", [reads({ path: "assets/dot.png" })]);
+  const last = messages(1).at(-1);
+  expect(last?.role).toBe("user");
+  expect(JSON.stringify(last?.content)).toContain(`data:image/png;base64,${PIXEL}`);
+});

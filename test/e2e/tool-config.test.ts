@@ -1,0 +1,86 @@
+/** Secrets of tools in a whole local Hull: sealed by the key in the state folder, seen by handlers in sessions, found nowhere. */
+import { globSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+
+const CANARY = "canary-41c7aa90-secret";
+const CALL_CANARY = "canary-93bd1e55-of-a-call";
+const CONFIG = [
+  { name: "token", type: "secret" },
+  { name: "once", type: "secret", scope: "per_call" },
+];
+const HANDLER = `export default async (_, ctx) => {
+  const { token = "", once = "" } = ctx.config;
+  await ctx.emit("emitted " + token + once);
+  await ctx.artifact({ type: "code", title: "Of a secret", content: token + once });
+  return { token, once, lengths: [token.length, once.length] };
+}`;
+const SKILLS = {
+  "keyed/SKILL.md": "---\nname: keyed\ndescription: d\nmode: llm\nprovider: mock\n---\nAnswer.\n",
+  "keyed/tools.json": JSON.stringify([
+    { name: "leak", description: "Leaks", script: "scripts/leak.js", parameters: {}, "x-config": CONFIG },
+  ]),
+  "keyed/scripts/leak.js": HANDLER,
+};
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({ skills: SKILLS });
+});
+afterAll(() => hull.stop());
+
+const send = (method: string, path: string, body?: object): Promise<Response> =>
+  hull.call(path, body === undefined ? undefined : JSON.stringify(body), {
+    method,
+    headers: { "content-type": "application/json" },
+  });
+
+test("a session's handler gets its secrets; nothing that is stored, told or logged has them", async () => {
+  const set = await send("PUT", "/skills/keyed/config", { tools: { leak: { token: CANARY } } });
+  expect(await json(set)).toMatchObject({ tools: { leak: { values: { token: { set: true } } } } });
+  await send("POST", "/sessions", { id: "s1" });
+  const options = {
+    skills: ["keyed"],
+    tool_configs: { leak: { once: CALL_CANARY } },
+    mock: [{ tool_calls: [{ name: "leak", arguments: {} }] }, { text: "end" }],
+  };
+  const run = await send("POST", "/sessions/s1/runs", { prompt: "go", options });
+  const text = await run.text();
+  expect(run.status).toBe(200);
+  expect(text).toContain(`[${CANARY.length},${CALL_CANARY.length}]`);
+  const told = [text];
+  for (const path of ["/messages", "/transcript?view=raw", "/artifacts"]) {
+    told.push(await (await send("GET", `/sessions/s1${path}`)).text());
+  }
+  expect(told.join()).toContain("[redacted]");
+  expect(told.join("") + hull.output()).not.toMatch(/canary-/);
+
+  const state = hull.stateDir;
+  const key = join(state, "secret.key");
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  expect(readFileSync(key, "utf8")).toMatch(/^[0-9a-f]{64}$/);
+  expect(hull.output()).not.toContain(readFileSync(key, "utf8"));
+  const files = globSync("**/*", { cwd: state }).filter((path) => statSync(join(state, path)).isFile());
+  const holding = files.filter((path) => {
+    const bytes = readFileSync(join(state, path)).toString("latin1");
+    return bytes.includes(CANARY) || bytes.includes(CALL_CANARY);
+  });
+  expect(files.some((path) => path.endsWith(".sqlite"))).toBe(true);
+  expect(holding).toEqual([]);
+});
+
+test("the next start opens what this one sealed", async () => {
+  await hull.end("SIGTERM");
+  hull = await startHullDev({ from: hull });
+  const { tools } = await json<{ tools: object }>(await send("GET", "/skills/keyed/config"));
+  expect(tools).toMatchObject({
+    leak: { values: { token: { set: true }, once: { set: false } }, diagnostics: [] },
+  });
+  const options = {
+    skills: ["keyed"],
+    mock: [{ tool_calls: [{ name: "leak", arguments: {} }] }, { text: "end" }],
+  };
+  const run = await send("POST", "/sessions/s1/runs", { prompt: "go", options });
+  expect(await run.text()).toContain(`[${CANARY.length},0]`);
+});

@@ -1,0 +1,125 @@
+/** The Python packages of handlers: installed once, before the first call (skill-formats.md §4.2). */
+import { execFileSync } from "node:child_process";
+import { createServer } from "node:http";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { callScript } from "../support/handler-call.ts";
+import { type Bundle, bundle, startRunner, type TestRunner } from "../support/runner.ts";
+
+const canUnshare = (() => {
+  try {
+    execFileSync("unshare", ["--net", "true"]);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+/** A wheel of one module `hullpkg`, whose `answer` is 42. */
+const wheel = (): Uint8Array => {
+  const script = `
+import io, sys, zipfile
+out = io.BytesIO()
+with zipfile.ZipFile(out, "w") as z:
+  z.writestr("hullpkg.py", "answer = 42\\n")
+  z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
+  z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+  z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\n")
+sys.stdout.buffer.write(out.getvalue())`;
+  return execFileSync("python3", ["-c", script]);
+};
+const HANDLER = "import hullpkg\ndef handler(a):\n    return [hullpkg.answer, hullpkg.__file__]\n";
+const block = (lines: string[]): string =>
+  ["# /// script", ...lines.map((line) => `# ${line}`), "# ///", ""].join("\n");
+const installs = (of: TestRunner) =>
+  of
+    .log()
+    .split("\n")
+    .filter((line) => line.includes("packages_installed"));
+
+let offline: TestRunner;
+let packed: Bundle;
+beforeAll(async () => {
+  offline = await startRunner({ flags: ["--installs", "off"] });
+  packed = await bundle({
+    "requirements.txt": "# local\n--find-links wheels\nhullpkg==1.0\n",
+    "wheels/hullpkg-1.0-py3-none-any.whl": wheel(),
+    "scripts/use.py": HANDLER,
+    "scripts/other.py": HANDLER,
+    "scripts/inline.py": block(['dependencies = ["no-such-package-of-hull"]']) + HANDLER,
+    "scripts/newer.py": block(['requires-python = ">=4"', "dependencies = []"]) + HANDLER,
+    "scripts/none.py": `${block(["dependencies = []"])}def handler(a):\n    return 1\n`,
+  });
+});
+afterAll(() => offline.stop());
+
+test("requirements.txt is installed once, whoever asks; its files cannot be changed", async () => {
+  const calls = ["scripts/use.py", "scripts/other.py", "scripts/use.py"].map((script) =>
+    callScript(offline, packed, script),
+  );
+  for (const outcome of await Promise.all(calls)) {
+    expect(outcome).toMatchObject({ value: [42, expect.stringContaining("bundles")], fault: null });
+  }
+  expect(installs(offline)).toHaveLength(1);
+  await offline.kill("SIGTERM");
+  offline = await startRunner({ flags: ["--installs", "off"], from: offline });
+  expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
+  expect(installs(offline)).toHaveLength(0);
+});
+
+test("inline metadata comes before it; a failure says what the installer said", async () => {
+  expect(await callScript(offline, packed, "scripts/none.py")).toMatchObject({ value: 1 });
+  const { value, fault } = await callScript(offline, packed, "scripts/inline.py");
+  expect(fault).toBe("tool_error");
+  expect(JSON.stringify(value)).toMatch(
+    /scripts\/inline.py.*could not be installed.*no-such-package-of-hull.*network/,
+  );
+  const newer = await callScript(offline, packed, "scripts/newer.py");
+  expect(JSON.stringify(newer.value)).toContain("requires Python >=4");
+});
+
+test.runIf(canUnshare)(
+  "whether packages are fetched is a setting apart from the handlers' network",
+  async () => {
+    const asked: string[] = [];
+    const index = createServer((request, response) => {
+      asked.push(request.url ?? "");
+      const file = "hullpkg-1.0-py3-none-any.whl";
+      const isFile = request.url === `/${file}`;
+      response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
+      response.end(isFile ? wheel() : `<a href="/${file}">${file}</a>`);
+    });
+    const port = await new Promise<number>((resolve) => {
+      index.listen(0, "127.0.0.1", () => {
+        const address = index.address();
+        resolve(typeof address === "object" && address !== null ? address.port : 0);
+      });
+    });
+    const fetched = await bundle({
+      "requirements.txt": `--index-url http://127.0.0.1:${port}/simple/\nhullpkg==1.0\n`,
+      "use.py": `import socket\nopen = socket.socket().connect_ex(("127.0.0.1", ${port})) == 0\n${HANDLER.replace("[", "[open, ")}`,
+    });
+    try {
+      for (const [installs, expected] of [
+        ["off", { fault: "tool_error" }],
+        ["on", { value: [false, 42, expect.any(String)] }],
+      ] as const) {
+        const env = { HULL_RUNNER_EGRESS: "off" };
+        const closed = await startRunner({ env, flags: ["--installs", installs] });
+        expect(await callScript(closed, fetched, "use.py")).toMatchObject(expected);
+        await closed.stop();
+        expect(asked.length > 0).toBe(installs === "on");
+      }
+    } finally {
+      index.close();
+    }
+  },
+);
+
+test("an installation has a time limit of its own", async () => {
+  const hasty = await startRunner({ flags: ["--install-ms", "20"] });
+  try {
+    const { value } = await callScript(hasty, packed, "scripts/use.py");
+    expect(JSON.stringify(value)).toContain("stopped after 20 ms");
+  } finally {
+    await hasty.stop();
+  }
+});

@@ -1,0 +1,121 @@
+/** Approvals by risk, and lists of tools that may be called (skill-formats.md §7.2). */
+import { describe, expect, it } from "vitest";
+import { intersectPolicies } from "../../../../src/engine/agent/policy.ts";
+import type { AgentSpec, AgentTool, RunPolicies } from "../../../../src/engine/agent/spec.ts";
+import type { JsonObject, Risk } from "../../../../src/skill/manifest.ts";
+import { play, SPEC, tool } from "./harness.ts";
+
+const policies = (more: Partial<RunPolicies>): RunPolicies => ({ ...SPEC.policies, ...more });
+const risky = (risk: Risk, needs_approval = false): AgentTool => ({
+  ...tool("deploy"),
+  risk,
+  needs_approval,
+});
+const DAEMON: AgentSpec["daemon"] = {
+  ...{ bounded: false, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [] },
+  ...{ watch_events: [], consolidate_on_idle: false, idle_watchdog_attempts: null },
+  ...{ persist_path: null, resume_path: null },
+};
+
+/** What becomes of one call of the tool. */
+async function outcome(spec: Partial<AgentSpec>): Promise<unknown> {
+  const { step, executed, run, records } = await play({
+    spec,
+    replies: [{ calls: [["deploy", { to: "prod" }]] }, "done"],
+  });
+  if (step.type === "wait" && step.for === "approval")
+    return step.approvals.map(({ risk }) => `asks: ${risk}`);
+  if (executed.length > 0) return "runs";
+  expect(run.rejected_tools).toEqual(["deploy"]);
+  const settled = records.find((record) => record.type === "tool_settled");
+  return settled?.type === "tool_settled" ? JSON.parse(settled.result.content).reason : null;
+}
+
+describe("a call of a tool at or above the level", () => {
+  const required = (require_risk: string, more: JsonObject = {}) =>
+    policies({ approval_policy: { require_risk, ...more } });
+
+  it.each<[string, Partial<AgentSpec>, unknown]>([
+    ["nothing asked", { tools: [risky("critical")] }, "runs"],
+    ["none", { tools: [risky("critical")], policies: required("none") }, "runs"],
+    ["below", { tools: [risky("moderate")], policies: required("dangerous") }, "runs"],
+    ["at", { tools: [risky("dangerous")], policies: required("dangerous") }, ["asks: dangerous"]],
+    ["above", { tools: [risky("critical")], policies: required("moderate") }, ["asks: critical"]],
+    [
+      "safe, where everything is asked for",
+      { tools: [risky("safe")], policies: required("safe") },
+      ["asks: safe"],
+    ],
+    ["a risk that nobody knows", { tools: [tool("deploy")], policies: required("safe") }, "runs"],
+    ["the deployment's", { tools: [risky("moderate", true)] }, ["asks: moderate"]],
+    [
+      "the deployment's, lowered by the run",
+      { tools: [risky("moderate", true)], policies: required("none") },
+      ["asks: moderate"],
+    ],
+    [
+      "approved beforehand",
+      { tools: [risky("critical", true)], policies: required("safe", { auto_approve: ["dep*"] }) },
+      "runs",
+    ],
+    [
+      "denied beforehand",
+      { tools: [risky("safe")], policies: required("none", { auto_deny: ["deploy"], auto_approve: ["*"] }) },
+      "deploy is denied by the approval policy.",
+    ],
+    [
+      "an anonymous run",
+      { session_id: null, tools: [risky("dangerous", true)] },
+      "A call of risk dangerous needs an approval. An anonymous run has no approver.",
+    ],
+    [
+      "a daemon",
+      { daemon: DAEMON, tools: [risky("dangerous", true)] },
+      expect.stringMatching(/^A call of risk dangerous needs an approval\. A daemon has no approver, unless/),
+    ],
+    [
+      "a daemon that may",
+      {
+        daemon: DAEMON,
+        tools: [risky("dangerous", true)],
+        policies: required("safe", { auto_approve: ["deploy"] }),
+      },
+      "runs",
+    ],
+    [
+      "a daemon that was told to ask by name",
+      {
+        daemon: DAEMON,
+        tools: [risky("safe")],
+        policies: policies({ approval_policy: { require_approval: ["deploy"] } }),
+      },
+      ["asks: safe"],
+    ],
+  ])("%s", async (_, spec, expected) => {
+    expect(await outcome(spec)).toEqual(expected);
+  });
+});
+
+describe("lists of tools", () => {
+  it.each<[string, JsonObject, unknown]>([
+    ["no list", {}, "runs"],
+    ["allowed", { tools: ["deploy"] }, "runs"],
+    ["none allowed", { tools: [] }, expect.stringContaining("outside of the run's tool ceiling")],
+    ["blocked", { blocked_tools: ["deploy"] }, expect.stringContaining("deploy is blocked.")],
+    [
+      "blocked and allowed",
+      { tools: ["deploy"], blocked_tools: ["deploy"] },
+      expect.stringContaining("deploy is blocked."),
+    ],
+    ["nothing blocked", { blocked_tools: [] }, "runs"],
+  ])("%s", async (_, policy, expected) => {
+    expect(await outcome({ tools: [risky("safe")], policies: policies({ policy }) })).toEqual(expected);
+  });
+
+  it("what either policy blocks is blocked", () => {
+    expect(intersectPolicies({ blocked_tools: ["a"] }, { blocked_tools: ["b"] })).toMatchObject({
+      blocked_tools: ["a", "b"],
+    });
+    expect(intersectPolicies({ tools: ["a"] }, { tools: ["a"] })).not.toHaveProperty("blocked_tools");
+  });
+});

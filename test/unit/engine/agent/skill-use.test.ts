@@ -1,0 +1,132 @@
+/** Skills that messages name, what their text leaves open, and their files (skill-formats.md §2). */
+import { describe, expect, test } from "vitest";
+import { instructions } from "../../../../src/engine/agent/skill-text.ts";
+import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
+
+describe("messages that begin with a skill's name (skill-formats.md §2)", () => {
+  const skills = [
+    skill("my-skill", { prompt: "Do $ARGUMENTS; first $0; in ${HULL_SESSION_ID}.", on_activate: "on" }),
+    skill("hidden", { disable_model_invocation: true }),
+    skill("closed", { user_invocable: false }),
+  ];
+  const sent = async (text: string) => {
+    const played = await play({ spec: { skills, prompt: says(text) }, replies: ["ok"] });
+    const [request = expect.fail()] = played.requests;
+    return { played, texts: userTexts(request), system: request.system };
+  };
+
+  test.each([
+    ["/my-skill do it", ["do it"], "Do do it; first do; in s1."],
+    ["$my-skill\nmany\nlines", ["many\nlines"], "Do many\nlines; first many;"],
+    ["/my-skill", ["Follow the instructions of the skill my-skill."], "Do ; first $0;"],
+    ["/hidden go", ["go"], "BODY OF hidden"],
+    ["/closed go", ["/closed go"], null],
+    ["/nobody go", ["/nobody go"], null],
+    ["$5 each", ["$5 each"], null],
+    ["see /my-skill", ["see /my-skill"], null],
+  ])("%j", async (text, texts, body) => {
+    const { system, ...found } = await sent(text);
+    expect(found.texts).toEqual(texts);
+    const active = /## Active skill: (.*)/.exec(system)?.[1];
+    if (body === null) expect(found.played.run.loaded).toEqual([]);
+    else expect([active, system]).toEqual([found.played.run.loaded[0], expect.stringContaining(body)]);
+  });
+
+  test("its hook is called once; a later run of the session still has the instructions", async () => {
+    const { played } = await sent("/my-skill do it");
+    expect(played.hooks.map(({ hook }) => hook)).toEqual(["on"]);
+    const state = goOn(played, { run_id: "run_2", skills, prompt: says("more") });
+    const second = await play({ state, replies: ["ok"] });
+    expect(second.requests[0]?.system).toContain("Do do it; first do;");
+    expect(second.hooks).toEqual([]);
+  });
+
+  test("one that comes while the run goes on", async () => {
+    const { requests } = await play({
+      spec: { skills, tools: [tool("t")] },
+      replies: [{ calls: [["t", {}]] }, "ok"],
+      incoming: {
+        1: [
+          {
+            ...{ v: 1, at: 1, type: "message_received", run: "run_1", delivery: "finish_step" },
+            message: { role: "user", content: [{ type: "text", text: "/my-skill now" }] },
+          },
+        ],
+      },
+    });
+    expect(userTexts(requests[1] ?? expect.fail())).toEqual(["go", "now"]);
+    expect(requests[1]?.system).toContain("Do now; first now;");
+  });
+});
+
+test("what a body leaves open: arguments, the folder, the session; a second $ keeps it; prices stay", () => {
+  const prompt = "$ARGUMENTS|$1|$$1|$$x$$|${HARN_SKILL_DIR}/a|${HULL_OTHER}|$${HULL_SKILL_DIR}";
+  const shown = (given: string) =>
+    instructions(skill("s", { prompt, files: { paths: [], count: 0 } }), {
+      session_id: null,
+      arguments: given,
+    });
+  expect(shown("a b")).toBe("a b|b|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
+  expect(shown("")).toBe("|$1|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
+});
+
+describe("read_skill_resource (skill-formats.md §2.3)", () => {
+  const files = { paths: ["references/a.md"], count: 1 };
+  const skills = [
+    skill("s", { files }),
+    skill("hidden", { files, disable_model_invocation: true }),
+    skill("bare"),
+  ];
+  const read = (args: object, prompt = "go") =>
+    play({
+      spec: { skills, prompt: says(prompt), tools: [tool("t")] },
+      replies: [{ calls: [["read_skill_resource", JSON.parse(JSON.stringify(args))]] }, "ok"],
+    });
+
+  test("is offered where a skill has files, and carried out by the driver, uncut", async () => {
+    const none = await play({ spec: { skills: [skill("bare")] }, replies: ["ok"] });
+    expect(offered(none.requests[0] ?? expect.fail())).toEqual(["load_skill"]);
+    const spec = { skills, compaction: { ...SPEC.compaction, tool_output_max_chars: 100 } };
+    const { executed, requests } = await play({
+      spec,
+      replies: [{ calls: [["read_skill_resource", { skill: "s", path: "references/a.md" }]] }, "ok"],
+      results: { read_skill_resource: ["y".repeat(500)] },
+    });
+    expect(offered(requests[0] ?? expect.fail())).toEqual(["load_skill", "read_skill_resource"]);
+    expect(executed).toHaveLength(1);
+    expect(toolTexts(requests[1] ?? expect.fail())).toEqual(["y".repeat(500)]);
+  });
+
+  test.each([
+    [{ skill: "s", path: "../../x" }, "not inside"],
+    [{ skill: "s", path: "/etc/passwd" }, "not inside"],
+    [{ skill: "s" }, "path"],
+    [{ skill: "bare", path: "a" }, "no skill"],
+    [{ skill: "hidden", path: "a" }, "no skill"],
+    [{ skill: "s", path: "a", offset: -1 }, "whole numbers"],
+  ])("%j is not carried out", async (args, words) => {
+    const { executed, requests } = await read(args);
+    expect(executed).toEqual([]);
+    expect(JSON.parse(toolTexts(requests[1] ?? expect.fail())[0] ?? "").error).toContain(words);
+  });
+
+  test("of a hidden skill once a person has activated it", async () => {
+    expect((await read({ skill: "hidden", path: "references/a.md" }, "/hidden go")).executed).toHaveLength(1);
+  });
+
+  test("images come as a message behind the results", async () => {
+    const { requests } = await play({
+      spec: { skills },
+      replies: [{ calls: [["read_skill_resource", { skill: "s", path: "i.png" }]] }, "ok"],
+      results: {
+        read_skill_resource: [
+          { content: "{}", parts: [{ type: "image", media_type: "image/png", data: "AA==" }] },
+        ],
+      },
+    });
+    expect(requests[1]?.messages.at(-1)).toEqual({
+      role: "user",
+      content: [{ type: "image", media_type: "image/png", data: "AA==" }],
+    });
+  });
+});

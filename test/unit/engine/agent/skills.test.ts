@@ -1,0 +1,296 @@
+/** Skills of agent runs: matching, lifecycle, loading, files (agent-runtime.md §11, skill-formats.md §2). */
+import { describe, expect, test } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
+import { catalogue } from "../../../../src/engine/agent/skill-text.ts";
+import { matchSkills } from "../../../../src/engine/agent/skills.ts";
+import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
+import { goOn, offered, type Played, play, says, skill, started, tool, toolTexts } from "./harness.ts";
+
+const matches = (records: readonly AgentRecord[]) =>
+  records.filter((record) => record.type === "skills_matched");
+describe("matching (§11.2, §11.3)", () => {
+  test("the skill that the prompt names is active, with its body; the candidates are told", async () => {
+    const skills = [skill("deploying"), skill("testing")];
+    const { records, requests } = await play({
+      spec: { skills, prompt: says("deploying please") },
+      replies: ["ok"],
+    });
+    expect(matches(records)).toMatchObject([
+      {
+        active: ["deploying"],
+        reassess: false,
+        candidates: [{ name: "deploying", reason: "1 keyword hit; name mentioned" }],
+      },
+    ]);
+    expect(matches(records)[0]?.candidates[0]?.score).toBeGreaterThan(2);
+    expect(requests[0]?.system).toContain("BODY OF deploying");
+    expect(requests[0]?.system).not.toContain("BODY OF testing");
+  });
+
+  test("scores: keywords, duplicates kept, name, globs; ties in the order of the registry", () => {
+    const skills = [
+      skill("second", { description: "write tables", when_to_use: "tables" }),
+      skill("first", { description: "write tables", when_to_use: "tables" }),
+      skill("infra", { description: "x", paths: ["infra/**", "*.tf"] }),
+      skill("hidden", { description: "write tables", disable_model_invocation: true }),
+    ];
+    const found = matchSkills(skills, "Write tables, tables! of", ["infra/terraform/cluster.tf"]);
+    expect(found.map(({ name, score }) => [name, Math.round(score * 100) / 100])).toEqual([
+      ["infra", 1.5],
+      ["second", 0.77],
+      ["first", 0.77],
+    ]);
+    expect(matchSkills([skill("x", { description: "none" })], "a b c", [])).toEqual([]);
+  });
+
+  test("no match: told with no candidates, nothing active", async () => {
+    const { records, requests } = await play({
+      spec: { skills: [skill("deploying")], prompt: says("hm") },
+      replies: ["ok"],
+    });
+    expect(matches(records)).toMatchObject([{ candidates: [], active: [] }]);
+    expect(requests[0]?.system).not.toContain("Active skill");
+  });
+
+  test("not sticky: dropped before begun, hooks in that order; unchanged, only the match", async () => {
+    const skills = [
+      skill("alpha", { on_activate: "a+", on_deactivate: "a-" }),
+      skill("beta", { on_activate: "b+", on_deactivate: "b-" }),
+    ];
+    const hooks = {
+      "b+": () => {
+        throw new TypeError("no");
+      },
+    };
+    const { records, requests, ...played } = await play({
+      spec: {
+        skills,
+        prompt: says("alpha"),
+        tools: [tool("t")],
+        skill_match: { strategy: "metadata", top_n: 1, sticky: false },
+      },
+      replies: [{ calls: [["t", {}]] }, { calls: [["t", {}]] }, "ok"],
+      hooks,
+      incoming: {
+        2: [
+          {
+            ...{ v: 1, at: 1, type: "message_received", run: "run_1", delivery: "finish_step" },
+            message: { role: "user", content: [{ type: "text", text: "now beta" }] },
+          },
+        ],
+      },
+    });
+    expect(matches(records).map(({ active, reassess }) => [active, reassess])).toEqual([
+      [["alpha"], false],
+      [["alpha"], true],
+      [["beta"], true],
+    ]);
+    expect(played.hooks.map(({ hook }) => hook)).toEqual(["a+", "a-", "b+"]);
+    expect(played.step).toMatchObject({ status: "done" });
+    expect(requests[2]?.system).toContain("BODY OF beta");
+    expect(requests[2]?.system).not.toContain("BODY OF alpha");
+  });
+
+  test("another run of the session: the active skill stays without a match; one that is gone does not", async () => {
+    const skills = [skill("alpha"), skill("beta")];
+    const first = await play({ spec: { skills, prompt: says("alpha") }, replies: ["ok"] });
+    const state = goOn(first, { run_id: "run_2", skills, prompt: says("beta") });
+    const second = await play({ state, replies: ["ok"] });
+    expect(second.run.active).toEqual(["alpha"]);
+    expect(matches(second.records)).toEqual([]);
+    const other = goOn(first, { run_id: "run_3", skills: [skill("beta")], prompt: says("beta") });
+    expect((await play({ state: other, replies: ["ok"] })).run.active).toEqual(["beta"]);
+  });
+
+  test("a strategy that nobody can carry out is matched by metadata, with a warning", async () => {
+    const { records } = await play({
+      spec: {
+        skills: [skill("alpha")],
+        prompt: says("alpha"),
+        skill_match: { strategy: "embedding", top_n: 1, sticky: true },
+      },
+      replies: ["ok"],
+    });
+    expect(matches(records)).toMatchObject([{ active: ["alpha"], strategy: "metadata", warnings: [{}] }]);
+  });
+});
+
+describe("scope (§11.3, skill-formats.md §1.4)", () => {
+  const tools = [
+    tool("deploy_service", {}, ["command"]),
+    { ...tool("watch"), definition: { ...tool("watch").definition, namespace: "ops" } },
+    tool("other"),
+  ];
+  const scoped = async (allowed_tools: string[], replies: Parameters<typeof play>[0]["replies"] = ["ok"]) =>
+    play({ spec: { tools, skills: [skill("alpha", { allowed_tools })], prompt: says("alpha") }, replies });
+
+  test.each([
+    [["deploy_service"], ["deploy_service"]],
+    [["namespace:ops"], ["watch"]],
+    [["*"], ["deploy_service", "watch", "other"]],
+    [[], ["deploy_service", "watch", "other"]],
+    [
+      ["Read", "Bash(git:*)"],
+      ["deploy_service", "watch", "other"],
+    ],
+    [["Read", "other"], ["other"]],
+  ])("%j offers %j, and load_skill", async (allowed, names) => {
+    const { requests } = await scoped(allowed);
+    expect(offered(requests[0] ?? expect.fail())).toEqual([...names, "load_skill"]);
+  });
+
+  test("a call of a tool outside of it is not made; a pattern bounds the arguments", async () => {
+    const { requests, executed } = await scoped(
+      ["deploy_service(git:*)"],
+      [
+        { calls: [["other", {}]] },
+        { calls: [["deploy_service", { command: "rm x" }]] },
+        { calls: [["deploy_service", { command: "git add x" }]] },
+        "ok",
+      ],
+    );
+    expect(toolTexts(requests[1] ?? expect.fail())[0]).toContain("not available");
+    expect(toolTexts(requests[2] ?? expect.fail())[1]).toContain("argument constraint");
+    expect(executed.map(({ args }) => args)).toEqual([{ command: "git add x" }]);
+  });
+
+  test("a skill that is loaded narrows the tools too", async () => {
+    const { requests } = await play({
+      spec: { tools, skills: [skill("alpha", { allowed_tools: ["watch"] })], prompt: says("go") },
+      replies: [{ calls: [["load_skill", { name: "alpha" }]] }, "ok"],
+    });
+    expect(requests.map(offered)).toEqual([
+      ["deploy_service", "watch", "other", "load_skill"],
+      ["watch", "load_skill"],
+    ]);
+  });
+});
+
+describe("catalogue (skill-formats.md §2.1)", () => {
+  test("no skills, or none for models: no section and no tool", async () => {
+    for (const skills of [[], [skill("a", { disable_model_invocation: true })]]) {
+      const { requests } = await play({ spec: { skills, tools: [tool("t")] }, replies: ["ok"] });
+      expect(requests[0]?.system).toBe("Be good.");
+      expect(offered(requests[0] ?? expect.fail())).toEqual(["t"]);
+    }
+  });
+
+  test("sorted, escaped, one element or text to a line; two runs give the same bytes", async () => {
+    const skills = [
+      skill("b", { description: `R&D <x> "q" 'a'`, when_to_use: "asked", files: { paths: [], count: 0 } }),
+      skill("a"),
+    ];
+    const text = catalogue(skills);
+    expect(text.slice(text.indexOf("<available_skills>"))).toBe(
+      [
+        ...[
+          "<available_skills>",
+          "<skill>",
+          "<name>",
+          "a",
+          "</name>",
+          "<description>",
+          "About a",
+          "</description>",
+        ],
+        ...["</skill>", "<skill>", "<name>", "b", "</name>", "<description>"],
+        "R&amp;D &lt;x&gt; &quot;q&quot; &apos;a&apos; Use it when: asked",
+        ...[
+          "</description>",
+          "<location>",
+          "skill://b/SKILL.md",
+          "</location>",
+          "</skill>",
+          "</available_skills>",
+        ],
+      ].join("\n"),
+    );
+    expect(catalogue(skills.toReversed())).toBe(text);
+  });
+
+  test("over 2,000 characters descriptions are cut, then skills are left out and counted", () => {
+    const many = (count: number, length: number) =>
+      Array.from({ length: count }, (_, i) =>
+        skill(`s${String(i).padStart(2, "0")}`, { description: "😀".repeat(length) }),
+      );
+    const cut = catalogue(many(4, 400));
+    expect(cut).toContain(`\n${"😀".repeat(160)}…\n`);
+    expect(cut.match(/<skill>/g)).toHaveLength(4);
+    expect(cut).not.toContain("not listed");
+    const short = catalogue(many(40, 400));
+    const shown = short.match(/<skill>/g)?.length ?? 0;
+    expect(short).toMatch(new RegExp(`\\n\\(${40 - shown} more skills are not listed\\)$`));
+    expect(short.indexOf("</available_skills>")).toBeLessThan(2000);
+  });
+});
+
+describe("load_skill (§11.4, skill-formats.md §2.2)", () => {
+  const load = (args: object, skills: AgentSkill[]) =>
+    play({
+      spec: { skills },
+      replies: [{ calls: [["load_skill", JSON.parse(JSON.stringify(args))]] }, "ok"],
+    });
+  const answer = ({ requests }: Played, call = 1) => toolTexts(requests[call] ?? expect.fail()).at(-1) ?? "";
+
+  test("brings the instructions and the names of 200 files; the enum has what models may load", async () => {
+    const paths = Array.from({ length: 200 }, (_, i) => `references/${String(i).padStart(3, "0")}.md`);
+    const skills = [
+      skill("big", { files: { paths, count: 300 } }),
+      skill("a"),
+      skill("hidden", { disable_model_invocation: true }),
+    ];
+    const played = await load({ name: "big" }, skills);
+    const text = answer(played);
+    expect(text).toMatch(/^<skill_content name="big">\nBODY OF big\n\nThe skill's folder is skill:\/\/big\//);
+    expect(text.match(/<file>/g)).toHaveLength(200);
+    expect(text).toContain("<file>references/000.md</file>\n");
+    expect(text).toContain("</file>\n(100 more)\n</skill_resources>");
+    const definition = played.requests[0]?.tools.find(({ name }) => name === "load_skill");
+    expect(definition?.parameters.properties).toMatchObject({ name: { enum: ["a", "big"] } });
+    expect(played.requests[1]?.system).not.toContain("BODY OF big");
+  });
+
+  test.each([
+    [{ name: "nobody" }, "skill_not_found"],
+    [{ name: "hidden" }, "skill_model_invocation_disabled"],
+    [{}, "invalid_arguments"],
+    [{ name: "a", require_signature: true }, "UnsignedSkillError"],
+  ])("%j: %s", async (args, error) => {
+    const played = await load(args, [skill("a"), skill("hidden", { disable_model_invocation: true })]);
+    expect(JSON.parse(answer(played))).toMatchObject({ error, message: expect.any(String) });
+  });
+
+  test("a second time it is a short note; a new version is announced; an active one is there already", async () => {
+    const call = { calls: [["load_skill", { name: "a" }] as [string, object]] };
+    const replies = () => JSON.parse(JSON.stringify([call, call, "ok"]));
+    const first = await play({ spec: { skills: [skill("a")] }, replies: replies() });
+    expect(toolTexts(first.requests[2] ?? expect.fail()).map((text) => text.includes("BODY"))).toEqual([
+      true,
+      false,
+    ]);
+    const again = goOn(first, { run_id: "run_2", skills: [skill("a")] });
+    expect(answer(await play({ state: again, replies: replies() }))).toContain("active already");
+    const changed = goOn(first, {
+      run_id: "run_3",
+      skills: [skill("a", { digest: "new", prompt: "NEW BODY" })],
+    });
+    const third = await play({ state: changed, replies: replies() });
+    expect(answer(third)).toMatch(/^The skill a was changed[\s\S]*NEW BODY/);
+    const active = await play({
+      spec: { skills: [skill("alpha")], prompt: says("alpha") },
+      replies: JSON.parse(JSON.stringify(replies()).replaceAll('"a"', '"alpha"')),
+    });
+    expect(answer(active)).toContain("active already");
+  });
+
+  test("compaction does not take the instructions away, nor are they cut", async () => {
+    const prompt = "X".repeat(40_000);
+    const first = await load({ name: "a" }, [skill("a", { prompt })]);
+    expect(answer(first)).toContain(prompt);
+    const trimmed = applyAgentRecord(first.state, { v: 1, at: 2, type: "session_trimmed", keep_last: 1 });
+    const state = applyAgentRecord(trimmed, started({ run_id: "run_2", skills: [skill("a", { prompt })] }));
+    const second = await play({ state, replies: ["ok"] });
+    expect(second.requests[0]?.system).toContain(prompt);
+  });
+});

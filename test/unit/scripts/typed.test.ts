@@ -1,0 +1,191 @@
+/** Typed skills through the build (skill-formats.md §8.1). */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { BuildCache } from "../../../scripts/build/cache.ts";
+import type { SkillRecord } from "../../../src/skill/manifest.ts";
+import { readTar } from "../../../src/skill/tar.ts";
+import { folder, put, skillText } from "./folder.ts";
+
+const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hull";\n';
+/** A skill with the tools in its text. */
+const skill = (tools: string, fields = "") =>
+  `${HEAD}import { twice } from "./lib.ts";\nexport default defineSkill({ name: "search-docs", description: "Search docs. Use when asked.", ${fields} tools: [${tools}] });\nexport { twice };\n`;
+const SEARCH = `tool({
+  name: "search", description: "Search documents.",
+  input: z.object({ query: z.string().describe("Search query string."), limit: z.int().default(10).describe("Most results.") }),
+  config: z.object({ maxCost: z.number().max(50).default(1), apiKey: z.string().optional().meta({ configType: "secret" }) }),
+  output: z.object({ hits: z.array(z.string()) }),
+  requiresNetwork: true, idempotent: true,
+  async run({ query, limit }, ctx) { await ctx.emit("Searching"); return { hits: [query, String(twice(limit)), String(ctx.config.maxCost)] }; },
+})`;
+const LIB = "export const twice = (n: number): number => n * 2;\n";
+
+async function build(project: string, cache?: BuildCache) {
+  const options = { projectDir: project, ...(cache === undefined ? {} : { cache }) };
+  const result = await buildRoots([join(project, "skills")], options);
+  const found = result.diagnostics.map(({ diagnostic: d }) => `${d.level} ${d.code} ${d.file}: ${d.message}`);
+  const [built] = result.skills;
+  const contents = (await built?.contents()) ?? new Map<string, Uint8Array<ArrayBuffer>>();
+  const text = new TextDecoder().decode(contents.get(`skill/${built?.digest}`));
+  const record: SkillRecord | null = text === "" ? null : JSON.parse(text);
+  const pack = contents.get(`pack/${record?.pack}`) ?? new Uint8Array();
+  const files = pack.length === 0 ? [] : readTar(pack, { max_bytes: 50_000_000, max_files: 100 });
+  const packed = new Map(files.map((file) => [file.path, new TextDecoder().decode(file.bytes)]));
+  return { found, record, contents, packed, digest: built?.digest, catalog: result.catalog };
+}
+
+/** What the default export of a module answers, in a process that knows nothing of Hull. */
+function call(module: string, args: object, ctx?: object): unknown {
+  const dir = folder({ "handler.mjs": module });
+  const given = [args, ...(ctx === undefined ? [] : [ctx])].map((value) => JSON.stringify(value)).join(", ");
+  const program = `const h = (await import(${JSON.stringify(join(dir, "handler.mjs"))})).default; console.log(JSON.stringify(await h(${given})));`;
+  return JSON.parse(
+    execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" }),
+  );
+}
+
+const one = (text: string, more: Record<string, string> = {}) =>
+  folder({ "skills/search-docs/skill.ts": text, "skills/search-docs/lib.ts": LIB, ...more });
+
+describe("a folder with skill.ts alone", () => {
+  test("becomes an ordinary Skill Tools folder", async () => {
+    const { found, record, packed } = await build(one(skill(SEARCH, 'instructions: "Search first.",')));
+    expect(found).toEqual([]);
+    expect([...packed.keys()]).toEqual(["SKILL.md", "lib.ts", "scripts/search.js", "skill.ts", "tools.json"]);
+    expect(packed.get("SKILL.md")).toBe(
+      '---\nname: "search-docs"\ndescription: "Search docs. Use when asked."\n---\n\nSearch first.\n',
+    );
+    expect(JSON.parse(packed.get("tools.json") ?? "")).toMatchObject([
+      {
+        name: "search",
+        script: "scripts/search.js",
+        parameters: { query: { type: "string" }, limit: { optional: true } },
+      },
+    ]);
+    expect(record?.tools).toMatchObject([
+      {
+        name: "search",
+        tier: "isolate",
+        idempotent: true,
+        network: { hosts: null },
+        risk: "safe",
+        parameters: { required: ["query"], properties: { limit: { type: "integer" } } },
+        config: [
+          { name: "maxCost", type: "number", max: 50, default: 1 },
+          { name: "apiKey", type: "secret" },
+        ],
+        output_schema: { type: "object" },
+      },
+    ]);
+    expect(record?.files.map(({ path }) => path)).toContain("scripts/search.js");
+  });
+
+  test("whose handler keeps the contract of Skill Tools, here and elsewhere", async () => {
+    const { packed } = await build(one(skill(SEARCH)));
+    const handler = packed.get("scripts/search.js") ?? "";
+    expect(call(handler, { query: "a", __workDir: "/tmp" })).toEqual({ hits: ["a", "20", "1"] });
+  });
+
+  test("whose handler answers errors of input and configuration as errors", async () => {
+    const handler = (await build(one(skill(SEARCH)))).packed.get("scripts/search.js") ?? "";
+    expect(call(handler, { limit: "x" })).toEqual({
+      error: expect.stringMatching(/^Invalid arguments\. .*query.*limit/),
+    });
+    expect(call(handler, { query: "a" }, { config: { maxCost: 99 } })).toEqual({
+      error: expect.stringMatching(/configuration of search.*maxCost/),
+    });
+  });
+
+  test("gives the same digest wherever it lies, and follows what it imports", async () => {
+    const first = one(skill(SEARCH));
+    const cache = new BuildCache();
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const built = await build(first, cache);
+    const elsewhere = folder({
+      "x/skills/search-docs/skill.ts": skill(SEARCH),
+      "x/skills/search-docs/lib.ts": LIB,
+    });
+    expect((await build(join(elsewhere, "x"))).digest).toBe(built.digest);
+    await build(first, cache);
+    expect(cache.rebuilt).toBe(0);
+    put(first, "skills/search-docs/lib.ts", LIB.replace("n * 2", "n * 3"));
+    expect((await build(first, cache)).digest).not.toBe(built.digest);
+  });
+
+  test("may use modules of Node, of which some need a process", async () => {
+    const needy = `tool({ name: "run_it", description: "d", run: () => execFileSync("echo", ["hi"]).toString() })`;
+    const { record, packed } = await build(
+      one(`import { execFileSync } from "node:child_process";\n${skill(needy)}`),
+    );
+    expect(record?.tools).toMatchObject([{ tier: "runner", script: "scripts/run_it.js" }]);
+    expect(call(packed.get("scripts/run_it.js") ?? "", {})).toBe("hi\n");
+  });
+});
+
+describe("beside other files", () => {
+  const typed = (files: Record<string, string>) =>
+    build(
+      one(
+        skill(SEARCH),
+        Object.fromEntries(Object.entries(files).map(([p, t]) => [`skills/search-docs/${p}`, t])),
+      ),
+    );
+  const agreeing = skillText("search-docs", "provider: mock").replace(
+    "description: d",
+    "description: Search docs. Use when asked.",
+  );
+
+  test("SKILL.md is the author's", async () => {
+    const { found, record } = await typed({ "SKILL.md": agreeing });
+    expect(found).toEqual([]);
+    expect(record).toMatchObject({ body: "Body.", manifest: { llm: { target: { provider: "mock" } } } });
+  });
+
+  test("SKILL.md agrees in name and description", async () => {
+    const { found, catalog } = await typed({ "SKILL.md": skillText("other") });
+    expect(found).toEqual([
+      expect.stringMatching(/^error typed_disagrees search-docs\/skill\.ts: SKILL\.md has the name "other"/),
+      expect.stringMatching(/^error typed_disagrees .*description "d"/),
+    ]);
+    expect(catalog).toBeNull();
+  });
+
+  test("tools.json adds tools of other names", async () => {
+    const own = (name: string) => JSON.stringify([{ name, description: "d" }]);
+    expect((await typed({ "tools.json": own("ask") })).record?.tools?.map(({ name }) => name)).toEqual([
+      "ask",
+      "search",
+    ]);
+    expect((await typed({ "tools.json": own("search") })).found).toEqual([
+      expect.stringMatching(/^error typed_clash .*The tool search stands in tools\.json and in skill\.ts/),
+    ]);
+    expect((await typed({ "tools.json": "{" })).found).toEqual([expect.stringMatching(/^error typed_clash/)]);
+    expect((await typed({ "scripts/search.js": "" })).found).toEqual([
+      expect.stringMatching(/^error typed_clash .*would replace the file scripts\/search\.js/),
+    ]);
+  });
+});
+
+test.each<[string, string, RegExp]>([
+  [
+    "a type without JSON",
+    skill(SEARCH.replace("z.string().describe", "z.date().describe").replace("query:", "when:")),
+    /^error typed_schema search-docs\/skill\.ts: search\.input\.when: z\.date/,
+  ],
+  ["no skill", "export default 5;", /^error typed_schema .*default export must be defineSkill/],
+  ["no default export", "export const a = 1;", /^error typed_build .*default/],
+  ["a fault of syntax", "export default {;", /^error typed_build search-docs\/skill\.ts: /],
+  ["what is not installed", 'import "left-pad-x";\nexport default 1;', /^error typed_build .*left-pad-x/],
+  [
+    "a failing top level",
+    "const a: any = null;\nexport default a.b;",
+    /^error typed_build .*TypeError.*line 2/,
+  ],
+  ["an end of its process", "process.exit(3);\nexport default 1;", /^error typed_build .*ended with 3/],
+])("%s stops the build", async (_, text, finding) => {
+  const { found, catalog } = await build(one(text));
+  expect(found).toEqual([expect.stringMatching(finding)]);
+  expect(catalog).toBeNull();
+});

@@ -1,0 +1,74 @@
+/** What a handler's process writes, in whatever pieces it comes (skill-formats.md §4.2, §7.6). */
+import { expect, test } from "vitest";
+import type { HandlerNote } from "../../../src/tool/handler/call.ts";
+import { MAX_RESULT_BYTES, ResultReader } from "../../../src/tool/handler/process-result.ts";
+
+const message = (value: unknown): string => `\x1e${JSON.stringify(value)}\n`;
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Reads a text in pieces of a length. */
+function read(text: string, piece = Number.POSITIVE_INFINITY, stderr = "") {
+  const notes: HandlerNote[] = [];
+  const reader = new ResultReader((note) => notes.push(note));
+  const feed = (all: Uint8Array, take: (part: Uint8Array) => void) => {
+    for (let at = 0; at < all.length; at += Math.min(piece, all.length)) take(all.slice(at, at + piece));
+  };
+  feed(bytes(stderr), (part) => reader.stderr(part));
+  feed(bytes(text), (part) => reader.result(part));
+  return { result: reader.end(), notes, tail: reader.stderrTail };
+}
+
+test.each([
+  ["a value", message({ value: { x: "ü\n" } }), { kind: "value", value: { x: "ü\n" } }],
+  ["null", message({ value: null }), { kind: "value", value: null }],
+  ["an error", message({ error: "boom" }), { kind: "error", error: "boom" }],
+  ["the last word counts", message({ error: "first" }) + message({ value: 1 }), { kind: "value", value: 1 }],
+  [
+    "what nobody understands",
+    `\x1ejunk\n${message({ other: 1 })}${message({ value: 2 })}`,
+    { kind: "value", value: 2 },
+  ],
+  ["a message that is cut", message({ value: 1 }).slice(0, -1), null],
+  ["a program's JSON", ' {"a": [1]}\n', { kind: "value", value: { a: [1] } }],
+  ["a program's text", " hellö\n", { kind: "text", text: "hellö" }],
+  ["nothing", "", null],
+  ["blanks", " \n", null],
+  [
+    "a depth that none needs",
+    "[".repeat(5000) + "]".repeat(5000),
+    { kind: "text", text: expect.any(String) },
+  ],
+])("%s", (_, text, expected) => {
+  for (const piece of [1, 3, 7, 10_000]) expect(read(text, piece).result).toEqual(expected);
+});
+
+test("notes come in order, whatever the pieces", () => {
+  const told = [{ emit: "half ü" }, { artifact: { title: "t" } }, { emit: "done" }];
+  for (const piece of [1, 5, 1000]) {
+    const { notes, result } = read(told.map(message).join("") + message({ value: 1 }), piece);
+    expect(result).toEqual({ kind: "value", value: 1 });
+    expect(notes).toEqual([
+      { kind: "output", stream: "emit", text: "half ü" },
+      { kind: "artifact", value: { title: "t" } },
+      { kind: "output", stream: "emit", text: "done" },
+    ]);
+  }
+});
+
+test("progress is told by whole lines; a long one without an end is told, too", () => {
+  const { notes, tail } = read("", 2, "öne\ntwo\nrest");
+  expect(notes.map((note) => note.kind === "output" && note.text)).toEqual(["öne\n", "two\n", "rest"]);
+  expect(tail).toBe("öne\ntwo\nrest");
+  const long = read("", 1000, "x".repeat(50_000));
+  expect(long.notes.length).toBeGreaterThan(1);
+  expect(long.tail).toHaveLength(2000);
+});
+
+test.each([
+  ["as a message", (text: string) => message({ value: text })],
+  ["as a program's stdout", (text: string) => JSON.stringify(text)],
+])("a result of the largest size passes %s, one beyond is said to be too large", (_, form) => {
+  const most = "x".repeat(MAX_RESULT_BYTES - 2);
+  expect(read(form(most), 65_536).result).toEqual({ kind: "value", value: most });
+  expect(read(form(`${most}${"x".repeat(100)}`), 65_536).result).toEqual({ kind: "too_large" });
+});

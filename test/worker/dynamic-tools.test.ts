@@ -1,0 +1,218 @@
+/** Tools that a run's model defines (skill-formats.md §5 and its Checks). */
+import { evictDurableObject } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client();
+type Body = Record<string, unknown>;
+const NUMBERS = { a: { type: "number", description: "A" }, b: { type: "number", description: "B" } };
+const ADD = {
+  name: "add",
+  description: "Adds",
+  parameters: JSON.stringify(NUMBERS),
+  code: "return args.a + args.b",
+};
+
+beforeAll(async () => {
+  await client.publish({
+    words: {
+      "SKILL.md": mockSkill("words"),
+      "tools.json": JSON.stringify([{ name: "published", description: "P", script: "scripts/p.js" }]),
+      "scripts/p.js": "export default () => 'published'",
+    },
+  });
+});
+
+const post = (path: string, body: unknown) =>
+  client.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+let count = 0;
+async function session(): Promise<string> {
+  const id = `dynamic${++count}`;
+  expect((await post("/sessions", { id })).status).toBe(201);
+  return id;
+}
+
+/** One call after the other; answers what each was answered, and the tools of the last request. */
+async function turns(id: string | null, calls: [string, object][], options: Body = {}) {
+  const mock = [
+    ...calls.map(([name, args]) => ({ tool_calls: [{ name, arguments: args }] })),
+    { text: "end" },
+  ];
+  const body = { prompt: "go", options: { mock, dynamic_tools: true, ...options } };
+  const response = await post(id === null ? "/runs" : `/sessions/${id}/runs`, body);
+  const result = await response.json<{
+    status: unknown;
+    mock_calls: { tools: { name: string }[] | null }[];
+    transcript: { messages: { role: string; content: unknown }[] };
+  }>();
+  expect([response.status, result.status]).toEqual([200, "done"]);
+  const answers = result.transcript.messages.filter(({ role }) => role === "tool" || role === "tool_result");
+  return {
+    answers: answers.map(({ content }) => {
+      try {
+        return JSON.parse(String(content));
+      } catch {
+        return content;
+      }
+    }),
+    offered: (result.mock_calls.at(-1)?.tools ?? []).map(({ name }) => name),
+  };
+}
+
+describe("define_tool", () => {
+  it("is offered only where the run asks for it", async () => {
+    expect((await turns(null, [], {})).offered).toEqual(["define_tool", "remove_tool"]);
+    expect((await turns(null, [], { dynamic_tools: false })).offered).toEqual([]);
+  });
+
+  it("makes a tool that the next call may use", async () => {
+    const { answers, offered } = await turns(null, [
+      ["define_tool", ADD],
+      ["add", { a: 2, b: "3" }],
+      ["add", { a: 2 }],
+    ]);
+    expect(answers).toEqual([{ defined: "add" }, 5, { error: expect.stringContaining("b") }]);
+    expect(offered).toContain("add");
+  });
+
+  it.each<[string, object, unknown]>([
+    ["an object as parameters", { parameters: NUMBERS }, 5],
+    ["a module", { code: "export default ({ a, b }) => a + b" }, 5],
+    ["a body that names workDir itself", { code: "var workDir = 1; const { a, b } = args; return a + b" }, 5],
+    [
+      "workDir and ctx",
+      { code: "return [workDir === args.__workDir, workDir === ctx.workDir]" },
+      [true, true],
+    ],
+    ["await", { code: "return await Promise.resolve(args.a)" }, 2],
+    [
+      "no network, no variables",
+      { code: "try { await fetch('https://example.com') } catch { return Object.keys(process.env) }" },
+      [],
+    ],
+  ])("takes %s", async (_, more, expected) => {
+    const { answers } = await turns(null, [
+      ["define_tool", { ...ADD, ...more }],
+      ["add", { a: 2, b: 3 }],
+    ]);
+    expect(answers).toEqual([{ defined: "add" }, expected]);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ["parameters that are no JSON", { parameters: "{city:" }, /not valid JSON: line 1/],
+    ["parameters that are none", { parameters: '{"city": 5}' }, /city/],
+    ["the name load_skill", { name: "load_skill" }, /load_skill already/],
+    ["the name define_tool", { name: "define_tool" }, /define_tool already/],
+    ["the name of a published tool", { name: "published" }, /published already/],
+    ["a name that is none", { name: "Add-Two" }, /lower-case/],
+    ["no description", { description: " " }, /description/],
+    [
+      "code that is no JavaScript",
+      { code: "return (" },
+      /cannot be loaded: .*SyntaxError.*scripts\/add\.js:\d+/,
+    ],
+    ["a module without a handler", { code: "export default 5" }, /no default export/],
+    ["code that fails while it loads", { code: "export default () => 1; throw new Error('early')" }, /early/],
+    ["code without end", { code: "export default () => 1; while (true);" }, /cannot be loaded/],
+  ])("refuses %s, and registers nothing", async (_, more, message) => {
+    const { answers, offered } = await turns(null, [["define_tool", { ...ADD, ...more }]], {
+      skills: ["words"],
+    });
+    expect(answers).toEqual([{ error: expect.stringMatching(message) }]);
+    expect(offered.sort()).toEqual([
+      "define_tool",
+      "load_skill",
+      "published",
+      "read_skill_resource",
+      "remove_tool",
+    ]);
+  });
+
+  it("makes tools that live in the session, also when its object does not", async () => {
+    const id = await session();
+    await turns(id, [
+      ["define_tool", { ...ADD, code: "globalThis.n = (globalThis.n ?? 0) + 1; return globalThis.n" }],
+    ]);
+    await evictDurableObject(client.env.SESSIONS.get(client.env.SESSIONS.idFromName(`default/${id}`)));
+    const { answers } = await turns(
+      id,
+      [
+        ["add", { a: 1, b: 1 }],
+        ["add", { a: 1, b: 1 }],
+      ],
+      { dynamic_tools: false },
+    );
+    // A fresh isolate for each call.
+    expect(answers).toEqual([1, 1]);
+  });
+});
+
+describe("remove_tool", () => {
+  it("removes what was defined, and nothing else", async () => {
+    const calls: [string, object][] = [
+      ["define_tool", ADD],
+      ["remove_tool", { name: "add" }],
+      ["add", { a: 1, b: 1 }],
+      ...["load_skill", "define_tool", "published", "none"].map((name): [string, object] => [
+        "remove_tool",
+        { name },
+      ]),
+    ];
+    const { answers, offered } = await turns(await session(), calls, { skills: ["words"] });
+    expect(answers).toEqual([
+      { defined: "add" },
+      { removed: "add" },
+      expect.stringContaining('"add" is not available'),
+      ...Array.from({ length: 4 }, () => ({ error: expect.any(String) })),
+    ]);
+    expect(offered.sort()).toEqual([
+      "define_tool",
+      "load_skill",
+      "published",
+      "read_skill_resource",
+      "remove_tool",
+    ]);
+  });
+});
+
+describe("a persistent tool", () => {
+  const WEATHER = { ...ADD, name: "fetch__weather_", persistent: "true" };
+  const stored = async () => {
+    const { data } = await (await client.fetch("/_hull/skills")).json<{ data: { slug: string }[] }>();
+    return data.map(({ slug }) => slug);
+  };
+
+  it("is stored as a skill, used in other sessions, and removed with its skill", async () => {
+    const { answers } = await turns(await session(), [
+      ["define_tool", WEATHER],
+      ["fetch__weather_", { a: 1, b: 2 }],
+      ["define_tool", { ...ADD, name: "fetch_weather", persistent: true }],
+    ]);
+    expect(answers).toEqual([
+      { defined: "fetch__weather_", skill: "fetch-weather" },
+      3,
+      { error: expect.stringContaining("fetch-weather") },
+    ]);
+    expect(await stored()).toEqual(["fetch-weather"]);
+    const other = await turns(
+      await session(),
+      [
+        ["fetch__weather_", { a: 2, b: 2 }],
+        ["remove_tool", { name: "fetch__weather_" }],
+      ],
+      { skills: ["fetch-weather"] },
+    );
+    expect(other.answers).toEqual([4, { removed: "fetch__weather_" }]);
+    expect(await stored()).toEqual([]);
+  });
+
+  it("that asks for nothing but the session is not stored", async () => {
+    await turns(await session(), [["define_tool", { ...WEATHER, persistent: "yes" }]]);
+    expect(await stored()).toEqual([]);
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * What real handlers meet: configured values and their secrets, artifacts, approvals by risk (skill-formats.md §7.2, §7.4,
+ * §7.5). Sessions with secrets are in test/e2e/tool-config.test.ts, since objects have an environment of their own.
+ */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { readEvents, type SseEvent } from "../support/sse.ts";
+import { Client, mockSkill } from "./served.ts";
+import { tenant } from "./tenant.ts";
+
+const CANARY = "canary-77aa01ff-secret";
+const client = new Client({
+  HULL_ENV: "local",
+  HULL_SECRET_KEY: "key-0123456789-0123456789-01234567",
+  HULL_LLM: '{"llm":{"mock_routes":true}}',
+});
+type Body = Record<string, unknown>;
+
+const declared = (name: string, more: object = {}) => ({
+  ...{ name, description: name, script: `scripts/${name}.js`, parameters: {} },
+  ...more,
+});
+const CONFIG = [
+  { name: "token", type: "secret" },
+  { name: "model", type: "text", default: "small", scope: "per_call" },
+  { name: "site", type: "string" },
+];
+/** Tells its secret by every way there is, and by none that it is known by. */
+const LEAKY = `export default async ({ fail }, ctx) => {
+  const { token = "", ...others } = ctx.config;
+  await ctx.emit("emitted " + token.slice(0, 9)); await ctx.emit(token.slice(9) + ".");
+  console.log("logged " + token);
+  await ctx.artifact({ type: "code", title: "of " + token, content: token, metadata: { [token]: btoa(token) } });
+  if (fail) throw new Error("failed with " + token);
+  return { others, echoed: token, reversed: [...token].reverse().join(""), length: token.length };
+}`;
+const DRAW = `export default async (_, ctx) => {
+  const { id } = await ctx.artifact({ type: "markdown", title: "Plan", content: "CONTENT one" });
+  await ctx.artifact.update(id, { content: "CONTENT two", metadata: { done: true } });
+  return { __artifact__: true, type: "hologram", title: "Shape", content: { CONTENT: 3 } };
+}`;
+const FOLDERS = {
+  keyed: {
+    "SKILL.md": mockSkill("keyed"),
+    "tools.json": JSON.stringify([
+      declared("leak", {
+        "x-config": CONFIG,
+        parameters: { fail: { type: "boolean", description: "Fails", optional: true } },
+      }),
+    ]),
+    "scripts/leak.js": LEAKY,
+  },
+  artist: {
+    "SKILL.md": mockSkill("artist"),
+    "tools.json": JSON.stringify([declared("draw")]),
+    "scripts/draw.js": DRAW,
+  },
+  risky: {
+    "SKILL.md": mockSkill("risky"),
+    "tools.json": JSON.stringify([declared("wipe", { "x-risk": "dangerous" })]),
+    "scripts/wipe.js": "export default () => 'wiped'",
+  },
+};
+
+beforeAll(async () => {
+  await client.publish(FOLDERS);
+  const set = (bot: string, values: object) =>
+    client.fetch(`/skills/keyed/config${bot}`, {
+      method: "PUT",
+      body: JSON.stringify({ tools: { leak: values } }),
+    });
+  expect((await set("", { token: CANARY, site: "everywhere" })).status).toBe(200);
+  expect((await set("?bot=shop", { site: "the shop" })).status).toBe(200);
+});
+afterAll(() => vi.restoreAllMocks());
+
+const json = { "content-type": "application/json" };
+const post = (path: string, body: unknown, headers: Record<string, string> = {}, by = client) =>
+  by.fetch(path, { method: "POST", headers: { ...json, ...headers }, body: JSON.stringify(body) });
+const calling = (name: string, args: Body = {}): Body => ({
+  mock: [{ tool_calls: [{ name, arguments: args }] }, { text: "end" }],
+});
+const events = async (
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<SseEvent[]> => readEvents(await post(path, body, { accept: "text/event-stream", ...headers }));
+const dataOf = (told: SseEvent[], name: string): Body[] =>
+  told.filter(({ event }) => event === name).map(({ data }) => data);
+
+describe("a secret", () => {
+  it.each([false, true])("is the handler's alone, whatever it tells (and fails: %s)", async (fail) => {
+    const logged: string[] = [];
+    const log = vi.spyOn(console, "log").mockImplementation((line) => void logged.push(String(line)));
+    const options = { skills: ["keyed"], ...calling("leak", { fail }) };
+    const told = await events("/runs", { prompt: "go", options });
+    const whole = await (await post("/runs", { prompt: "go", options })).text();
+    log.mockRestore();
+    const all = JSON.stringify([told, whole, logged]);
+    expect(all).not.toContain(CANARY);
+    expect(all).not.toContain(btoa(CANARY).replace(/=+$/, ""));
+    const output = dataOf(told, "tool_output")
+      .map(({ text }) => text)
+      .join("");
+    expect(output).toBe("emitted [redacted].logged [redacted]\n");
+    expect(dataOf(told, "artifact")).toMatchObject([
+      { title: "of [redacted]", content: "[redacted]", metadata: { "[redacted]": "[redacted]" } },
+    ]);
+    if (fail) expect(whole).toContain("failed with [redacted]");
+    else expect(whole).toContain([...CANARY].reverse().join(""));
+    expect(logged.some((line) => line.includes('"tool_call"'))).toBe(true);
+  });
+
+  it("is no part of what the model is asked", async () => {
+    const { mock } = calling("leak");
+    for (const one of Array.isArray(mock) ? mock : []) await post("/llm/mocks", one);
+    const answer = await client.fetch("/skills/keyed", { method: "POST", body: "go" });
+    expect(await answer.text()).toBe("end");
+    const calls = await (await client.fetch("/llm/mocks/calls")).text();
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    expect(calls).toContain("[redacted]");
+    expect(calls).not.toContain(CANARY);
+  });
+});
+
+describe("configured values reach the handler", () => {
+  const seen = async (response: Response): Promise<unknown> =>
+    JSON.parse(
+      /\{\\*"others\\*":(\{[^}]*\})/.exec(await response.text())?.[1]?.replaceAll("\\", "") ?? "null",
+    );
+  const run = (options: Body) =>
+    post("/runs", { prompt: "go", options: { skills: ["keyed"], ...calling("leak"), ...options } });
+
+  it.each<[string, Body, Body]>([
+    ["those for everybody", {}, { model: "small", site: "everywhere" }],
+    ["a bot's", { bot: "shop" }, { model: "small", site: "the shop" }],
+    [
+      "the run's own",
+      { bot: "shop", tool_configs: { leak: { model: "large" } } },
+      { model: "large", site: "the shop" },
+    ],
+  ])("%s", async (_, options, expected) => {
+    expect(await seen(await run(options))).toEqual(expected);
+  });
+
+  it.each<[string | undefined, string]>([
+    [undefined, "everywhere"],
+    ["shop", "the shop"],
+  ])("of a served skill, by the header x-hull-bot: %s", async (bot, site) => {
+    const headers: Record<string, string> = bot === undefined ? {} : { "x-hull-bot": bot };
+    const response = await client.fetch("/skills/keyed", { method: "POST", body: "go", headers });
+    expect(await seen(response)).toEqual({ model: "small", site });
+  });
+
+  it("what is no id is refused", async () => {
+    const headers = { "x-hull-bot": "a b" };
+    const response = await client.fetch("/skills/keyed", { method: "POST", body: "go", headers });
+    expect(await response.json()).toMatchObject({ status: 400, code: "bad_request" });
+  });
+});
+
+describe("artifacts of a handler", () => {
+  const check = (told: SseEvent[]): void => {
+    const names = told.map(({ event }) => event).filter((name) => ["artifact", "tool_result"].includes(name));
+    expect(names).toEqual(["artifact", "artifact", "artifact", "tool_result"]);
+    const [first, second, third] = dataOf(told, "artifact");
+    expect(first).toMatchObject({ type: "markdown", title: "Plan", content: "CONTENT one", version: 1 });
+    expect(second).toMatchObject({
+      id: first?.id,
+      content: "CONTENT two",
+      metadata: { done: true },
+      version: 2,
+    });
+    expect(third).toMatchObject({ type: "custom", title: "Shape", content: { CONTENT: 3 }, version: 1 });
+    const [call] = dataOf(told, "tool_call");
+    expect(dataOf(told, "artifact").map(({ call_id }) => call_id)).toEqual(Array(3).fill(call?.call_id));
+  };
+
+  it("in a session are told of in order and kept; the model reads lines", async () => {
+    await post("/sessions", { id: "drawn" });
+    check(
+      await events("/sessions/drawn/runs", {
+        prompt: "go",
+        options: { skills: ["artist"], ...calling("draw") },
+      }),
+    );
+    const { data } = await (await client.fetch("/sessions/drawn/artifacts")).json<{ data: Body[] }>();
+    expect(data.map(({ title, versions }) => [title, versions])).toEqual(
+      expect.arrayContaining([
+        ["Plan", 2],
+        ["Shape", 1],
+      ]),
+    );
+    const messages = await (await client.fetch("/sessions/drawn/messages")).text();
+    expect(messages).toContain('Artifact \\"Shape\\" was made');
+    expect(messages).not.toContain("CONTENT");
+    const transcript = await (await client.fetch("/sessions/drawn/transcript?view=raw")).text();
+    expect(transcript).not.toContain("CONTENT");
+  });
+
+  it("of a served skill are in its events", async () => {
+    const headers = { accept: "text/event-stream" };
+    check(await readEvents(await client.fetch("/skills/artist", { method: "POST", body: "go", headers })));
+  });
+});
+
+describe("a dangerous tool", () => {
+  const careful = new Client({
+    HULL_ENV: "local",
+    HULL_CONFIG: JSON.stringify({ approvals: { require_risk: "dangerous" } }),
+  });
+  const wiping = { prompt: "go", options: { skills: ["risky"], ...calling("wipe") } };
+
+  it("waits in a session for the decision, with its risk", async () => {
+    await post("/sessions", { id: "risk" });
+    const begun = await post("/sessions/risk/runs?wait=idle", wiping, {}, careful);
+    const { run_id } = await begun.json<{ run_id: string }>();
+    const { data } = await (await client.fetch("/sessions/risk/approvals")).json<{ data: Body[] }>();
+    expect(data).toMatchObject([{ tool: "wipe", risk: "dangerous" }]);
+    const [{ id, arguments_digest } = {}] = data;
+    const decided = await post(`/sessions/risk/approvals/${id}`, { decision: "approve", arguments_digest });
+    expect(decided.status).toBe(200);
+    for (;;) {
+      const run = await (await client.fetch(`/sessions/risk/runs/${run_id}`)).json<Body>();
+      if (run.status === "done") break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(await (await client.fetch("/sessions/risk/messages")).text()).toContain("wiped");
+  });
+
+  it("is refused where nobody attends: an anonymous run", async () => {
+    const { rejected_tools, transcript } = await (await post("/runs", wiping, {}, careful)).json<Body>();
+    expect(rejected_tools).toEqual(["wipe"]);
+    expect(JSON.stringify(transcript)).toContain(
+      "A call of risk dangerous needs an approval. An anonymous run has no approver.",
+    );
+  });
+
+  it("of an uploaded skill needs one, unless the deployment says otherwise", async () => {
+    const red = await tenant("red", "invoke", "publish");
+    expect((await red.put("hazard", { ...FOLDERS.risky, "SKILL.md": mockSkill("hazard") })).status).toBe(201);
+    const options = { skills: ["hazard"], ...calling("wipe") };
+    const body = JSON.stringify({ prompt: "go", options });
+    const refused = await red.fetch("/runs", { method: "POST", headers: json, body });
+    expect(await refused.json()).toMatchObject({ rejected_tools: ["wipe"] });
+    const approved = JSON.stringify({
+      prompt: "go",
+      options: { ...options, approval_policy: { auto_approve: ["wipe"] } },
+    });
+    const made = await red.fetch("/runs", { method: "POST", headers: json, body: approved });
+    expect(await made.json()).toMatchObject({ successful_tools: ["wipe"] });
+    await red.remove("hazard");
+  });
+});

@@ -1,0 +1,5 @@
+// What `import { defineSkill, tool } from "hull"` gives: the definitions as they are. The build reads them.
+
+export const tool = (definition) => definition;
+
+export const defineSkill = (definition) => definition;
