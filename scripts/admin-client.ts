@@ -1,4 +1,4 @@
-/** Calls to the administrative routes of a running Hull. */
+/** Calls to the routes of a running Hull, for commands. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
 
 /** The Hull that a command talks to, and the key for it. Throws `CommandError` (exit 2) without a URL. */
@@ -25,7 +25,34 @@ export class AdminClient {
    * @param body a tar as bytes, anything else as JSON
    */
   async send(method: string, path: string, body?: unknown): Promise<string> {
-    const headers: Record<string, string> = {};
+    return (await this.#fetch(method, path, {}, body)).text();
+  }
+
+  /** All of a list, page by page. Throws as `send` does. @param query beside the page's own */
+  async list<T>(path: string, query: Record<string, string> = {}): Promise<T[]> {
+    const rows: T[] = [];
+    for (let cursor: string | null = null; ; ) {
+      const at: Record<string, string> = cursor === null ? {} : { cursor };
+      const page: { data: T[]; next_cursor: string | null } = JSON.parse(
+        await this.send("GET", `${path}?${new URLSearchParams({ limit: "1000", ...query, ...at })}`),
+      );
+      rows.push(...page.data);
+      cursor = page.next_cursor;
+      if (cursor === null) return rows;
+    }
+  }
+
+  /** A stream of server-sent events. Throws as `send` does. */
+  open(path: string): Promise<Response> {
+    return this.#fetch("GET", path, { accept: "text/event-stream" });
+  }
+
+  async #fetch(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: unknown,
+  ): Promise<Response> {
     if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
     const init: RequestInit = { method, headers };
     if (body instanceof Uint8Array) {
@@ -43,9 +70,8 @@ export class AdminClient {
         `${this.#url} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
       );
     });
-    const text = await response.text();
-    if (response.ok) return text;
-    const { code, detail, errors } = problemOf(text);
+    if (response.ok) return response;
+    const { code, detail, errors } = problemOf(await response.text());
     const findings = (errors ?? []).map(({ path: where, message }) => ` ${where}: ${message}.`);
     throw new CommandError(exitOf(response.status), code, `${detail}${findings.join("")} [${code}]`);
   }

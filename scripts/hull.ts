@@ -21,6 +21,9 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "deploy", aliases: [], load: () => import("./commands/deploy.ts") },
   { name: "upload", aliases: [], load: () => import("./commands/upload.ts") },
   { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
+  { name: "sessions", aliases: [], load: () => import("./commands/sessions.ts") },
+  { name: "logs", aliases: [], load: () => import("./commands/logs.ts") },
+  { name: "daemons", aliases: [], load: () => import("./commands/daemons.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];

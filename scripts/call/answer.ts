@@ -52,15 +52,8 @@ export async function printStream(response: Response, options: AnswerOptions): P
   const parser = createParser({
     onEvent: ({ event, data }) => {
       const value: Record<string, unknown> = JSON.parse(data);
-      if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
-      else if (event === "delta" && typeof value.b64 === "string")
-        process.stdout.write(Buffer.from(value.b64, "base64"));
-      else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
-      else if (event === "tool_call")
-        process.stderr.write(`→ ${value.name}(${JSON.stringify(value.arguments)})\n`);
-      else if (event === "tool_result")
-        process.stderr.write(`← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms\n`);
-      else if (event === "error") exit = printFailure(data, Number(value.status), options);
+      printEvent(event, value);
+      if (event === "error") exit = printFailure(data, Number(value.status), options);
       else if (event === "done") {
         finished = true;
         if (value.ok === true) exit = EXIT.ok;
@@ -72,6 +65,22 @@ export async function printStream(response: Response, options: AnswerOptions): P
   if (!finished) throw new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
   if (process.stdout.isTTY) process.stdout.write("\n");
   return exit;
+}
+
+/** Text on stdout; what tools do, and what else a person wants to know, on stderr. */
+export function printEvent(event: string | undefined, value: Record<string, unknown>): void {
+  if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
+  else if (event === "delta" && typeof value.b64 === "string")
+    process.stdout.write(Buffer.from(value.b64, "base64"));
+  else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
+  else if (event === "tool_call")
+    process.stderr.write(`→ ${value.name}(${JSON.stringify(value.arguments)})\n`);
+  else if (event === "tool_result")
+    process.stderr.write(`← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms\n`);
+  else if (event === "approval_request")
+    process.stderr.write(
+      `? ${value.tool}(${JSON.stringify(value.arguments)}) waits for approval ${value.id}\n`,
+    );
 }
 
 function printFailure(text: string, status: number, { json }: AnswerOptions): number {

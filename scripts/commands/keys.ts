@@ -76,18 +76,7 @@ async function add(server: AdminClient, wanted: Record<string, unknown>, json: b
 }
 
 async function list(server: AdminClient, tenant: string | undefined, json: boolean): Promise<number> {
-  const keys: ListedKey[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: URLSearchParams = new URLSearchParams({ limit: "1000" });
-    if (tenant !== undefined) query.set("tenant", tenant);
-    if (cursor !== null) query.set("cursor", cursor);
-    const page: { data: ListedKey[]; next_cursor: string | null } = JSON.parse(
-      await server.send("GET", `/admin/keys?${query}`),
-    );
-    keys.push(...page.data);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
+  const keys = await server.list<ListedKey>("/admin/keys", tenant === undefined ? {} : { tenant });
   if (json) process.stdout.write(`${JSON.stringify({ data: keys }, null, 2)}\n`);
   else {
     const rows = keys.map((k) => [

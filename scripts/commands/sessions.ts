@@ -1,0 +1,202 @@
+/** `hull sessions`: the sessions of a running Hull. */
+import { text as read } from "node:stream/consumers";
+import { AdminClient, target } from "../admin-client.ts";
+import { printEvent } from "../call/answer.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { followSession } from "../session-events.ts";
+import { table } from "../table.ts";
+import { eventNumber } from "./logs.ts";
+
+/** A session, as far as it is shown. */
+interface ListedSession {
+  id: string;
+  state: string;
+  created_at: string;
+  parent_id: string | null;
+}
+interface ShownSession extends ListedSession {
+  length: number;
+  last_event: number;
+  run: { run_id: string; status: string } | null;
+}
+interface ListedRun {
+  run_id: string;
+  status: string;
+  created_at: string;
+  settled_at: string | null;
+}
+
+const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"];
+
+interface Wanted {
+  server: AdminClient;
+  /** Of the session; `/sessions` where none is named. */
+  path: string;
+  id: string;
+  text: string | undefined;
+  after: number | null;
+  delivery: string;
+  run: boolean;
+  json: boolean;
+}
+
+const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
+  ls,
+  show,
+  tail,
+  send,
+  stop,
+  resume,
+  rm,
+};
+
+export const command: Command = {
+  name: "sessions",
+  summary: "List, follow, tell, stop and remove sessions of a running Hull",
+  usage: `
+Usage: hull sessions ls --url URL [--json]
+       hull sessions show <id> --url URL [--json]
+       hull sessions tail <id> --url URL [--after N] [--run] [--json]
+       hull sessions send <id> <text> --url URL [--delivery D] [--json]
+       hull sessions stop|resume|rm <id> --url URL [--json]
+
+  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000
+  --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --after N       with tail: what came after the event of this number (default: only what still comes)
+  --run           with tail: end with the run under way, or the next one; exit 1 where it fails
+  --delivery D    with send: interrupt_immediate, finish_step (default) or wait_for_completion
+  --json          print what the server answers; with tail one event on each line
+
+tail prints text on stdout, calls of tools on stderr. send leaves a message for the run under way or the next one; - reads it
+from stdin. stop cancels the run under way. rm removes the session with its files.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        url: { type: "string" },
+        key: { type: "string" },
+        after: { type: "string" },
+        delivery: { type: "string" },
+        run: { type: "boolean" },
+        json: { type: "boolean" },
+      },
+      3,
+    );
+    const [name = "", id = "", text] = positionals;
+    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+    if (
+      action === undefined ||
+      (name === "ls") !== (id === "") ||
+      (name === "send") !== (text !== undefined)
+    ) {
+      const hint =
+        "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>";
+      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which session?", hint);
+    }
+    const { delivery = "finish_step" } = values;
+    if (!DELIVERIES.includes(delivery)) {
+      const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;
+      throw new CommandError(EXIT.usage, "bad_arguments", `There is no delivery "${delivery}".`, accepted);
+    }
+    const { url, key } = target(values, `hull sessions ${name} … --url https://…`);
+    return action({
+      server: new AdminClient(url, key),
+      path: `/sessions/${encodeURIComponent(id)}`,
+      ...{ id, text, delivery, after: eventNumber(values.after) },
+      ...{ run: values.run === true, json: values.json === true },
+    });
+  },
+};
+
+async function ls({ server, json }: Wanted): Promise<number> {
+  const sessions = await server.list<ListedSession>("/sessions");
+  const rows = sessions.map(({ id, state, created_at, parent_id }) => [
+    id,
+    state,
+    created_at,
+    parent_id ?? "",
+  ]);
+  print(json, { data: sessions }, table([["ID", "STATE", "CREATED", "FORK OF"], ...rows]));
+  return EXIT.ok;
+}
+
+/** The session, its runs, and what was said. */
+async function show({ server, path, json }: Wanted): Promise<number> {
+  const session: ShownSession = JSON.parse(await server.send("GET", path));
+  const runs = await server.list<ListedRun>(`${path}/runs`);
+  if (json) return done(json, { ...session, runs }, "");
+  const facts = [
+    ["session", session.id],
+    ["state", session.state],
+    ["created", session.created_at],
+    ["messages", String(session.length)],
+    ["last event", String(session.last_event)],
+    ["fork of", session.parent_id ?? ""],
+  ].filter(([, value]) => value !== "");
+  const rows = runs.map(({ run_id, status, created_at, settled_at }) => [
+    run_id,
+    status,
+    created_at,
+    settled_at ?? "",
+  ]);
+  const transcript = await server.send("GET", `${path}/transcript`);
+  const shown = [
+    table(facts),
+    ...(rows.length === 0 ? [] : [table([["RUN", "STATUS", "CREATED", "SETTLED"], ...rows])]),
+    ...(transcript === "" ? [] : [`${transcript.trimEnd()}\n`]),
+  ];
+  process.stdout.write(shown.join("\n"));
+  return EXIT.ok;
+}
+
+async function tail({ server, path, after, run, json }: Wanted): Promise<number> {
+  let exit: number = EXIT.ok;
+  await followSession(server, path, after, (told) => {
+    const { event, data } = told;
+    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+    else {
+      printEvent(event, data);
+      if (event === "round" || event === "done") process.stdout.write("\n");
+      if (event === "done") process.stderr.write(`${data.run_id} ${data.status}\n`);
+    }
+    if (event === "done") exit = data.ok === true ? EXIT.ok : EXIT.failed;
+    return run && event === "done";
+  });
+  return exit;
+}
+
+async function send({ server, path, text, delivery, json }: Wanted): Promise<number> {
+  const content = text === "-" ? await read(process.stdin) : text;
+  const answer = await server.send("POST", `${path}/messages`, { content, delivery });
+  const { run_id }: { run_id: string | null } = JSON.parse(answer);
+  return done(json, JSON.parse(answer), run_id === null ? "Kept for the next run." : `Given to ${run_id}.`);
+}
+
+async function stop({ server, path, id, json }: Wanted): Promise<number> {
+  const { run }: ShownSession = JSON.parse(await server.send("GET", path));
+  if (run === null) {
+    throw new CommandError(EXIT.missing, "no_run", `No run is under way in ${id}.`);
+  }
+  const ended = JSON.parse(await server.send("POST", `${path}/runs/${run.run_id}/cancel`, {}));
+  return done(json, ended, `${run.run_id} is cancelled.`);
+}
+
+async function resume({ server, path, id, json }: Wanted): Promise<number> {
+  const session: { woken: boolean } = JSON.parse(await server.send("POST", `${path}/resume`, {}));
+  return done(json, session, `${id} is active${session.woken ? "; its run was woken" : ""}.`);
+}
+
+async function rm({ server, path, id, json }: Wanted): Promise<number> {
+  await server.send("DELETE", path);
+  return done(json, { id, removed: true }, `Removed ${id}.`);
+}
+
+function done(json: boolean, value: object, line: string): number {
+  print(json, value, `${line}\n`);
+  return EXIT.ok;
+}
+
+function print(json: boolean, value: object, text: string): void {
+  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+}

@@ -1,0 +1,47 @@
+/** Follows the events of a session of a running Hull. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createParser } from "eventsource-parser";
+import type { AdminClient } from "./admin-client.ts";
+
+/** Before a stream that broke off is asked for again, in ms. */
+const WAIT_MS = 1000;
+
+export interface SessionEvent {
+  /** Counted from 1. */
+  seq: number;
+  event: string;
+  data: Record<string, unknown>;
+}
+
+/**
+ * Hands over each event until `over` says so, across streams that break off. Throws `CommandError` where there is no such
+ * session or no server.
+ * @param after number of the last event that is known; `null`: only what comes from now on
+ */
+export async function followSession(
+  server: AdminClient,
+  path: string,
+  after: number | null,
+  over: (event: SessionEvent) => boolean,
+): Promise<void> {
+  let seen = after;
+  for (let ended = false; ; await sleep(WAIT_MS)) {
+    const response = await server.open(`${path}/events${seen === null ? "" : `?after=${seen}`}`);
+    const parser = createParser({
+      onEvent: ({ id, event = "message", data }) => {
+        if (ended) return;
+        seen = Number(id?.slice(id.lastIndexOf(":") + 1));
+        ended = over({ seq: seen, event, data: JSON.parse(data) });
+      },
+    });
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of response.body ?? []) {
+        parser.feed(decoder.decode(chunk, { stream: true }));
+        if (ended) return;
+      }
+    } catch {
+      // It broke off.
+    }
+  }
+}
