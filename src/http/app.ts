@@ -8,6 +8,7 @@ import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
+import { mountDaemons } from "./daemons/mount.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
@@ -97,6 +98,7 @@ export function createApp(): App {
   mount(app, "/mcp", { scope: "any", methods: { POST: postMcp } });
   mountModels(app);
   mountSessions(app);
+  mountDaemons(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

@@ -96,7 +96,8 @@ export function checkSentOrigin({ request, settings }: RequestContext, always = 
   throw new OriginNotAllowed({ origin, always });
 }
 
-function sentKey({ headers }: Request): string | null {
+/** The key that comes with a request. */
+export function sentKey({ headers }: Request): string | null {
   const authorization = headers.get("authorization");
   return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? headers.get("x-api-key");
 }

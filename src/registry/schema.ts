@@ -105,6 +105,16 @@ function manifest(): z.ZodMiniType<Manifest> {
         ),
       }),
     ),
+    daemon: maybe(
+      z.object({
+        task: text,
+        cron: maybe(text),
+        time_zone: maybe(text),
+        wake_interval_ms: maybe(count),
+        watch_paths: maybe(texts),
+        options: maybe(jsonObject),
+      }),
+    ),
     license: maybe(text),
     compatibility: maybe(text),
     metadata: maybe(jsonObject),
@@ -246,6 +256,7 @@ function card(): z.ZodMiniType<Card> {
     version: sha256(),
     stale: maybe(z.literal(true)),
     uploaded: maybe(z.literal(true)),
+    daemon: maybe(z.literal(true)),
   });
 }
 

@@ -113,6 +113,7 @@ export function card(record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_
     ...(tools.length === 0 ? {} : { tools }),
     version: digest,
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
+    ...(manifest.daemon === undefined ? {} : { daemon: true }),
   };
 }
 

@@ -60,6 +60,18 @@ export interface ProxySettings {
   return_headers: string[];
 }
 
+/** An agent that runs the skill as long as it is served. */
+export interface DaemonDeclaration {
+  task: string;
+  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
+  cron?: string;
+  time_zone?: string;
+  wake_interval_ms?: number;
+  watch_paths?: string[];
+  /** Further options of its run. */
+  options?: JsonObject;
+}
+
 /** When and by whom agent runs may activate a skill (agent-runtime.md §11, skill-formats.md §2); what is absent has no say. */
 export interface Activation {
   when_to_use?: string;
@@ -110,6 +122,8 @@ export interface Manifest {
     /** Absent where it has none. */
     mcp_servers?: McpServer[];
   };
+  /** Of llm skills alone. */
+  daemon?: DaemonDeclaration;
   license?: string;
   compatibility?: string;
   metadata?: JsonObject;
@@ -272,6 +286,8 @@ export interface Card {
   stale?: true;
   /** It was uploaded, and is served to one tenant. */
   uploaded?: true;
+  /** It declares a daemon. */
+  daemon?: true;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */

@@ -7,6 +7,7 @@ import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import { readAgentSkill } from "./agent-skill.ts";
 import { splitAllowedTools } from "./allowed-tools.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
+import { readDaemon } from "./daemon.ts";
 import { readExchange, readRoute } from "./exchange.ts";
 import { FORMAT_FIELDS } from "./field-rules.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
@@ -59,6 +60,7 @@ const KNOWN_FIELDS = [
   "max_input_bytes",
   "max_output_bytes",
   "concurrency",
+  "daemon",
   "license",
   "metadata",
   "compatibility",
@@ -204,6 +206,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
     findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
   }
+  const daemon = readDaemon(findings, root, mode);
   const exchange = readExchange(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
@@ -224,6 +227,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     proxy,
     llm: { ...llm, tools, ...(servers.length === 0 ? {} : { mcp_servers: servers }) },
   });
+  const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
   );
@@ -238,6 +242,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     tool_env: toolEnv,
     ...own,
     ...carried,
+    ...declared,
     ...when,
     extra,
   };

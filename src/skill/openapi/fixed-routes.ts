@@ -2,6 +2,7 @@
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
 import { CONFIG_OPERATIONS } from "./config-routes.ts";
+import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
@@ -326,6 +327,7 @@ const OPERATIONS: Operations = {
   ...SPENDING,
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };

@@ -126,6 +126,25 @@ const TABLE: Record<string, [string, string[]][]> = {
       ["warning items_without_array 10 tools[0].parameters[0].items"],
     ],
   ],
+  daemons: [
+    [
+      "mode: llm\nprovider: mock\ndaemon:\n  task: Guard.\n  cron: '0 9 * * 1'\n  time_zone: Europe/Berlin\n  watch_paths: [in]\n  options: {max_iterations: 3}",
+      [],
+    ],
+    ["daemon:\n  cron: '* * * * *'", ["error task_missing 4 daemon.task"]],
+    ["daemon:\n  task: ''", ["error task_empty 5 daemon.task"]],
+    [
+      "daemon:\n  task: x\n  cron: '* * *'\n  time_zone: Mars\n  wake_interval_ms: 0\n  watch_path: a\n  options: [a]",
+      [
+        "warning unknown_field 9 daemon.watch_path",
+        "error cron 6 daemon.cron",
+        "error time_zone 7 daemon.time_zone",
+        "error not_an_integer_in_range 8 daemon.wake_interval_ms",
+        "error wrong_type 10 daemon.options",
+      ],
+    ],
+    ["run: [python3, main.py]\ndaemon:\n  task: x", ["error field_of_other_mode 5 daemon"]],
+  ],
   "S22: proxies": [
     ["proxy: http://", ["error proxy_url 4 proxy"]],
     ["proxy: ftp://a.example/", ["error proxy_url 4 proxy"]],
