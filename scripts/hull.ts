@@ -23,6 +23,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
   { name: "sessions", aliases: [], load: () => import("./commands/sessions.ts") },
   { name: "logs", aliases: [], load: () => import("./commands/logs.ts") },
+  { name: "daemons", aliases: [], load: () => import("./commands/daemons.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];

@@ -1,6 +1,7 @@
 /** The Worker's entry: HTTP goes to the app, Durable Object classes are re-exported for the runtime. */
 import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
+import { sweepDaemons } from "./http/daemons/sweep.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
 export { ExecutionObject } from "./session/execution-object.ts";
@@ -14,4 +15,5 @@ const app = createApp();
 
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
+  scheduled: (_, env, ctx) => sweepDaemons(env, (work) => ctx.waitUntil(work)),
 } satisfies ExportedHandler<Bindings>;

@@ -8,6 +8,7 @@ import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
+import { mountDaemons } from "./daemons/mount.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
@@ -27,6 +28,7 @@ import {
   getTotalUsage,
   putSoftBudget,
 } from "./llm/spending.ts";
+import { postMcp } from "./mcp/endpoint.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
@@ -93,8 +95,10 @@ export function createApp(): App {
   mount(app, "/llm/rate-limit/:provider", { scope: "invoke", writeScope: "admin", methods: rateLimit });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
+  mount(app, "/mcp", { scope: "any", methods: { POST: postMcp } });
   mountModels(app);
   mountSessions(app);
+  mountDaemons(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

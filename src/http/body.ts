@@ -127,7 +127,7 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
 }
 
 /** Limit of JSON bodies (contract.md "Limits"). */
-const MAX_JSON_BYTES = 1024 * 1024;
+export const MAX_JSON_BYTES = 1024 * 1024;
 
 /** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
 export async function readJson<T>(

@@ -20,6 +20,7 @@ import { accountOf } from "./llm/account.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
 import { answerDurable } from "./skills/run-durable.ts";
 import { EventStream, wantsEvents } from "./sse.ts";
+import { waitIn } from "./wait.ts";
 
 /** JSON bodies of model routes (contract.md "Models and agent runs"). */
 export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
@@ -33,7 +34,7 @@ export const postCall = async (context: RequestContext): Promise<Response> =>
 
 /** `POST /llm/stream`: the same as events, whatever `Accept` says. */
 export const postStream = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/call", body: await read(context, callBody) }, true);
+  answer(context, { operation: "llm/call", body: await read(context, callBody) }, { stream: true });
 
 /** `POST /llm/structured`: JSON, or the reason why there is none, in one envelope. */
 export const postStructured = async (context: RequestContext): Promise<Response> =>
@@ -43,9 +44,16 @@ export const postStructured = async (context: RequestContext): Promise<Response>
 export const postCompletion = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
 
-/** `POST /runs`: an agent run without a session. */
-export const postRun = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "runs", body: await read(context, callBody) });
+/** `POST /runs`: an agent run without a session. A daemon is answered when it first goes idle, and has ended then. */
+export const postRun = async (context: RequestContext): Promise<Response> => {
+  const wait = waitIn(context.request);
+  const until = wait === "terminal" ? wait : "idle";
+  return answer(
+    context,
+    { operation: "runs", until, body: await read(context, callBody) },
+    { later: wait === "none" },
+  );
+};
 
 type Asked = OperationRequest extends infer R
   ? R extends OperationRequest
@@ -53,11 +61,16 @@ type Asked = OperationRequest extends infer R
     : never
   : never;
 
-async function answer(context: RequestContext, asked: Asked, stream = false): Promise<Response> {
+/** @param how `stream`: whatever `Accept` says; `later`: whatever `Prefer` says */
+async function answer(
+  context: RequestContext,
+  asked: Asked,
+  { stream = false, later = false }: { stream?: boolean; later?: boolean } = {},
+): Promise<Response> {
   const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
   const { operation } = asked;
   const streaming = stream || wantsEvents(context.request) !== "no";
-  const durable = await durableCall(context, operation);
+  const durable = await durableCall(context, operation, later);
   const kept = durable === null ? asked : await withSealed(context, asked);
   const text = operationInput({ ...kept, account: accountOf(context, session) });
   const id = durable?.id ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;

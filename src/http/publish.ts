@@ -12,6 +12,7 @@ import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { reconcileDaemons } from "./daemons/declared.ts";
 
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
@@ -87,6 +88,7 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
   if (before?.id === id) return Response.json(shown(before));
   const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
+  context.background(reconcileDaemons(env, DEFAULT_TENANT, context.background));
   return Response.json(shown(pointer), { status: 201 });
 }
 

@@ -14,6 +14,7 @@ import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
 import { readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { reconcileDaemons } from "./daemons/declared.ts";
 import { pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
@@ -34,6 +35,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   if (![...accepted, ...UNTYPED].includes(type)) throw new UnsupportedMediaType({ type, accepted });
   const files = await readArchive(context, type);
   const { saved, record, existed, catalog, diagnostics, positions } = await uploadSkill(context, files, slug);
+  if (existed || record.manifest.daemon !== undefined) redeclare(context, caller.tenant);
   const granted = grantedTo(settings, caller.tenant, slug);
   const place = { folder: slug, file: "SKILL.md", positions };
   const warnings = [...diagnostics, ...warnNotGranted(record, granted, place)];
@@ -50,10 +52,15 @@ export async function deleteSkill(
 ): Promise<Response> {
   const { slug = "" } = params;
   const { tenant, operator } = context.caller;
-  if (!(await dropSkill(context.env, slug, operator ? null : tenant))) {
-    throw new SkillNotFound({ slug, near: [] });
-  }
+  const owner = await dropSkill(context.env, slug, operator ? null : tenant);
+  if (owner === null) throw new SkillNotFound({ slug, near: [] });
+  redeclare(context, owner);
   return new Response(null, { status: 204 });
+}
+
+/** Starts and stops the daemons that a tenant's skills declare. */
+function redeclare({ env, background }: RequestContext, tenant: string): void {
+  background(reconcileDaemons(env, tenant, background));
 }
 
 /** `GET /_hull/skills`: the tenant's uploads, also those that are not served now; the operator may choose a `?tenant=`. */

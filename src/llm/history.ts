@@ -127,9 +127,10 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       }
       case "woke": {
-        const { reason, watch_paths, resumed, messages } = record.wake;
+        const { reason, watch_paths, resumed, messages, feedback } = record.wake;
         note("daemon_wake", { reason, watch_paths, resumed });
         add(...messages);
+        if (feedback !== null) tell(feedback);
         break;
       }
       default:

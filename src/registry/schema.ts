@@ -92,6 +92,27 @@ function manifest(): z.ZodMiniType<Manifest> {
         max_tokens: count,
         max_tool_rounds: count,
         max_tool_output_bytes: count,
+        mcp_servers: maybe(
+          z.array(
+            z.object({
+              name: text,
+              url: text,
+              headers: z.record(text, text),
+              tools: maybe(texts),
+              timeout_ms: count,
+            }),
+          ),
+        ),
+      }),
+    ),
+    daemon: maybe(
+      z.object({
+        task: text,
+        cron: maybe(text),
+        time_zone: maybe(text),
+        wake_interval_ms: maybe(count),
+        watch_paths: maybe(texts),
+        options: maybe(jsonObject),
       }),
     ),
     license: maybe(text),
@@ -235,6 +256,7 @@ function card(): z.ZodMiniType<Card> {
     version: sha256(),
     stale: maybe(z.literal(true)),
     uploaded: maybe(z.literal(true)),
+    daemon: maybe(z.literal(true)),
   });
 }
 

@@ -159,3 +159,11 @@ export async function uploadedVersions(
     .all();
   return z.array(z.object({ digest: z.string(), published_at: z.string() })).parse(results);
 }
+
+/** The tenants whose uploads declare daemons. */
+export async function uploadersOfDaemons(env: Bindings): Promise<string[]> {
+  const db = await database(env);
+  const query = "SELECT DISTINCT owner FROM uploaded_skills WHERE json_extract(card, '$.daemon')";
+  const { results } = await db.prepare(query).all<{ owner: string }>();
+  return results.map(({ owner }) => owner);
+}

@@ -42,7 +42,13 @@ export const completionBody = z.lazy(() =>
  */
 export type OperationRequest = { account: string } & (
   | { operation: "llm/call"; body: z.infer<typeof callBody> }
-  | { operation: "runs"; body: z.infer<typeof callBody>; tool_configs?: JsonObject }
+  /** `until`: as long as a daemon lives that nobody can reach, its end or its first rest. */
+  | {
+      operation: "runs";
+      until: "terminal" | "idle";
+      body: z.infer<typeof callBody>;
+      tool_configs?: JsonObject;
+    }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
   | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
 );
@@ -125,6 +131,7 @@ async function perform(
         host,
         signal,
         watcher,
+        until: request.until,
         started: () => handle.started(),
         emit: (event) => void teller.tell(event),
       });

@@ -75,14 +75,14 @@ export async function uploadSkill(
 }
 
 /**
- * Removes a stored skill and what was configured for it; answers whether there was one.
+ * Removes a stored skill and what was configured for it; answers whose it was, or `null` where there is none.
  * @param owner `null`: of any tenant
  */
-export async function dropSkill(env: Bindings, slug: string, owner: string | null): Promise<boolean> {
+export async function dropSkill(env: Bindings, slug: string, owner: string | null): Promise<string | null> {
   const tenant = await removeUpload(env, slug, owner);
-  if (tenant === null) return false;
+  if (tenant === null) return null;
   await Promise.all([readUploads(env, tenant), forgetValues(env, { tenant, slug })]);
-  return true;
+  return tenant;
 }
 
 /** Uploads are not bundled: a module is taken as it is, once it was loaded. */

@@ -5,9 +5,9 @@
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import { BadRequest } from "../errors/request.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { SESSIONS_SCHEMA } from "./index-schema.ts";
+import { pageOf, positionIn } from "./newest-first.ts";
 
 export interface SessionEntry {
   id: string;
@@ -56,7 +56,7 @@ export async function listSessions(
   { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
 ): Promise<{ data: SessionEntry[]; next_cursor: string | null }> {
   const db = await database(env);
-  const [before, id] = cursor === null ? ["~", "~"] : position(cursor);
+  const [before, id] = positionIn(cursor);
   const { results } = await db
     .prepare(
       `SELECT id, state, created_at, parent_id, metadata FROM sessions
@@ -64,17 +64,5 @@ export async function listSessions(
     )
     .bind(tenant, before, id, limit + 1)
     .all();
-  const found = z.array(entry).parse(results);
-  const data = found.slice(0, limit);
-  const last = data.at(-1);
-  const more = found.length > limit && last !== undefined;
-  return { data, next_cursor: more ? `${last.created_at}~${last.id}` : null };
-}
-
-function position(cursor: string): [string, string] {
-  const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
-  if (before === undefined || id === undefined) {
-    throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
-  }
-  return [before, id];
+  return pageOf(z.array(entry).parse(results), limit);
 }

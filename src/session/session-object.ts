@@ -5,6 +5,8 @@ import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
 import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
+import { Daemon } from "./daemon/daemon.ts";
+import { keepSnapshots } from "./daemon/keep.ts";
 
 /** One conversation or daemon (design.md §1), addressed by its tenant and its id. */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
@@ -13,13 +15,16 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
+    const { storage } = ctx;
     this.#conversation = new Conversation({
-      storage: ctx.storage,
+      storage,
       env,
       background: (work) => ctx.waitUntil(work),
       parts: SESSION_PARTS,
     });
-    this.#desk = new SessionDesk(this.#conversation);
+    const daemon = new Daemon(this.#conversation, storage);
+    keepSnapshots(this.#conversation, daemon);
+    this.#desk = new SessionDesk(this.#conversation, daemon);
   }
 
   ask(question: LongText): Promise<LongText> {

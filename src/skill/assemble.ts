@@ -24,8 +24,8 @@ export interface AssembledSkill {
   record: SkillRecord;
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   recordJson: string;
-  /** For KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
-  pack: Uint8Array<ArrayBuffer> | null;
+  /** For KV `pack:<sha256>`. */
+  pack: Uint8Array<ArrayBuffer>;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
   /** Its hook module and those of its tools' handlers, for KV `module:<sha256>`. */

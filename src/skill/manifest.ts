@@ -39,6 +39,18 @@ export interface ModelTarget {
   model: string | null;
 }
 
+/** A remote MCP server of an llm skill. */
+export interface McpServer {
+  /** Begins the names of its tools, with `_` for `-` and followed by `__`. */
+  name: string;
+  url: string;
+  /** Values may hold `${VAR}`. */
+  headers: { [name: string]: string };
+  /** The server's own names of the tools that are brought in; absent: all. */
+  tools?: string[];
+  timeout_ms: number;
+}
+
 export interface ProxySettings {
   url: string;
   /** `null`: the caller's own method. */
@@ -46,6 +58,18 @@ export interface ProxySettings {
   headers: { [name: string]: string };
   forward_headers: string[];
   return_headers: string[];
+}
+
+/** An agent that runs the skill as long as it is served. */
+export interface DaemonDeclaration {
+  task: string;
+  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
+  cron?: string;
+  time_zone?: string;
+  wake_interval_ms?: number;
+  watch_paths?: string[];
+  /** Further options of its run. */
+  options?: JsonObject;
 }
 
 /** When and by whom agent runs may activate a skill (agent-runtime.md §11, skill-formats.md §2); what is absent has no say. */
@@ -95,7 +119,11 @@ export interface Manifest {
     max_tokens: number;
     max_tool_rounds: number;
     max_tool_output_bytes: number;
+    /** Absent where it has none. */
+    mcp_servers?: McpServer[];
   };
+  /** Of llm skills alone. */
+  daemon?: DaemonDeclaration;
   license?: string;
   compatibility?: string;
   metadata?: JsonObject;
@@ -229,7 +257,7 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;
@@ -258,6 +286,8 @@ export interface Card {
   stale?: true;
   /** It was uploaded, and is served to one tenant. */
   uploaded?: true;
+  /** It declares a daemon. */
+  daemon?: true;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */

@@ -7,6 +7,7 @@ import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import { readAgentSkill } from "./agent-skill.ts";
 import { splitAllowedTools } from "./allowed-tools.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
+import { readDaemon } from "./daemon.ts";
 import { readExchange, readRoute } from "./exchange.ts";
 import { FORMAT_FIELDS } from "./field-rules.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
@@ -17,6 +18,7 @@ import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
 import { nearest } from "./match.ts";
+import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readProxy } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
@@ -38,6 +40,7 @@ const KNOWN_FIELDS = [
   "return_headers",
   "tools",
   "tool_env",
+  "mcp_servers",
   "input",
   "input_mime",
   "input_schema",
@@ -57,6 +60,7 @@ const KNOWN_FIELDS = [
   "max_input_bytes",
   "max_output_bytes",
   "concurrency",
+  "daemon",
   "license",
   "metadata",
   "compatibility",
@@ -195,12 +199,14 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const tools = readTools(findings, child(root, "tools"), source.files);
   const { providers = SHIPPED } = source;
   const llm = readLlm(findings, root, providers);
+  const servers = readMcpServers(findings, child(root, "mcp_servers"), providers.key_variables);
   const toolEnvSlot = child(root, "tool_env");
   const toolEnv = readToolEnv(findings, toolEnvSlot, providers.key_variables);
   if (toolEnvSlot !== undefined && (mode === "proxy" || mode === "static-file")) {
     const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
     findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
   }
+  const daemon = readDaemon(findings, root, mode);
   const exchange = readExchange(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
@@ -215,7 +221,13 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   }
   const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
   if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
-  const own = modePart(mode, { run, serve, proxy, llm: { ...llm, tools } });
+  const own = modePart(mode, {
+    run,
+    serve,
+    proxy,
+    llm: { ...llm, tools, ...(servers.length === 0 ? {} : { mcp_servers: servers }) },
+  });
+  const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
   );
@@ -230,6 +242,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     tool_env: toolEnv,
     ...own,
     ...carried,
+    ...declared,
     ...when,
     extra,
   };

@@ -116,7 +116,8 @@ export function warnNotGranted(
   const asked = new Set([...own, ...tools.flatMap(({ env }) => env)]);
   const missing = [...asked].filter((name) => !granted.has(name));
   return missing.map((name) => {
-    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? "proxy" : "x-env";
+    const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
+    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? sent : "x-env";
     const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {

@@ -6,6 +6,7 @@ import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
 import * as budget from "../../src/errors/budget.ts";
+import * as daemon from "../../src/errors/daemon.ts";
 import * as hook from "../../src/errors/hook.ts";
 import * as llm from "../../src/errors/llm.ts";
 import * as provider from "../../src/errors/provider.ts";
@@ -66,7 +67,7 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const modules = [budget, hook, llm, request, run, provider, session];
+  const modules = [budget, daemon, hook, llm, request, run, provider, session];
   const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
@@ -103,7 +104,7 @@ test("manifest.md lists every diagnostic code, and no other", () => {
     /(?:(?:findings|strict|lenient)\.(?:error|warning|info)\(|"(?:error|warning|info)",|problem\(\s*folder,|code:)\s*"(?!error|warning|info)([a-z_]+)"/g;
   const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
   const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
-  const required = ["name", "description"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);
+  const required = ["name", "description", "task"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);
   const documented = rows(section("docs/manifest.md", "Diagnostics")).flatMap(([code]) => quoted(code));
   const codes = [...literal, ...made, ...required];
   expect(sorted(documented)).toEqual(sorted(codes));

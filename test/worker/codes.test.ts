@@ -8,6 +8,7 @@ import { anthropicAnswer } from "../support/fake-answers.ts";
 import type { FakeTurn } from "../support/fake-provider.ts";
 import { makeZip } from "../support/zip.ts";
 import { callFaults } from "./call-faults.ts";
+import { daemonFaults } from "./daemon-faults.ts";
 import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -179,6 +180,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   },
   ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
+  ...daemonFaults(ask, "UPSTREAM_KEY"),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),

@@ -20,6 +20,8 @@ import type {
   SessionOperations,
 } from "../../src/session/conversation/rpc.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
+import { Daemon } from "../../src/session/daemon/daemon.ts";
+import { keepSnapshots } from "../../src/session/daemon/keep.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
 
@@ -167,15 +169,17 @@ export class World {
       background: (promise) => void work.push(promise),
       parts: this.#parts(),
       now: () => ++this.now,
-      ...(this.script.hooks === undefined ? {} : { hooks: this.script.hooks }),
     });
+    const daemon = new Daemon(conversation, storage);
+    keepSnapshots(conversation, daemon);
+    if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
         seen = work.length;
         await Promise.allSettled(work);
       }
     };
-    return { conversation, desk: new SessionDesk(conversation), over, kill };
+    return { conversation, desk: new SessionDesk(conversation, daemon), over, kill };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */

@@ -5,13 +5,14 @@ import { isSessionGrant } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation } from "./known-skills.ts";
 import { callDigest } from "./policy.ts";
-import type { AgentRecord, AgentToolResult, Delivery, Feedback } from "./records.ts";
+import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
 import { skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
+import { wokenRun } from "./wake.ts";
 
 /** Applies one record. States are values: the given one is left as it is. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
@@ -44,7 +45,10 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
           state.summary === null
             ? record.compacted.summary
             : `${state.summary}\n\n${record.compacted.summary}`,
-        run: state.run === null || record.run === null ? state.run : afterCompaction(state.run),
+        run:
+          state.run === null || record.run === null
+            ? state.run
+            : afterCompaction(state.run, record.compacted.mode),
       };
     case "run_started": {
       const { spec } = record;
@@ -62,8 +66,9 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
   }
 }
 
-/** A compaction stands before a model call, or behind the tools of a turn. */
-function afterCompaction(run: RunState): RunState {
+/** A compaction stands before a model call, or behind the tools of a turn; or it changes nothing about where a run stands. */
+function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
+  if (mode === "idle") return { ...run, consolidated: true };
   return run.stage === "tools" || run.stage === "after"
     ? { ...run, stage: "after" }
     : { ...run, stage: "context" };
@@ -251,15 +256,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle" });
-    case "woke": {
-      const { messages } = record.wake;
-      const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
-      return next(
-        { stage: "open", status: "running", wakeIterations: 0, textOnly: 0, idleTicks: 0 },
-        { visible: [...visible, ...messages], waiting },
-      );
-    }
+      return next({ stage: "idle", status: "idle", consolidated: false });
+    case "woke":
+      return wake(state, run, record.wake);
     case "run_settled": {
       const answered = { ...state, visible: [...state.visible, ...brokenOff(run)] };
       const { visible, waiting, messages } = takeIn(answered, ["wait_for_completion"]);
@@ -276,6 +275,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
   }
+}
+
+function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
+  const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+  const next = { ...state, visible: [...visible, ...messages], waiting, run: wokenRun(run) };
+  return feedback === null ? next : addFeedback(next, feedback);
 }
 
 function takeIn(

@@ -13,10 +13,10 @@ import {
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
-import type { AgentRecordBody } from "./records.ts";
+import type { AgentRecordBody, WakeReason } from "./records.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
-import type { CompactionOptions } from "./spec.ts";
+import type { AgentSpec, CompactionOptions } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
@@ -65,9 +65,7 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
     case "after":
       return afterTools(state, run, vault);
     case "idle":
-      return wakesLeft(run)
-        ? { type: "wait", for: "wake", status: "idle", until: null, approvals: [] }
-        : { type: "record", records: [settled(run, "done")] };
+      return idleStep(state, run);
   }
 }
 
@@ -100,7 +98,7 @@ function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): 
 }
 
 /** Summaries that Hull writes itself are recorded at once; others are asked for first. */
-export function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
+function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
   const { run_id, compaction } = run.spec;
   const effect = effects.summary(run.iterations, run.stage);
   const by = summaryHook(plan, compaction);
@@ -349,12 +347,26 @@ function changedContext(answer: Json | undefined): { messages?: Message[]; syste
   };
 }
 
-/** Whether anything can still wake a daemon. */
-function wakesLeft({ spec }: RunState): boolean {
-  const { daemon } = spec;
-  if (daemon === null) return false;
-  const own = daemon.wake_interval_ms > 0 || daemon.cron !== null || daemon.watch_paths.length > 0;
-  return spec.session_id !== null || own;
+/** §10.2: a daemon puts its memory in order where it is to, then waits; one that nothing can wake has ended. */
+function idleStep(state: AgentState, run: RunState): AgentStep {
+  const { spec } = run;
+  const { compaction, model, daemon } = spec;
+  if (daemon?.consolidate_on_idle === true && !run.consolidated) {
+    const plan = dueCompaction(state.visible, spec.system, compaction, model.context_window, "idle");
+    if (plan !== null) return compactionStep(state, run, plan);
+  }
+  if (wakeSources(spec).length === 0) return { type: "record", records: [settled(run, "done")] };
+  return { type: "wait", for: "wake", status: "idle", until: null, approvals: [] };
+}
+
+/** What can wake a daemon (§10.1). A run without a session has no files that could change, and nobody knows it. */
+export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
+  if (daemon === null) return [];
+  const reached: WakeReason[] = session_id === null ? [] : ["message", "event", "resume"];
+  if (session_id !== null && daemon.watch_paths.length > 0) reached.push("watch");
+  if (daemon.cron !== null) reached.push("cron");
+  if (daemon.wake_interval_ms > 0) reached.push("timer");
+  return reached;
 }
 
 const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));

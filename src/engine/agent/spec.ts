@@ -121,6 +121,10 @@ export interface DaemonOptions {
   idle_watchdog_attempts: number | null;
   persist_path: string | null;
   resume_path: string | null;
+  /** It goes on with what an earlier run said, and first waits to be woken. */
+  begins_idle?: boolean;
+  /** Of the run whose snapshot it goes on with. */
+  earlier_iterations?: number;
 }
 
 /** Where the function is that a hook reference means. */

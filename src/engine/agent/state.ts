@@ -108,8 +108,8 @@ export interface RunState {
   deferred: Message[];
   /** Exit code of the last `run` tool; `null`: none ran. */
   verification: { ok: boolean; exit_code: number | null } | null;
-  /** Empty wakes of a daemon in a row. */
-  idleTicks: number;
+  /** What it was told while it waited is compacted already. */
+  consolidated: boolean;
   feedback: Feedback[];
   /** What the run's tools made, each as its last version is, without content; absent: nothing. */
   artifacts?: ArtifactHead[];
@@ -138,11 +138,12 @@ export const EMPTY_SESSION: AgentState = {
 
 /** A run that has just been recorded as started. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
+  const idle = spec.daemon?.begins_idle === true;
   return {
     spec,
-    status: "running",
+    status: idle ? "idle" : "running",
     error: null,
-    stage: "open",
+    stage: idle ? "idle" : "open",
     iterations: 0,
     wakeIterations: 0,
     textOnly: 0,
@@ -166,7 +167,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     texts: [],
     deferred: [],
     verification: null,
-    idleTicks: 0,
+    consolidated: false,
     feedback: [],
   };
 }
@@ -184,7 +185,9 @@ export const effects = {
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
   compress: (call: string): string => `compress-${call}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
-  /** At most one before the model call and one behind the tools. */
-  summary: (iteration: number, stage: Stage): string =>
-    `summary-${iteration}-${stage === "tools" || stage === "after" ? "after" : "before"}`,
+  /** At most one before the model call, one behind the tools, and one on going idle. */
+  summary: (iteration: number, stage: Stage): string => {
+    const when = stage === "idle" ? "idle" : stage === "tools" || stage === "after" ? "after" : "before";
+    return `summary-${iteration}-${when}`;
+  },
 };

@@ -86,6 +86,23 @@ export function feedbackMessage(kind: string, content: string): string {
   return `<hull_feedback kind="${kind}">${content}</hull_feedback>`;
 }
 
+/** What woke a daemon, as the model is told (§10.1). @param paths that were changed, for `watch` */
+export function wakeText(
+  reason: "watch" | "cron" | "timer" | "resume",
+  paths: readonly string[] = [],
+): string {
+  switch (reason) {
+    case "watch":
+      return `Files that you watch were changed, made or removed:\n${paths.map((path) => `- ${path}`).join("\n")}\nAct only if something really did change for your task.`;
+    case "cron":
+      return "Your schedule fired. Do what is due.";
+    case "timer":
+      return "Your timer fired. Check again what you look after, and act only on what is new.";
+    case "resume":
+      return "You were woken on request. Check what you look after, and do what is due.";
+  }
+}
+
 /** Appended to a result that came before. */
 export function repeatHint(tool: string, count: number, result: string): string {
   const first = result.split("\n", 1)[0]?.slice(0, 120) ?? "";

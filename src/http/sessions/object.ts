@@ -1,7 +1,7 @@
 /** A session, as requests ask for it. */
 import { sha256 } from "../../run/digest.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
-import type { NamedRequest } from "../../session/conversation/rpc.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
 import type { RequestContext } from "../context.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 

@@ -1,12 +1,14 @@
 /** Runs of a session: begun, waited for, streamed or left; looked at, cancelled (agent-runtime.md §0.2). */
+
 import type * as z from "zod/mini";
-import { BadRequest } from "../../errors/request.ts";
+import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { NamedRequest, RunView, Wait } from "../../session/conversation/rpc.ts";
+import type { RunView, Wait } from "../../session/conversation/rpc.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
@@ -15,6 +17,7 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
+import { waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 import { numberIn } from "./sessions.ts";
 import { nothing, type Route } from "./shapes.ts";
@@ -41,8 +44,6 @@ export const postRun: Route = async (context, { id = "" }) => {
   return answered(context, run, headers);
 };
 
-const newRunId = (): string => `run_${crypto.randomUUID().replaceAll("-", "")}`;
-
 async function begin(
   context: RequestContext,
   session: SessionClient,
@@ -56,14 +57,6 @@ async function begin(
   const at = { run: newRunId(), session: session.id };
   const spec = await agentSpec(context, host, { prompt, system, options }, at);
   return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
-}
-
-/** Until when the answer waits; `null`: as the run has it. @throws BadRequest */
-function waitIn(request: Request): Wait | null {
-  if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
-  const wait = new URL(request.url).searchParams.get("wait");
-  if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
-  throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

@@ -19,13 +19,18 @@ export interface DurableCall {
 
 /**
  * Reads `Idempotency-Key` and `Prefer: respond-async`; `null` where neither is there.
+ * @param later the client has said otherwise that it does not wait
  * @throws BadRequest for a key that is none
  */
-export async function durableCall(context: RequestContext, slug: string): Promise<DurableCall | null> {
+export async function durableCall(
+  context: RequestContext,
+  slug: string,
+  later = false,
+): Promise<DurableCall | null> {
   const { headers } = context.request;
   const key = idempotencyKey(context.request);
   const prefer = (headers.get("prefer") ?? "").split(",").map((part) => part.trim().toLowerCase());
-  const respondAsync = prefer.includes("respond-async");
+  const respondAsync = later || prefer.includes("respond-async");
   if (key === null) {
     const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
     return respondAsync ? { id, keyed: false, respondAsync } : null;

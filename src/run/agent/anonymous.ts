@@ -4,6 +4,7 @@ import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
+import { settled } from "../../engine/agent/turn.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -17,11 +18,14 @@ import { agentEffects } from "./effects.ts";
 import { eventsOf } from "./events.ts";
 import { runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
+import { Waking } from "./waking.ts";
 
 export interface AnonymousOptions {
   host: LlmHost;
   signal: AbortSignal;
   watcher: CallWatcher;
+  /** Whether a daemon goes on after it went idle. */
+  until: "terminal" | "idle";
   /** Called before anything takes effect: from then on failures are events. */
   started: () => void;
   emit: (event: RunEvent) => void;
@@ -34,7 +38,7 @@ export interface AnonymousOptions {
 export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
-  { host, signal, watcher, started, emit }: AnonymousOptions,
+  { host, signal, watcher, until, started, emit }: AnonymousOptions,
 ): Promise<JsonObject> {
   const vault = runVault(spec, context);
   const startedAt = Date.now();
@@ -49,28 +53,22 @@ export async function runAnonymous(
       seen = applyAgentRecord(seen, record);
     }
   };
-  const rest = await driveAgent(seen, {
-    effects: agentEffects({
-      context,
-      host,
-      spec,
-      vault,
-      known: null,
-      artifacts: new RunArtifacts(() => null),
-      workspace: null,
-      records: () => records,
-      watcher,
-      emit,
-    }),
-    vault,
-    append(batch) {
-      records.push(...batch);
-      tell(batch);
-    },
-    now: systemClock.now,
-    signal,
-  });
-  return settledResult(rest.state, records, host, startedAt);
+  const append = (batch: readonly AgentRecord[]): void => {
+    records.push(...batch);
+    tell(batch);
+  };
+  const { now } = systemClock;
+  const place = { context, host, spec, vault, known: null, workspace: null, watcher, emit };
+  const artifacts = new RunArtifacts(() => null);
+  const effects = agentEffects({ ...place, artifacts, records: () => records });
+  const waking = new Waking(systemClock, signal);
+  for (;;) {
+    const { state, step } = await driveAgent(seen, { effects, vault, append, now, signal });
+    const { run } = state;
+    if (step.type === "settled" || run === null) return settledResult(state, records, host, startedAt);
+    const woken = until === "terminal" ? await waking.next(run) : null;
+    append([{ v: 1, at: now(), ...(woken ?? settled(run, "done")) }]);
+  }
 }
 
 function settledResult(

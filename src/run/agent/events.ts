@@ -61,8 +61,10 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [{ event: "transcript_compacted", data }];
     }
     case "woke": {
-      const { reason, watch_paths, resumed } = record.wake;
-      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }];
+      const { reason, watch_paths, resumed, feedback } = record.wake;
+      const told: RunEvent[] =
+        feedback === null ? [] : [{ event: "feedback_injected", data: { ...feedback } }];
+      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }, ...told];
     }
     default:
       return [];

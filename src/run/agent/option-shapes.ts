@@ -135,3 +135,9 @@ export function readRunOptions(
   });
   return { faults };
 }
+
+/** An option that is a list, or one text in place of it. */
+export function listOf(value: Json | string | readonly string[] | undefined): string[] {
+  if (typeof value === "string") return [value];
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,7 +1,7 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import { resources } from "../../engine/agent/skill-text.ts";
-import type { AgentSpec, AgentTool, DaemonOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
@@ -12,13 +12,16 @@ import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { readToolConfigs } from "../tool-config.ts";
+import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
-import { divide, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
+import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
 
@@ -62,7 +65,8 @@ export async function agentSpec(
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
-  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const tools = await withRemoteTools(context, local, records);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -70,13 +74,17 @@ export async function agentSpec(
   if (search !== null && "faults" in search) throw refused(search.faults);
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
+  const resumed =
+    options.daemon === true && options.resume_path !== undefined
+      ? await resumedFrom(context, at.session, options.resume_path)
+      : null;
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
     system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
-    prompt: promptOf(input, model.options),
+    prompt: resumed?.prompt ?? promptOf(input, model.options),
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
     tool_search: model.options.tool_search ?? null,
@@ -121,7 +129,7 @@ export async function agentSpec(
     ...(options.bot === undefined ? {} : { bot: options.bot }),
     ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
-    daemon: options.daemon === true ? daemon(options) : null,
+    daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
@@ -274,21 +282,6 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
   };
 }
 
-function daemon(options: RunOptions): DaemonOptions {
-  return {
-    bounded: options.max_iterations !== undefined,
-    wake_interval_ms: options.wake_interval_ms ?? 0,
-    cron: options.cron ?? null,
-    time_zone: options.time_zone ?? "UTC",
-    watch_paths: listOf(options.watch_paths),
-    watch_events: options.watch_events ?? ["change", "create", "delete"],
-    consolidate_on_idle: options.consolidate_on_idle ?? false,
-    idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
-    persist_path: options.persist_path ?? null,
-    resume_path: options.resume_path ?? null,
-  };
-}
-
 /** Items without an id are numbered. */
 function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
   const given = task_ledger ?? deliverables;
@@ -303,9 +296,4 @@ function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskL
     return { id, title, status, ...(note === undefined ? {} : { note }) };
   });
   return { root_task: root_task ?? null, items };
-}
-
-function listOf(value: Json | string | readonly string[] | undefined): string[] {
-  if (typeof value === "string") return [value];
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }

@@ -1,4 +1,5 @@
 /** The result of an agent run (agent-runtime.md §7.2). */
+import { wakeSources } from "../../engine/agent/next.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
@@ -36,10 +37,10 @@ export function runResult(
     output_tokens,
     cost_usd,
     daemon_state: spec.daemon === null ? null : status,
-    daemon_snapshot_path: spec.daemon?.persist_path ?? null,
+    daemon_snapshot_path: spec.daemon?.persist_path ?? spec.daemon?.resume_path ?? null,
     task_ledger: run.ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
-    ...(spec.daemon === null ? {} : { wake_sources: wakeSources(run) }),
+    ...(spec.daemon === null ? {} : { wake_sources: run.stage === "ended" ? [] : wakeSources(spec) }),
     ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
@@ -48,16 +49,4 @@ export function runResult(
   };
   const json: JsonObject = JSON.parse(JSON.stringify(result));
   return json;
-}
-
-/** What can still wake a daemon. */
-export function wakeSources({ spec, stage }: RunState): string[] {
-  const { daemon } = spec;
-  if (daemon === null || stage === "ended") return [];
-  return [
-    ...(spec.session_id === null ? [] : ["message", "event", "resume"]),
-    ...(daemon.watch_paths.length > 0 ? ["watch"] : []),
-    ...(daemon.cron === null ? [] : ["cron"]),
-    ...(daemon.wake_interval_ms > 0 ? ["timer"] : []),
-  ];
 }

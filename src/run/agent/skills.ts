@@ -119,9 +119,9 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
 /** Files that the model is told of by name. */
 const MAX_LISTED_FILES = 200;
 
-function skillOf({ manifest, body, files, pack }: SkillRecord, digest: string): AgentSkill {
+function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentSkill {
   const { activation = {} } = manifest;
-  const paths = pack === null ? [] : instructionFiles(files.map(({ path }) => path));
+  const paths = instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {

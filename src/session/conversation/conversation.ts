@@ -2,20 +2,23 @@
  * One session (agent-runtime.md §12.1, design.md §2.2–2.4): what is kept of it, the runs in it, what is due. The Durable
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
+
 import type { SessionState, Wake } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type Bindings, settings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
+import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
   ForkCall,
   LongText,
-  NamedRequest,
   SessionCaller,
   SessionEventsCall,
   SessionOperations,
@@ -34,12 +37,18 @@ const INDEX_MS = 1000;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
-  /** The run under way waits for something that can only come from outside. */
+  /** A run begins. What is written here is stored with that. */
+  started?(spec: AgentSpec): void;
+  /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
   rested?(step: WaitStep): void;
+  /** A run that was idle is woken. What is written here is stored with that. */
+  woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
-  /** Files have changed; told in the transaction that changes them. */
-  filesChanged?(changes: readonly WatchedChange[]): void;
+  /** Everything of the session is being removed; asked again until it is. */
+  cleared?(session: SessionIdentity): Promise<void>;
+  /** Files have changed; told in the transaction that changes them. @param own by the session's run */
+  filesChanged?(changes: readonly WatchedChange[], own: boolean): void;
   /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
   due?(kind: string, now: number): void;
 }
@@ -49,7 +58,6 @@ export interface ConversationOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   parts: AgentParts;
-  hooks?: (conversation: Conversation) => ConversationHooks;
   /** Unix ms. */
   now?: () => number;
 }
@@ -62,7 +70,7 @@ export class Conversation {
   readonly files: SessionFiles;
   readonly runs: Runs;
   readonly #store: ConversationStore;
-  readonly #hooks: ConversationHooks;
+  readonly #hooks: ConversationHooks[] = [];
   /** Something changes the conversation that takes its time. */
   #changing = false;
   #armed = false;
@@ -70,7 +78,7 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
 
-  constructor({ storage, env, background, parts, hooks, now = Date.now }: ConversationOptions) {
+  constructor({ storage, env, background, parts, now = Date.now }: ConversationOptions) {
     this.env = env;
     this.background = background;
     this.parts = parts;
@@ -79,15 +87,21 @@ export class Conversation {
     this.log = new SessionLog(this.#store, now, { answers, told });
     this.files = new SessionFiles({
       ...{ storage, env, now, store: this.#store },
-      changed: (changes) => this.#tell("filesChanged", () => this.#hooks.filesChanged?.(changes)),
+      changed: (changes, own) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background, workspace: this.files },
+      ...{ log: this.log, env, parts, background, workspace: this.files.byRun() },
       session: () => this.#identity ?? this.#row(),
-      rested: (step) => this.#tell("rested", () => this.#hooks.rested?.(step)),
-      ended: (run) => this.#tell("ended", () => this.#hooks.ended?.(run)),
+      started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
+      rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
+      woke: (wake) => this.#tell("woke", (hooks) => hooks.woke?.(wake)),
+      ended: (run) => this.#tell("ended", (hooks) => hooks.ended?.(run)),
     });
-    this.#hooks = hooks?.(this) ?? {};
+  }
+
+  /** For what builds on the session. */
+  extend(hooks: ConversationHooks): void {
+    this.#hooks.push(hooks);
   }
 
   /** The session of a caller, its run looked after. @throws CallNotFound */
@@ -180,12 +194,17 @@ export class Conversation {
       if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
       return JSON.parse(known.answer);
     }
+    return this.together(() => {
+      const answer = work();
+      this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
+      return answer;
+    });
+  }
+
+  /** Carries out changes as one. */
+  together<T>(work: () => T): T {
     try {
-      return this.#store.transaction(() => {
-        const answer = work();
-        this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
-        return answer;
-      });
+      return this.#store.transaction(work);
     } catch (error) {
       this.log.forget();
       throw error;
@@ -280,16 +299,18 @@ export class Conversation {
         this.background(this.files.collect());
         break;
       default:
-        this.#hooks.due?.(kind, now);
+        for (const hooks of this.#hooks) hooks.due?.(kind, now);
     }
   }
 
   /** What builds on sessions cannot break them. */
-  #tell(hook: string, call: () => void): void {
-    try {
-      call();
-    } catch (error) {
-      console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+  #tell(hook: string, call: (hooks: ConversationHooks) => void): void {
+    for (const hooks of this.#hooks) {
+      try {
+        call(hooks);
+      } catch (error) {
+        console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
+      }
     }
   }
 
@@ -314,15 +335,13 @@ export class Conversation {
   async #indexedSoon(): Promise<void> {
     const indexed = this.#index();
     this.background(indexed);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, INDEX_MS);
-    await Promise.race([indexed, promise]);
-    clearTimeout(timer);
+    await within(indexed, INDEX_MS);
   }
 
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.#indexing;
+    for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);

@@ -1,10 +1,15 @@
 /** What can be asked of a session, by name (`rpc.ts`). */
+
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { readText, sendText } from "../../run/long-text.ts";
+import type { Daemon } from "../daemon/daemon.ts";
+import { daemonHandlers } from "../daemon/handlers.ts";
+import type { DaemonOperations } from "../daemon/rpc.ts";
+import type { NamedRequest } from "../named-request.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import { cassetteOf } from "./cassette.ts";
 import type { Conversation } from "./conversation.ts";
@@ -13,7 +18,6 @@ import { compactNow } from "./manual-compaction.ts";
 import { placeOf } from "./place.ts";
 import type {
   LongText,
-  NamedRequest,
   RunView,
   SessionAnswer,
   SessionCaller,
@@ -30,14 +34,16 @@ import { listPage, tailOf } from "./visible.ts";
 
 type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
-type Handlers = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
+type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
+
+type Handlers = Omit<All, keyof DaemonOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDesk {
-  readonly #handlers: Handlers;
+  readonly #handlers: All;
 
-  constructor(conversation: Conversation) {
-    this.#handlers = handlersOf(conversation);
+  constructor(conversation: Conversation, daemon: Daemon) {
+    this.#handlers = { ...handlersOf(conversation), ...daemonHandlers(conversation, daemon) };
   }
 
   async ask(text: LongText): Promise<LongText> {

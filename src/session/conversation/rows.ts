@@ -4,13 +4,15 @@ import { cut, join } from "../parts.ts";
 /** One stored value: its number, and what it is if it can be read. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
 
+type Table = "record" | "event" | "daemon_event";
+
 export class Rows<T> {
   readonly #sql: SqlStorage;
-  readonly #table: "record" | "event";
+  readonly #table: Table;
   /** `null`: not known, since nothing was read yet or a transaction failed. */
   #last: number | null = null;
 
-  constructor(sql: SqlStorage, table: "record" | "event") {
+  constructor(sql: SqlStorage, table: Table) {
     this.#sql = sql;
     this.#table = table;
   }

@@ -8,6 +8,8 @@ import type { Transcript } from "../../llm/transcript.ts";
 import type { Mock } from "../../model/mock/mock.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { DaemonOperations } from "../daemon/rpc.ts";
+import type { NamedRequest } from "../named-request.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -16,15 +18,6 @@ export interface SessionCaller {
   request_id: string;
   /** See `RunContext`. */
   mock_scope: string;
-}
-
-/**
- * What makes two requests one: a name, and SHA-256 (hex) of what they hold. A request that comes again is answered as the
- * first one was.
- */
-export interface NamedRequest {
-  name: string;
-  hash: string;
 }
 
 /** A session as its routes show it. Times are RFC 3339. */
@@ -144,7 +137,7 @@ type WorkspaceOperations = {
 };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends WorkspaceOperations {
+export interface SessionOperations extends WorkspaceOperations, DaemonOperations {
   /** Makes the session unless it is there. */
   open: {
     /** `imported`: what it begins with; a session that is there must have been made by the same request then. */

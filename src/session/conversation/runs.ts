@@ -5,7 +5,7 @@
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { AgentState, RunState } from "../../engine/agent/state.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
@@ -14,6 +14,7 @@ import type { RunPlace } from "../../run/agent/parts.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { placeOf } from "./place.ts";
+import { gotOn, MAX_RECOVERIES, tellRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import type { Also, SessionLog } from "./session-log.ts";
 import { type EndOptions, logRun, loseRun, settleRun } from "./settle.ts";
@@ -21,16 +22,6 @@ import type { RunRow } from "./store.ts";
 
 /** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
 export const WATCH_MS = 15_000;
-/** Lives in a row that get nothing done before a run is given up. */
-const MAX_RECOVERIES = 3;
-/** Records that come from outside: a run that gets these only gets nowhere. */
-const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
-  "message_received",
-  "feedback_received",
-  "approval_decided",
-  "client_tool_answered",
-  "woke",
-];
 
 /** What a run rests for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
@@ -39,8 +30,12 @@ export interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  /** Told when a run rests. */
+  /** Told when a run begins; what it writes is stored with that. */
+  started: (spec: AgentSpec) => void;
+  /** Told when a run rests; what it writes is stored with that. */
   rested: (step: WaitStep) => void;
+  /** Told when a run is woken; what it writes is stored with that. */
+  woke: (wake: Wake) => void;
   /** Told when a run has ended. */
   ended: (run: string) => void;
 }
@@ -99,6 +94,7 @@ export class Runs {
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.touch(now);
         store.setDue({ watch: now + WATCH_MS });
+        this.#options.started(spec);
       },
     });
     this.#live(this.row(spec.run_id), false);
@@ -114,7 +110,8 @@ export class Runs {
   /** The run under way where it leaves the conversation half said: no one else may change it now. */
   busy(): RunRow | null {
     const row = this.#log.store.liveRun();
-    return row === null || this.#log.state().run?.stage === "idle" ? null : row;
+    if (row === null) return null;
+    return this.#log.state().run?.stage === "idle" && this.#life === null ? null : row;
   }
 
   /** Sees to it that a run which is to go on does. */
@@ -146,6 +143,7 @@ export class Runs {
       if (!goes) return;
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
+      this.#tellWakes(records);
     };
     this.#log.append(records, { write });
     this.#life?.incoming.push(...records);
@@ -186,6 +184,13 @@ export class Runs {
     this.#stop(row, executions, data);
   }
 
+  /** Ends a run that is idle, with a status that says why. */
+  end(id: string, status: "idle" | "watchdog"): void {
+    const row = this.row(id);
+    if (row.settled_at !== null || this.#log.state().run?.stage !== "idle") return;
+    this.#settle(row, [this.#log.record({ type: "run_settled", run: id, status, error: null })]);
+  }
+
   /** Ends whatever run is under way. */
   cancelAny(): void {
     const row = this.#log.store.liveRun();
@@ -204,7 +209,7 @@ export class Runs {
   /** Takes up a run that an earlier life left behind. Noted before anything is loaded, since that may be what kills. */
   #resume(row: RunRow): void {
     const { store } = this.#log;
-    const recoveries = this.#gotOn(row) ? 1 : row.recoveries + 1;
+    const recoveries = gotOn(this.#log, row) ? 1 : row.recoveries + 1;
     if (recoveries > MAX_RECOVERIES) {
       this.#giveUp(row);
       return;
@@ -216,17 +221,19 @@ export class Runs {
     this.#live({ ...row, recoveries }, true);
   }
 
-  /** Whether the lives since the last recovery have done anything. */
-  #gotOn({ progress }: RunRow): boolean {
-    for (const record of this.#log.store.records(progress)) {
-      if (!FROM_OUTSIDE.includes(record.type)) return true;
-    }
-    return false;
-  }
-
   #goOn(id: string): void {
     if (this.#life === null) this.#live(this.row(id), false);
     else this.#life.again = true;
+  }
+
+  /** Begins the next life at once; where nothing can be read now, a later one is begun by the alarm. */
+  #goesOn(id: string): boolean {
+    try {
+      this.#live(this.row(id), false);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** @param resumed whether an earlier life may have died in the middle of something */
@@ -248,8 +255,7 @@ export class Runs {
       .finally(() => {
         if (this.#life !== life) return;
         this.#life = null;
-        if (life.again && !life.over) this.#live(this.row(run), false);
-        else this.#changed();
+        if (!life.again || life.over || !this.#goesOn(run)) this.#changed();
       });
     this.#options.background(ended);
   }
@@ -262,7 +268,7 @@ export class Runs {
       this.#giveUp(row);
       return;
     }
-    if (resumed) this.#tellRestart(run);
+    if (resumed) tellRestart(log, run);
     const append = (records: readonly AgentRecord[]): void => this.#append(life, row, records);
     const { signal } = life.abort;
     try {
@@ -293,6 +299,7 @@ export class Runs {
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
       if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
+      this.#tellWakes(all);
     };
     this.#log.append(all, { write });
     life.memo = null;
@@ -306,9 +313,13 @@ export class Runs {
     return [this.#log.record({ type: "woke", run: idle.run, wake: MESSAGE_WAKE })];
   }
 
+  #tellWakes(records: readonly AgentRecord[]): void {
+    for (const record of records) if (record.type === "woke") this.#options.woke(record.wake);
+  }
+
   #settle(row: RunRow, records: readonly AgentRecord[]): void {
     const life = this.#life;
-    settleRun(this.#options, row, records, () => (life?.run === row.id ? life.further() : {}));
+    settleRun(this.#options, row, records, life?.run === row.id ? life : { further: () => ({}), memo: null });
     this.#ended(row);
   }
 
@@ -342,23 +353,15 @@ export class Runs {
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
       store.setDue({ watch: null, approval: step.for === "approval" ? step.until : null });
+      this.#options.rested(step);
     });
     life.status = step.status;
-    this.#options.rested(step);
   }
 
-  /** A life that died within a model's answer told a part of it, which is void now. */
-  #tellRestart(run: RunState): void {
-    const { store, events } = this.#log;
-    const last = store.event(store.lastEvent());
-    if (last?.event !== "delta" && last?.event !== "thought") return;
-    store.appendEvent({ event: "round", data: { round: run.iterations - 1, restarted: true } });
-    events.announce();
-  }
-
-  /** Writes the status where it is another one. */
+  /** Writes the status where it is another one. A daemon that goes idle is so when there is nothing left to do first. */
   #noteStatus({ id, status: known }: RunRow, { run }: AgentState): RunRow["status"] {
-    const status = run?.status ?? known;
+    const now = run?.status ?? known;
+    const status = now === "idle" ? known : now;
     if (status !== known) this.#log.store.updateRun(id, { status });
     return status;
   }

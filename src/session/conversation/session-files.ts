@@ -15,12 +15,14 @@ export interface SessionFilesOptions {
   store: ConversationStore;
   /** Unix ms. */
   now: () => number;
-  /** Told in the transaction that makes the changes. */
-  changed: (changes: readonly WatchedChange[]) => void;
+  /** Told in the transaction that makes the changes. @param own they are the work of the session's run */
+  changed: (changes: readonly WatchedChange[], own: boolean) => void;
 }
 
 export class SessionFiles implements WorkspaceAccess {
   readonly #options: SessionFilesOptions;
+  /** A change by the session's run is being made. */
+  #own = false;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
   constructor(options: SessionFilesOptions) {
@@ -47,6 +49,32 @@ export class SessionFiles implements WorkspaceAccess {
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);
     return this.#changed((workspace) => workspace.change(changes));
+  }
+
+  /** The same for what the session's run, or its daemon, does. */
+  byRun(): WorkspaceAccess {
+    return {
+      listFiles: (after, limit) => this.listFiles(after, limit),
+      findFile: (path) => this.findFile(path),
+      beginFile: (intent) => this.beginFile(intent),
+      noteUpload: (key, uploadId) => this.noteUpload(key, uploadId),
+      changeFiles: async (changes) => {
+        if (this.#row() === null) await this.#forgo(changes);
+        return this.#ownWork(() => this.#changed((workspace) => workspace.change(changes)));
+      },
+      workspaceVersion: () => this.workspaceVersion(),
+      workspaceManifest: () => this.workspaceManifest(),
+      contentKeys: (digests) => this.contentKeys(digests),
+    };
+  }
+
+  #ownWork<T>(work: () => T): T {
+    this.#own = true;
+    try {
+      return work();
+    } finally {
+      this.#own = false;
+    }
   }
 
   async workspaceVersion() {
@@ -97,7 +125,10 @@ export class SessionFiles implements WorkspaceAccess {
     if (this.#made?.of === id) return this.#made.workspace;
     const { storage, env, now, changed } = this.#options;
     const prefix = `${sessionPrefix(tenant, id)}files/`;
-    const workspace = new Workspace({ storage, bucket: env.FILES, prefix, now, changed });
+    const workspace = new Workspace({
+      ...{ storage, bucket: env.FILES, prefix, now },
+      changed: (changes) => changed(changes, this.#own),
+    });
     this.#made = { of: id, workspace };
     return workspace;
   }

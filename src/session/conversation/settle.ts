@@ -15,12 +15,20 @@ export interface EndOptions {
   session: () => SessionIdentity;
 }
 
-/** Stores records of which one settles the run. @param further members of its result */
+/** What the last life of a run knows. */
+export interface LastLife {
+  /** Further members of the result. */
+  further: () => JsonObject;
+  /** What its effects keep; `null`: as it is stored. */
+  memo: string | null;
+}
+
+/** Stores records of which one settles the run. */
 export function settleRun(
   options: EndOptions,
   row: RunRow,
   records: readonly AgentRecord[],
-  further: () => JsonObject,
+  { further, memo }: LastLife,
 ): void {
   const { log, parts, session } = options;
   // Clocks may go back.
@@ -31,7 +39,11 @@ export function settleRun(
       const own = log.store.records(row.first_record - 1);
       return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
     },
-    write: (state, last) => noteEnd(log, row, state.run?.status ?? "error", { settled_at, done_event: last }),
+    write: ({ run }, done_event) => {
+      // A daemon that is started again goes on where its effects left off.
+      const kept = run === null || run.spec.daemon === null ? { memo: null } : memo === null ? {} : { memo };
+      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept });
+    },
   });
   logEnd(options, row, log.state());
 }
@@ -44,7 +56,7 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error: data }],
     lostEvents(row, facts, data),
-    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last }),
+    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }),
   );
   logEnd(options, row, null);
   return data;
@@ -54,9 +66,9 @@ function noteEnd(
   { store }: SessionLog,
   { id }: RunRow,
   status: RunRow["status"],
-  end: { settled_at: number; done_event: number },
+  end: { settled_at: number; done_event: number; memo?: null | string },
 ): void {
-  store.updateRun(id, { status, memo: null, ...end });
+  store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
   store.setDue({ watch: null, approval: null });
   store.clearHandedIn();

@@ -1,7 +1,7 @@
 /** The routes that call models, and the shapes that they take and give (agent-runtime.md §1). */
 import type { Json, JsonObject } from "../manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, TEXT } from "./parts.ts";
+import { answer, COUNT, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
 
 const ANY: JsonObject = {};
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -35,6 +35,15 @@ export const CALL_OPERATIONS: Operations = {
       tag: "models",
       summary: "Runs an agent without a session",
       scope: "invoke",
+      parameters: [
+        query(
+          "wait",
+          "Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202.",
+          {
+            enum: ["terminal", "idle", "none"],
+          },
+        ),
+      ],
       body: body(CALL),
       answers: { 200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }) },
       faults: FAULTS,

@@ -2,6 +2,7 @@
 import { type JsonObject, MODES } from "../manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
 import { CONFIG_OPERATIONS } from "./config-routes.ts";
+import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
@@ -302,12 +303,31 @@ const OPERATIONS: Operations = {
       faults: [404],
     },
   },
+  "/mcp": {
+    post: {
+      id: "mcp",
+      tag: "skills",
+      summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
+      scope: "invoke",
+      parameters: [ref("parameters", "idempotency-key")],
+      body: { required: true, content: json(schema("McpMessage")) },
+      answers: {
+        200: answer("The response", {
+          ...json(schema("McpMessage")),
+          "text/event-stream": { schema: TEXT },
+        }),
+        202: answer("A notification is accepted", null),
+      },
+      faults: [400, 404, 406, 408, 413, 415],
+    },
+  },
   ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...SPENDING,
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
 };

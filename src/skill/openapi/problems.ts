@@ -1,5 +1,6 @@
 /** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary (serving.md §5.5). */
 import * as budget from "../../errors/budget.ts";
+import * as daemon from "../../errors/daemon.ts";
 import * as provider from "../../errors/provider.ts";
 import * as request from "../../errors/request.ts";
 import * as run from "../../errors/run.ts";
@@ -13,7 +14,7 @@ const NEVER_SENT = "client_closed_request";
 
 const CLASSES = [
   Internal,
-  ...[budget, request, run, provider, session].flatMap((module) => Object.values(module)),
+  ...[budget, daemon, request, run, provider, session].flatMap((module) => Object.values(module)),
 ].map(({ code, status }) => ({ code, status }));
 
 const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);

@@ -2,6 +2,7 @@
 import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
+import { daemonSchemas } from "./daemon-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
@@ -96,6 +97,7 @@ export function schemaComponents(): JsonObject {
         version: DIGEST,
         stale: { const: true, description: "The folder is broken; its last good version is served." },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
+        daemon: { const: true, description: "It declares a daemon." },
         diagnostics: {
           type: "array",
           items: ref("schemas", "Diagnostic"),
@@ -107,7 +109,11 @@ export function schemaComponents(): JsonObject {
           description: "The tools of its tools.json; for keys that may publish, and not in listings.",
         },
       },
-      [...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded"], "diagnostics", "tool_details"],
+      [
+        ...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded", "daemon"],
+        "diagnostics",
+        "tool_details",
+      ],
     ),
     ToolDetails: object(
       {
@@ -122,6 +128,10 @@ export function schemaComponents(): JsonObject {
       },
       ["tier_reason", "script", "overrides"],
     ),
+    McpMessage: {
+      description: "A message of MCP: JSON-RPC 2.0. Up to 2025-03-26 also a list of them.",
+      type: ["object", "array"],
+    },
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
     Readiness: object({
       status: { enum: ["ok", "unavailable"] },
@@ -227,6 +237,7 @@ export function schemaComponents(): JsonObject {
     ...transcriptSchemas(),
     ...modelSchemas(),
     ...sessionSchemas(),
+    ...daemonSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),

@@ -3,14 +3,14 @@ import type { Json, JsonObject } from "../manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
 
-const ID = inPath("id", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" });
+export const ID = inPath("id", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" });
 const RUN = inPath("run");
-const PAGE = [
+export const PAGE = [
   query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
   query("cursor", "Where the page before ended.", TEXT),
 ];
-const KEY = ref("parameters", "idempotency-key");
-const LOCATED: JsonObject = {
+export const KEY = ref("parameters", "idempotency-key");
+export const LOCATED: JsonObject = {
   ...answerHeaders(),
   Location: { schema: { type: "string", format: "uri-reference" } },
 };
@@ -18,7 +18,7 @@ const FLAG: JsonObject = { type: "boolean" };
 const OBJECT: JsonObject = { type: "object" };
 const SESSION_ID: JsonObject = { ...TEXT, description: "The id that the new session is to have." };
 
-const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
+export const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
 const reads = (id: string, summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
   ...{ id, tag: "sessions", summary, scope: "invoke", parameters: [ID] },
   answers: { 200: answer("The answer", json(shape)) },

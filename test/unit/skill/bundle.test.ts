@@ -51,11 +51,13 @@ describe("records", () => {
   test.each([
     ["mode: llm", true],
     ["serve: page.html", false],
-    ["proxy: https://a.example/", false],
+    ["proxy: https://a.example/", true],
     ["tools: [{name: t, description: d, command: [true-ish]}]", true],
-  ])("%s: has a pack: %s", async (fields, packed) => {
-    const { pack, record } = await makeRecord(manifest(fields), "Body.", FILES);
-    expect([pack !== null, record.pack !== null]).toEqual([packed, packed]);
+  ])("%s: its pack has the page: %s", async (fields, packed) => {
+    const page = { path: "page.html", mode: 0o644 as const, bytes: new Uint8Array(1) };
+    const { pack, record } = await makeRecord(manifest(fields), "Body.", [...FILES, page]);
+    expect(record.files.map(({ path }) => path)).toContain("page.html");
+    expect(readTar(pack).some(({ path }) => path === "page.html")).toBe(packed);
   });
 
   test("canonical JSON sorts keys at every level and leaves order of lists", () => {

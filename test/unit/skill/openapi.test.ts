@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/places.ts";
 import * as budget from "../../../src/errors/budget.ts";
+import * as daemon from "../../../src/errors/daemon.ts";
 import * as provider from "../../../src/errors/provider.ts";
 import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
@@ -190,7 +191,7 @@ describe("S54: the OpenAPI document", () => {
   });
 
   it("has every error code at its status, and one that is never sent at none", () => {
-    const modules = [budget, request, run, provider, session];
+    const modules = [budget, daemon, request, run, provider, session];
     const classes = modules.flatMap((module) => Object.values(module));
     for (const { code, status } of classes) {
       const schema = at(

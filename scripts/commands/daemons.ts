@@ -1,0 +1,179 @@
+/** `hull daemons`: the daemons of a running Hull. */
+import { text as read } from "node:stream/consumers";
+import { AdminClient, target } from "../admin-client.ts";
+import { printEvent } from "../call/answer.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { followSession } from "../session-events.ts";
+import { table } from "../table.ts";
+import { eventNumber } from "./logs.ts";
+
+interface ListedDaemon {
+  id: string;
+  name: string | null;
+  status: string;
+  skill: string | null;
+  created_at: string;
+}
+interface ShownDaemon extends ListedDaemon {
+  daemon_state: string;
+  pending_event_count: number;
+  queued_event_count: number;
+  event_queue_capacity: number;
+  next_wake_at: string | null;
+  last_wake: { reason: string; at: string } | null;
+  pending_wakes: string[];
+  inflight_event?: { seq: number };
+  error?: { code: string; detail: string };
+  /** Of the snapshot. */
+  total_iterations?: number;
+  last_iteration_text?: string;
+}
+
+interface Wanted {
+  server: AdminClient;
+  path: string;
+  id: string;
+  payload: string | undefined;
+  after: number | null;
+  json: boolean;
+}
+
+const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
+  ls,
+  show,
+  tail,
+  send,
+  wake: changing("wake"),
+  stop: changing("stop"),
+  resume: changing("resume"),
+  rm,
+};
+
+export const command: Command = {
+  name: "daemons",
+  summary: "List, follow, wake, stop and remove daemons of a running Hull",
+  usage: `
+Usage: hull daemons ls --url URL [--json]
+       hull daemons show <id> --url URL [--json]
+       hull daemons tail <id> --url URL [--after N] [--json]
+       hull daemons send <id> <event> --url URL [--json]
+       hull daemons wake|stop|resume|rm <id> --url URL [--json]
+
+  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000
+  --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --after N   with tail: what came after the event of this number (default: only what still comes)
+  --json      print what the server answers; with tail one event on each line
+
+send puts an event into the daemon's queue: JSON, or any other text as it is; - reads it from stdin. tail prints text on
+stdout, wakes and calls of tools on stderr. stop lets it become idle for half a second, then cancels it.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        url: { type: "string" },
+        key: { type: "string" },
+        after: { type: "string" },
+        json: { type: "boolean" },
+      },
+      3,
+    );
+    const [name = "", id = "", payload] = positionals;
+    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+    if (
+      action === undefined ||
+      (name === "ls") !== (id === "") ||
+      (name === "send") !== (payload !== undefined)
+    ) {
+      const hint = `hull daemons ls, send <id> <event>, ${Object.keys(ACTIONS)
+        .filter((known) => known !== "ls" && known !== "send")
+        .join("|")} <id>`;
+      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which daemon?", hint);
+    }
+    const { url, key } = target(values, `hull daemons ${name} … --url https://…`);
+    return action({
+      server: new AdminClient(url, key),
+      path: `/daemons/${encodeURIComponent(id)}`,
+      ...{ id, payload, after: eventNumber(values.after), json: values.json === true },
+    });
+  },
+};
+
+async function ls({ server, json }: Wanted): Promise<number> {
+  const daemons = await server.list<ListedDaemon>("/daemons");
+  const rows = daemons.map(({ id, name, status, skill, created_at }) => [
+    ...[id, name ?? "", status, skill ?? "", created_at],
+  ]);
+  print(json, { data: daemons }, table([["ID", "NAME", "STATUS", "SKILL", "CREATED"], ...rows]));
+  return EXIT.ok;
+}
+
+async function show({ server, path, json }: Wanted): Promise<number> {
+  return shown(json, JSON.parse(await server.send("GET", path)));
+}
+
+/** A daemon's events are those of its session. */
+async function tail({ server, id, after, json }: Wanted): Promise<number> {
+  await followSession(server, `/sessions/${encodeURIComponent(id)}`, after, (told) => {
+    const { event, data } = told;
+    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+    else {
+      printEvent(event, data);
+      if (event === "daemon_wake") process.stderr.write(`* woken: ${data.reason}\n`);
+      if (event === "round" || event === "done") process.stdout.write("\n");
+    }
+    return false;
+  });
+  return EXIT.ok;
+}
+
+async function send({ server, path, payload = "", json }: Wanted): Promise<number> {
+  const text = payload === "-" ? await read(process.stdin) : payload;
+  const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
+  const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
+  print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
+  return EXIT.ok;
+}
+
+function eventOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function changing(verb: "wake" | "stop" | "resume"): (wanted: Wanted) => Promise<number> {
+  return async ({ server, path, json }) =>
+    shown(json, JSON.parse(await server.send("POST", `${path}/${verb}`, {})));
+}
+
+async function rm({ server, path, id, json }: Wanted): Promise<number> {
+  await server.send("DELETE", path);
+  print(json, { id, removed: true }, `Removed ${id}.\n`);
+  return EXIT.ok;
+}
+
+function shown(json: boolean, daemon: ShownDaemon): number {
+  const { last_wake, inflight_event, error } = daemon;
+  const facts: [string, string][] = [
+    ["daemon", daemon.id],
+    ["name", daemon.name ?? ""],
+    ["skill", daemon.skill ?? ""],
+    ["status", `${daemon.status}, ${daemon.daemon_state}`],
+    ["error", error === undefined ? "" : `${error.detail} [${error.code}]`],
+    ["iterations", String(daemon.total_iterations ?? "")],
+    ["next wake", daemon.next_wake_at ?? ""],
+    ["last wake", last_wake === null ? "" : `${last_wake.reason}, ${last_wake.at}`],
+    ["waits to wake it", daemon.pending_wakes.join(", ")],
+    ["events", `${daemon.pending_event_count} waiting, capacity ${daemon.event_queue_capacity}`],
+    ["in flight", inflight_event === undefined ? "" : `event ${inflight_event.seq}`],
+    ["said last", daemon.last_iteration_text ?? ""],
+  ];
+  print(json, daemon, table(facts.filter(([, value]) => value !== "")));
+  return EXIT.ok;
+}
+
+function print(json: boolean, value: object, text: string): void {
+  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+}

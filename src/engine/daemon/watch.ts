@@ -1,0 +1,29 @@
+/** Which changes of files wake a daemon (agent-runtime.md §10.1). Pure. */
+import { globMatches } from "../agent/glob.ts";
+import type { DaemonOptions } from "../agent/spec.ts";
+
+/** A change of a file of the daemon's session. */
+export interface FileEvent {
+  path: string;
+  kind: "create" | "change" | "delete";
+}
+
+/** Whether a file is watched: by its path, by that of a folder that it is in, or by a pattern. */
+export function isWatched({ watch_paths }: { watch_paths: readonly string[] }, path: string): boolean {
+  return watch_paths.some((given) => {
+    const watched = given.replace(/^\.\//, "").replace(/\/+$/, "");
+    const everything = watched === "" || watched === ".";
+    return everything || path === watched || path.startsWith(`${watched}/`) || globMatches(watched, path);
+  });
+}
+
+/** The paths of the changes that count, each once, in order. */
+export function watchedPaths(
+  options: Pick<DaemonOptions, "watch_paths" | "watch_events">,
+  changes: readonly FileEvent[],
+): string[] {
+  const counted = changes.filter(
+    ({ path, kind }) => options.watch_events.includes(kind) && isWatched(options, path),
+  );
+  return [...new Set(counted.map(({ path }) => path))];
+}

@@ -1,0 +1,45 @@
+/** Errors of daemons (agent-runtime.md §10.4). */
+import { define } from "../errors.ts";
+
+// 401
+export const WebhookRefused = define<{ reason: string }>(
+  "webhook_refused",
+  401,
+  "Signed call refused",
+  (d) => ({ detail: `The call is not signed as this daemon wants it: ${d.reason}.` }),
+);
+
+// 409
+export const DaemonNotRunning = define<{ daemon: string; status: string }>(
+  "daemon_not_running",
+  409,
+  "Daemon not running",
+  (d) => ({
+    detail: `Daemon "${d.daemon}" is ${d.status}. POST /daemons/${d.daemon}/resume starts it again.`,
+    members: { status: d.status },
+  }),
+);
+export const DaemonRunning = define<{ daemon: string }>("daemon_running", 409, "Daemon running", (d) => ({
+  detail: `Daemon "${d.daemon}" is running already.`,
+}));
+export const DaemonPathTaken = define<{ path: string }>(
+  "daemon_path_taken",
+  409,
+  "Path of a daemon taken",
+  (d) => ({
+    detail: `Another running daemon has the persist_path "${d.path}". Stop it, or give this one another path.`,
+    members: { persist_path: d.path },
+  }),
+);
+
+// 429
+export const DaemonQueueFull = define<{ daemon: string; capacity: number }>(
+  "daemon_queue_full",
+  429,
+  "Queue of the daemon full",
+  (d) => ({
+    detail: `The queue of daemon "${d.daemon}" holds its ${d.capacity} events. This one was not stored; send it again later.`,
+    members: { reason: "daemon_queue_full", event_queue_capacity: d.capacity },
+    retry_after_s: 1,
+  }),
+);

@@ -1,0 +1,66 @@
+/** Daemons: listed, looked at, woken, stopped, started again, removed (agent-runtime.md §10.4). */
+import * as z from "zod/mini";
+import { CallNotFound } from "../../errors/llm.ts";
+import { newRunId } from "../../run/agent/daemon-spec.ts";
+import { daemonAt, listDaemons } from "../../session/daemon/directory.ts";
+import { readJson, readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { nothing, type Route } from "../sessions/shapes.ts";
+
+const resumeBody = z.lazy(() => z.strictObject({ persist_path: z.string().check(z.minLength(1)) }));
+
+/** `GET /daemons`: the tenant's, the newest first. */
+export async function getDaemons(context: RequestContext): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const { env, tenant } = context;
+  const limit = pageLimit(query);
+  return jsonNow(await listDaemons(env, { tenant, limit, cursor: query.get("cursor") }));
+}
+
+/** `GET /daemons/:id`: the summary with the snapshot. */
+export const getDaemon: Route = async (context, { id = "" }) =>
+  jsonNow(shown(context, await sessionOf(context, id).ask("daemon", null)));
+
+/** `DELETE /daemons/:id`: stops it and removes everything of it. */
+export const deleteDaemon: Route = async (context, { id = "" }) => {
+  const session = sessionOf(context, id);
+  // An ordinary session is none of these.
+  await session.ask("stop", null);
+  await session.ask("remove", null);
+  return new Response(null, { status: 204 });
+};
+
+/** `POST /daemons/:id/wake`: as soon as it is idle. */
+export const postWake: Route = async (context, { id = "" }) => {
+  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  return jsonNow(shown(context, await sessionOf(context, id).ask("wake", { request })));
+};
+
+/** `POST /daemons/:id/stop`: one that is stopped stays so. */
+export const postStop: Route = async (context, { id = "" }) => {
+  await readJsonIfAny(context.request, nothing);
+  return jsonNow(shown(context, await sessionOf(context, id).ask("stop", null)));
+};
+
+/** `POST /daemons/:id/resume`: the same daemon, in the same session. */
+export const postRestart: Route = async (context, { id = "" }) => {
+  const body = await readJsonIfAny(context.request, nothing);
+  return restart(context, id, body);
+};
+
+/** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
+export const postRestartAt: Route = async (context) => {
+  const body = await readJson(context.request, resumeBody);
+  const { persist_path } = body;
+  const id = await daemonAt(context.env, context.tenant, persist_path);
+  if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });
+  return restart(context, id, body);
+};
+
+async function restart(context: RequestContext, id: string, body: object): Promise<Response> {
+  const request = await requestName(context, body);
+  const summary = await sessionOf(context, id).ask("restart", { run_id: newRunId(), request });
+  return jsonNow(shown(context, summary));
+}

@@ -1,0 +1,91 @@
+/**
+ * Daemons that skills declare (contract.md): those of published skills are the operator's tenant's, those of an uploaded
+ * skill its tenant's. Safe to repeat: what is as it should be stays as it is.
+ */
+import { DEFAULT_TENANT } from "../../auth/api-key.ts";
+import type { Bindings } from "../../env.ts";
+import { CatalogMissing } from "../../errors/request.ts";
+import { toHullError } from "../../errors.ts";
+import { currentCatalog, readSkill } from "../../registry/published.ts";
+import { tenantCatalog } from "../../registry/tenant-catalog.ts";
+import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import { detachedContext, type RunContext } from "../../run/context.ts";
+import { sha256 } from "../../run/digest.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import { declaredDaemons } from "../../session/daemon/directory.ts";
+import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.ts";
+
+type Background = (work: Promise<unknown>) => void;
+
+/** The same for the same skill of the same tenant, and nobody else's. */
+async function daemonId(tenant: string, slug: string): Promise<string> {
+  return `dmn_${(await sha256(JSON.stringify(["declared", tenant, slug]))).slice(0, 32)}`;
+}
+
+/** Brings the daemons of a tenant's served skills up to date. What cannot be done is logged, and done by a later sweep. */
+export async function reconcileDaemons(env: Bindings, tenant: string, background: Background): Promise<void> {
+  try {
+    await reconcile(env, tenant, background);
+  } catch (error) {
+    const { code, operator } = toHullError(error);
+    // Before the first publish there is nothing to bring up to date.
+    if (code === CatalogMissing.code) return;
+    console.error(JSON.stringify({ event: "daemons_not_reconciled", tenant, code, ...operator }));
+  }
+}
+
+async function reconcile(env: Bindings, tenant: string, background: Background): Promise<void> {
+  const context = contextOf(env, tenant, background);
+  const catalog =
+    tenant === DEFAULT_TENANT
+      ? await currentCatalog(env, background)
+      : await tenantCatalog(env, tenant, background, 0);
+  const own = tenant === DEFAULT_TENANT ? [...catalog.cards, ...(await uploadsOf(context))] : catalog.uploads;
+  const wanted = new Map(own.filter(({ daemon }) => daemon === true).map((card) => [card.slug, card]));
+  for (const { id, skill, status } of await declaredDaemons(env, tenant)) {
+    if (wanted.has(skill) || status !== "running") continue;
+    await attempt(skill, () => sessionClient(context, id).ask("undeclare", null));
+  }
+  for (const card of wanted.values()) await attempt(card.slug, () => declare(context, card));
+}
+
+/** The operator's tenant may have uploads too. */
+async function uploadsOf({ env, tenant, background }: RunContext): Promise<readonly Card[]> {
+  return (await tenantCatalog(env, tenant, background, 0)).uploads;
+}
+
+async function declare(context: RunContext, { slug, version }: Card): Promise<void> {
+  const { manifest } = await readSkill(context.env, version);
+  const { daemon } = manifest;
+  if (daemon === undefined) return;
+  const id = await daemonId(context.tenant, slug);
+  const spec = await daemonSpec(context, id, {
+    prompt: daemon.task,
+    system: null,
+    options: optionsOf(slug, daemon),
+  });
+  const settings = {
+    ...{ name: slug, persist_path: `daemons/${id}`, capacity: 1024, webhook: null },
+    declared: { skill: slug, version },
+  };
+  await sessionClient(context, id).ask("declare", { spec: JSON.stringify(spec), settings });
+}
+
+function optionsOf(slug: string, { task: _, options = {}, ...wakes }: DaemonDeclaration): JsonObject {
+  return { ...options, ...wakes, skill: slug };
+}
+
+async function attempt(skill: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const { code, message, operator } = toHullError(error);
+    console.error(
+      JSON.stringify({ event: "daemon_not_declared", skill, code, detail: message, ...operator }),
+    );
+  }
+}
+
+export function contextOf(env: Bindings, tenant: string, background: Background): RunContext {
+  return detachedContext(env, { requestId: crypto.randomUUID(), tenant, startedAt: Date.now() }, background);
+}

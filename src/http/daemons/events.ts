@@ -1,0 +1,44 @@
+/** `POST /daemons/:id/events`: with a key, or signed as the daemon wants it (agent-runtime.md §10.4, contract.md). */
+import { InputInvalid } from "../../errors/request.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
+import type { Json } from "../../skill/manifest.ts";
+import { MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { guard, sentKey } from "../guard.ts";
+import { jsonNow } from "../page.ts";
+import { checkRate } from "../rate.ts";
+import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import type { Route } from "../sessions/shapes.ts";
+import { mediaType } from "../skills/media-type.ts";
+import { type SignedCall, signedCall } from "./webhook.ts";
+
+/** 202 when the event is stored. Mounted without a guard: it decides itself who may call. */
+export const postEvent: Route = async (context, { id = "" }) => {
+  const signed = await admitted(context, id);
+  await checkRate(context);
+  const body = signed?.body ?? (await readBody(context.request, MAX_JSON_BYTES));
+  const payload = payloadOf(context.request, decodeUtf8(body, "The body"));
+  const request =
+    signed === null || signed.name === null
+      ? await requestName(context, payload)
+      : { name: `webhook ${signed.name}`, hash: "" };
+  return jsonNow(shown(context, await sessionOf(context, id).ask("trigger", { payload, request })), 202);
+};
+
+/** Lets the call pass by its key, or by its signature; `null`: by its key. */
+async function admitted(context: RequestContext, id: string): Promise<SignedCall | null> {
+  const body = () => readBody(context.request, MAX_JSON_BYTES);
+  const signed = sentKey(context.request) === null ? await signedCall(context, id, body) : null;
+  if (signed === null) await guard(context, "invoke");
+  else context.admit({ tenant: signed.tenant, key_id: null, scopes: ["invoke"], operator: false });
+  return signed;
+}
+
+/** JSON as its value, any other text as it is. @throws InputInvalid */
+function payloadOf({ headers }: Request, text: string): Json {
+  const type = mediaType(headers.get("content-type"));
+  const json = type === "" || type === "application/json" || type.endsWith("+json");
+  const payload = json && text.trim() !== "" ? parseJson(text) : text;
+  if (payload !== "" && payload !== null) return payload;
+  throw new InputInvalid({ reason: "The body is the event; it is empty." });
+}

@@ -1,0 +1,108 @@
+/** `POST /daemons`: a daemon from a flat body (agent-runtime.md §10.4, contract.md "Rulings"). */
+import * as z from "zod/mini";
+import { InputInvalid } from "../../errors/request.ts";
+import { HullError } from "../../errors.ts";
+import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { checkSecret, SECRET_NAME } from "./webhook.ts";
+
+const maybe = z.exactOptional;
+const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+
+const webhook = () =>
+  z.strictObject({
+    secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
+    header: z.string().check(z.regex(HEADER, "the name of a header")),
+    algorithm: maybe(z.literal("hmac-sha256")),
+    timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
+    tolerance_s: maybe(z.int().check(z.positive())),
+  });
+
+/** A folder in the session's files: `a/b`, without `.` and `..`. */
+export const daemonPath = () =>
+  z
+    .string()
+    .check(
+      z.maxLength(512),
+      z.regex(
+        /^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]*[^\0\\/]$/,
+        "a folder, relative and without . or ..",
+      ),
+    );
+
+const capacity = () => z.int().check(z.gte(1), z.lte(100_000));
+
+const spawnBody = z.lazy(() =>
+  z.catchall(
+    z.object({
+      task: maybe(z.string().check(z.minLength(1))),
+      prompt: maybe(z.string().check(z.minLength(1))),
+      system: maybe(z.nullable(z.string())),
+      name: maybe(z.string().check(z.minLength(1), z.maxLength(128))),
+      persist_path: maybe(daemonPath()),
+      state_dir: maybe(daemonPath()),
+      event_queue_capacity: maybe(capacity()),
+      queue_capacity: maybe(capacity()),
+      webhook: maybe(webhook()),
+    }),
+    z.json(),
+  ),
+);
+
+export async function postDaemon(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, spawnBody, MAX_MODEL_BODY_BYTES);
+  const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
+  const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
+  if (prompt === undefined) {
+    const message = "is missing: what is the daemon to do?";
+    throw new InputInvalid({ reason: `task ${message}`, errors: [{ path: "task", message }] });
+  }
+  const hook = given === undefined ? null : webhookOf(given);
+  if (hook !== null) checkSecret(context.settings, hook);
+  const key = idempotencyKey(context.request);
+  const id = `dmn_${(key === null ? unique() : await callName(context, key, "/daemons")).slice(0, 32)}`;
+  const settings: DaemonSettings = {
+    ...{ name, persist_path: persist_path ?? `daemons/${id}`, webhook: hook, declared: null },
+    capacity: event_queue_capacity ?? queue_capacity ?? 1024,
+  };
+  const exclusive = persist_path !== undefined;
+  const spec = await specOf(context, id, {
+    prompt,
+    system,
+    options: { ...options, ...(exclusive ? { persist_path: `${persist_path}/daemon.json` } : {}) },
+  });
+  const request = await requestName(context, body);
+  const summary = await sessionOf(context, id).ask("spawn", {
+    ...{ spec: JSON.stringify(spec), settings, exclusive, request },
+  });
+  const headers = { location: `/daemons/${id}`, "cache-control": "no-store" };
+  return Response.json(shown(context, summary), { status: 201, headers });
+}
+
+const unique = (): string => crypto.randomUUID().replaceAll("-", "");
+
+function webhookOf(given: z.infer<ReturnType<typeof webhook>>): Webhook {
+  const { secret_env, header, timestamp_header = null, tolerance_s = 300 } = given;
+  return { secret_env, header, algorithm: "hmac-sha256", timestamp_header, tolerance_s };
+}
+
+/** Findings name the options as the body does. */
+async function specOf(
+  context: RequestContext,
+  id: string,
+  input: { prompt: string; system: string | null; options: JsonObject },
+) {
+  try {
+    return await daemonSpec(context, id, input);
+  } catch (error) {
+    if (!(error instanceof HullError) || error.code !== InputInvalid.code) throw error;
+    const flat = JSON.stringify(error.data).replaceAll("options.", "");
+    throw new HullError(JSON.parse(flat), error.operator);
+  }
+}

@@ -1,0 +1,43 @@
+/** What looks after daemons from outside: a scheduled look at those that should have been heard of (wrangler.toml). */
+import { DEFAULT_TENANT } from "../../auth/api-key.ts";
+import type { Bindings } from "../../env.ts";
+import { toHullError } from "../../errors.ts";
+import { uploadersOfDaemons } from "../../registry/uploads.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import { forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
+import { contextOf, reconcileDaemons } from "./declared.ts";
+
+/** Daemons that one sweep looks at, and at once: an object may have to be loaded for each. */
+const MOST = 500;
+const AT_ONCE = 6;
+
+/** Pokes daemons whose alarm was lost, and brings those that skills declare up to date. */
+export async function sweepDaemons(
+  env: Bindings,
+  background: (work: Promise<unknown>) => void,
+): Promise<void> {
+  const overdue = await overdueDaemons(env, Date.now(), MOST);
+  const left = overdue.values();
+  const worker = async (): Promise<void> => {
+    for (const { tenant, id } of left) await poke(env, tenant, id, background);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (overdue.length > 0) console.log(JSON.stringify({ event: "daemons_swept", overdue: overdue.length }));
+  const tenants = new Set([DEFAULT_TENANT, ...(await uploadersOfDaemons(env))]);
+  for (const tenant of tenants) await reconcileDaemons(env, tenant, background);
+}
+
+async function poke(
+  env: Bindings,
+  tenant: string,
+  id: string,
+  background: (work: Promise<unknown>) => void,
+): Promise<void> {
+  try {
+    await sessionClient(contextOf(env, tenant, background), id).ask("poke", null);
+  } catch (error) {
+    const { code } = toHullError(error);
+    if (code === "not_found") await forgetDaemon(env, tenant, id);
+    else console.error(JSON.stringify({ event: "daemon_not_poked", id, tenant, code }));
+  }
+}

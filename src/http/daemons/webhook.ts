@@ -1,0 +1,91 @@
+/** Signed calls of `POST /daemons/:id/events`, which need no key (contract.md). */
+import type { Settings } from "../../env.ts";
+import { WebhookRefused } from "../../errors/daemon.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import { sha256 } from "../../run/digest.ts";
+import { webhookOf } from "../../session/daemon/directory.ts";
+import type { Webhook } from "../../session/daemon/rpc.ts";
+import type { RequestContext } from "../context.ts";
+import { shieldKeyLookup } from "../rate.ts";
+
+/** Names that a secret of a webhook may have. */
+export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+/** A daemon that takes this call since it is signed. */
+export interface SignedCall {
+  tenant: string;
+  body: Uint8Array;
+  /** The same for the same call; `null`: it cannot be told from another one. */
+  name: string | null;
+}
+
+/** @throws InputInvalid for a variable that may not be used, or has no value */
+export function checkSecret({ providerKeys, read }: Settings, { secret_env }: Webhook): void {
+  const refused = (message: string): Error =>
+    new InputInvalid({
+      reason: `webhook.secret_env ${message}.`,
+      errors: [{ path: "webhook.secret_env", message }],
+    });
+  if (providerKeys.has(secret_env)) throw refused("names the key of a model provider");
+  if (/^H(?:ULL|ARN)_/.test(secret_env)) throw refused("names one of Hull's own variables");
+  if (read(secret_env) === undefined)
+    throw refused(`names ${secret_env}, which is not set in this deployment`);
+}
+
+/**
+ * Checks the signature of a call without a key. `null`: it has none that a daemon of this id wants.
+ * @param body reads the body, once
+ * @throws WebhookRefused
+ */
+export async function signedCall(
+  context: RequestContext,
+  id: string,
+  body: () => Promise<Uint8Array<ArrayBuffer>>,
+): Promise<SignedCall | null> {
+  await shieldKeyLookup(context);
+  const hooked = await webhookOf(context.env, id);
+  const { headers } = context.request;
+  const sent = hooked === null ? null : headers.get(hooked.webhook.header);
+  if (hooked === null || sent === null) return null;
+  const { webhook, tenant } = hooked;
+  const { secret_env, timestamp_header } = webhook;
+  const secret = context.settings.read(secret_env);
+  if (secret === undefined) throw new WebhookRefused({ reason: "its secret is not set here" });
+  const time = timestamp_header === null ? null : timeIn(headers.get(timestamp_header), webhook);
+  const bytes = await body();
+  const signed = time === null ? bytes : joined(new TextEncoder().encode(`${time}.`), bytes);
+  if (!(await verified(secret, sent, signed)))
+    throw new WebhookRefused({ reason: "the signature is another one" });
+  return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${sent}`) };
+}
+
+/** The time as it was sent. @throws WebhookRefused */
+function timeIn(sent: string | null, { timestamp_header, tolerance_s }: Webhook): string {
+  if (sent === null || !/^\d{1,12}$/.test(sent)) {
+    throw new WebhookRefused({
+      reason: `the header ${timestamp_header} has to hold the time in Unix seconds`,
+    });
+  }
+  if (Math.abs(Date.now() / 1000 - Number(sent)) > tolerance_s) {
+    throw new WebhookRefused({ reason: `the time in ${timestamp_header} is more than ${tolerance_s} s off` });
+  }
+  return sent;
+}
+
+/** The platform compares in constant time. @param sent hex, `sha256=` may stand before it */
+async function verified(secret: string, sent: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const [, digits = ""] = /^(?:sha256=)?([0-9a-f]{64})$/i.exec(sent) ?? [];
+  if (digits === "") return false;
+  const signature = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const raw = new TextEncoder().encode(secret);
+  const key = await crypto.subtle.importKey("raw", raw, algorithm, false, ["verify"]);
+  return crypto.subtle.verify("HMAC", key, signature, signed);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(first.length + second.length);
+  whole.set(first);
+  whole.set(second, first.length);
+  return whole;
+}

@@ -1,0 +1,11 @@
+/** Until when the answer to a run waits (agent-runtime.md §0.2). */
+import { BadRequest } from "../errors/request.ts";
+import type { Wait } from "../session/conversation/rpc.ts";
+
+/** `?wait=`, or `none` for `Prefer: respond-async`; `null`: as the run has it. @throws BadRequest */
+export function waitIn(request: Request): Wait | null {
+  if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
+  const wait = new URL(request.url).searchParams.get("wait");
+  if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
+  throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });
+}

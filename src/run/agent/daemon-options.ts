@@ -1,0 +1,31 @@
+/** The options of a daemon (agent-runtime.md §10.1), with their defaults. */
+import type { DaemonOptions } from "../../engine/agent/spec.ts";
+import { refused } from "../../llm/prepare.ts";
+import { isTimeZone, parseCron } from "../../skill/cron.ts";
+import { listOf, type RunOptions } from "./option-shapes.ts";
+
+/** @throws InputInvalid for a schedule that is none */
+export function daemonOptions(options: RunOptions): DaemonOptions {
+  const { cron = null, time_zone = "UTC" } = options;
+  const parsed = cron === null ? null : parseCron(cron);
+  const path = "options.cron";
+  if (parsed !== null && "fault" in parsed) {
+    throw refused([{ path, message: `${path}: "${cron}" ${parsed.fault}` }]);
+  }
+  if (!isTimeZone(time_zone)) {
+    const at = "options.time_zone";
+    throw refused([{ path: at, message: `${at}: "${time_zone}" is no time zone, e.g. Europe/Berlin` }]);
+  }
+  return {
+    bounded: options.max_iterations !== undefined,
+    wake_interval_ms: options.wake_interval_ms ?? 0,
+    cron,
+    time_zone,
+    watch_paths: listOf(options.watch_paths),
+    watch_events: options.watch_events ?? ["change", "create", "delete"],
+    consolidate_on_idle: options.consolidate_on_idle ?? false,
+    idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
+    persist_path: options.persist_path ?? null,
+    resume_path: options.resume_path ?? null,
+  };
+}

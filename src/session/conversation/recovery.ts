@@ -1,0 +1,32 @@
+/** How far the lives of a run that died got (design.md §2.4). */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { RunState } from "../../engine/agent/state.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { RunRow } from "./store.ts";
+
+/** Lives in a row that get nothing done before a run is given up. */
+export const MAX_RECOVERIES = 3;
+/** Records that come from outside: a run that gets these only gets nowhere. */
+const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
+  "message_received",
+  "feedback_received",
+  "approval_decided",
+  "client_tool_answered",
+  "woke",
+];
+
+/** Whether the lives since the last recovery have done anything. */
+export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
+  for (const record of store.records(progress)) {
+    if (!FROM_OUTSIDE.includes(record.type)) return true;
+  }
+  return false;
+}
+
+/** A life that died within a model's answer told a part of it, which is void now. */
+export function tellRestart({ store, events }: SessionLog, run: RunState): void {
+  const last = store.event(store.lastEvent());
+  if (last?.event !== "delta" && last?.event !== "thought") return;
+  store.appendEvent({ event: "round", data: { round: run.iterations - 1, restarted: true } });
+  events.announce();
+}

@@ -1,0 +1,382 @@
+/**
+ * A session's daemon (agent-runtime.md §10): a run that goes idle, and what wakes it. Everything that it does is decided
+ * from what is stored, so that the next life of its object goes on with it.
+ */
+
+import type { Wake } from "../../engine/agent/records.ts";
+import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
+import type { RunState } from "../../engine/agent/state.ts";
+import { wakeText } from "../../engine/agent/texts.ts";
+import {
+  afterClockChange,
+  cronAfter,
+  dueNow,
+  idleSchedule,
+  nextLook,
+  nextWake,
+  type Schedule,
+  ticked,
+} from "../../engine/daemon/schedule.ts";
+import { type FileEvent, watchedPaths } from "../../engine/daemon/watch.ts";
+import type { Message } from "../../engine/messages.ts";
+import { DaemonPathTaken } from "../../errors/daemon.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { scheduledWake } from "../../run/agent/waking.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { type DaemonNote, forgetDaemon, noteDaemon } from "./directory.ts";
+import type { DaemonStatus } from "./rpc.ts";
+import { type DaemonRow, DaemonStore, NEW_DAEMON } from "./store.ts";
+
+/** Due kinds of the session's table. */
+const LOOK = "daemon";
+const INDEX = "daemon_index";
+
+const RETRY_MS = 60_000;
+/** Paths that one wake names. */
+const MAX_WATCHED = 100;
+/** The directory is told when the daemon will be heard of next, so much later, and again when that has moved by more. */
+const CHECK_AFTER_MS = 15 * 60_000;
+const CHECK_MOVED_MS = 10 * 60_000;
+
+export class Daemon {
+  readonly store: DaemonStore;
+  readonly #conversation: Conversation;
+  /** While it is being stopped, nothing wakes it. */
+  #stopping = false;
+  #indexing: Promise<void> = Promise.resolve();
+
+  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+    this.#conversation = conversation;
+    this.store = new DaemonStore(storage);
+    conversation.extend({
+      started: (spec) => this.#started(spec),
+      rested: (step) => {
+        if (step.for === "wake") this.#rested();
+      },
+      woke: (wake) => this.#woke(wake),
+      ended: (run) => this.#ended(run),
+      filesChanged: (changes, own) => {
+        if (!own) this.#filesChanged(changes);
+      },
+      cleared: async ({ tenant, id }) => {
+        if (this.store.row() === null) return;
+        await this.#indexing;
+        await forgetDaemon(conversation.env, tenant, id);
+      },
+      due: (kind) => {
+        if (kind === LOOK) this.look();
+        if (kind === INDEX) conversation.background(this.index());
+      },
+    });
+  }
+
+  /** @throws CallNotFound */
+  row(): DaemonRow {
+    const row = this.store.row();
+    const id = this.#conversation.log.store.session()?.id ?? "";
+    if (row === null) throw new CallNotFound({ what: "daemon", id });
+    return row;
+  }
+
+  status(row: DaemonRow): DaemonStatus {
+    const { store } = this.#conversation.log;
+    const run = store.run(row.run);
+    if (run === null || run.settled_at !== null) return run?.status === "error" ? "failed" : "stopped";
+    return "running";
+  }
+
+  /** What it is doing: `active`, or as its run has ended or rests. */
+  state(row: DaemonRow): string {
+    const status = this.run(row)?.status ?? this.#conversation.log.store.run(row.run)?.status ?? "idle";
+    return status === "running" ? "active" : status;
+  }
+
+  /** The daemon's run as the records have it; `null`: another one came after it. */
+  run({ run: id }: DaemonRow): RunState | null {
+    const { run } = this.#conversation.log.state();
+    return run?.spec.run_id === id ? run : null;
+  }
+
+  /** Iterations of all its runs. */
+  iterations(row: DaemonRow): number {
+    const run = this.run(row);
+    return run === null ? row.iterations : row.earlier_iterations + run.iterations;
+  }
+
+  /** Sees whether anything is to wake it, and to when that has to be seen to again. */
+  look(): void {
+    const row = this.#acknowledged();
+    const run = row === null ? null : this.run(row);
+    if (row === null || run?.stage !== "idle" || this.#stopping) {
+      this.#conversation.dueAt(LOOK, null);
+      return;
+    }
+    const { daemon } = run.spec;
+    if (this.#deliver(row, run) || daemon === null) return;
+    if (row.asked_at !== null) {
+      const feedback = { kind: "resume", content: wakeText("resume") };
+      this.#conversation.wake({ reason: "resume", feedback, messages: [], watch_paths: [], resumed: true });
+      return;
+    }
+    if (row.watched.length > 0) {
+      const feedback = { kind: "watch", content: wakeText("watch", row.watched) };
+      const wake = {
+        reason: "watch" as const,
+        feedback,
+        messages: [],
+        watch_paths: row.watched,
+        resumed: false,
+      };
+      this.#conversation.wake(wake);
+      return;
+    }
+    const schedule = scheduleOf(row);
+    if (schedule !== null) this.#bySchedule(schedule, daemon, run.spec.run_id);
+  }
+
+  /** Also while it is not idle: the run's own changes are no reason to wake it. */
+  #filesChanged(changes: readonly FileEvent[]): void {
+    const row = this.store.row();
+    const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
+    if (row === null || daemon === null || this.status(row) !== "running") return;
+    const paths = watchedPaths(daemon, changes);
+    if (paths.length === 0) return;
+    const watched = [...new Set([...row.watched, ...paths])].slice(0, MAX_WATCHED);
+    this.store.update({ watched });
+    if (row.idle_at === null) return;
+    this.#conversation.dueAt(LOOK, this.#conversation.log.now());
+    queueMicrotask(() => this.#lookNow());
+  }
+
+  /** Ends the run, an event in flight goes back to the front of the queue. */
+  stop(run: string): void {
+    const { runs, log } = this.#conversation;
+    if (log.state().run?.stage === "idle") runs.end(run, "idle");
+    else runs.cancel(run);
+  }
+
+  /** Nothing wakes the daemon until the work is done. */
+  async stopping<T>(work: () => Promise<T>): Promise<T> {
+    this.#stopping = true;
+    try {
+      return await work();
+    } finally {
+      this.#stopping = false;
+    }
+  }
+
+  /** Takes an event off the queue that was handled; the row as it is now. */
+  #acknowledged(): DaemonRow | null {
+    const row = this.store.row();
+    if (row === null || row.inflight === null || !this.#handled(row)) return row;
+    const { inflight } = row;
+    this.#conversation.together(() => {
+      this.store.removeEvent(inflight);
+      this.store.update({ inflight: null, inflight_at: null });
+    });
+    return { ...row, inflight: null, inflight_at: null };
+  }
+
+  /** Whether the run got through its first iteration with the event that it was given. */
+  #handled(row: DaemonRow): boolean {
+    const run = this.run(row);
+    if (run === null) return false;
+    const iterations = run.iterations - (row.inflight_at ?? 0);
+    if (run.stage === "idle" || iterations > 1) return true;
+    return run.stage === "ended" && iterations > 0 && run.status !== "cancelled" && run.status !== "error";
+  }
+
+  /** Events that wait, without the one in flight. */
+  pending(row: DaemonRow): number {
+    return this.store.eventCount() - (row.inflight === null ? 0 : 1);
+  }
+
+  /** The row, after an event that was handled is off the queue. @throws CallNotFound */
+  settled(): DaemonRow {
+    return this.#acknowledged() ?? this.row();
+  }
+
+  /** One event at a time: recorded together with the note that it is in flight. */
+  #deliver(row: DaemonRow, run: RunState): boolean {
+    const [event] = this.store.events(0);
+    if (event === undefined || row.inflight !== null) return false;
+    const { seq, payload } = event;
+    this.#conversation.together(() => {
+      const messages = [messageOf(payload)];
+      const wake: Wake = { reason: "event", feedback: null, messages, watch_paths: [], resumed: false };
+      this.#conversation.wake(wake);
+      this.store.update({ inflight: seq, inflight_at: run.iterations });
+    });
+    return true;
+  }
+
+  #bySchedule(stored: Schedule, options: DaemonOptions, run: string): void {
+    const now = this.#conversation.log.now();
+    const schedule = afterClockChange(stored, options, now);
+    const due = dueNow(schedule, now);
+    if (due === "cron" || due === "timer") {
+      this.#conversation.wake(scheduledWake(due));
+      return;
+    }
+    const next = due === "tick" ? ticked(schedule, options, now) : schedule;
+    if (next === null) {
+      this.#conversation.runs.end(run, "watchdog");
+      return;
+    }
+    this.#conversation.together(() => {
+      this.store.update(next);
+      this.#conversation.dueAt(LOOK, nextLook(next));
+    });
+  }
+
+  #started(spec: AgentSpec): void {
+    const { daemon } = spec;
+    if (daemon === null) return;
+    const now = this.#conversation.log.now();
+    const before = this.store.row();
+    const iterations = (before === null ? 0 : this.iterations(before)) + (daemon.earlier_iterations ?? 0);
+    const cron_at = cronAfter(daemon, now);
+    this.#conversation.together(() => {
+      const known = before ?? { ...NEW_DAEMON, created_at: now };
+      const fresh = { interrupted: false, idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
+      this.store.put({
+        ...{ ...known, ...fresh, run: spec.run_id, cron_at },
+        ...{ inflight: null, inflight_at: null, iterations, earlier_iterations: iterations },
+      });
+      this.#changed();
+    });
+  }
+
+  /** Its timers begin anew. What came meanwhile is seen to at once. */
+  #rested(): void {
+    const row = this.#acknowledged();
+    const run = row === null ? null : this.run(row);
+    if (row === null || run === null || run.spec.daemon === null) return;
+    const now = this.#conversation.log.now();
+    const schedule = idleSchedule(run.spec.daemon, row.cron_at, now);
+    const iterations = row.earlier_iterations + run.iterations;
+    const waits = row.asked_at !== null || row.watched.length > 0 || this.store.eventCount() > 0;
+    this.#conversation.together(() => {
+      this.store.update({ ...schedule, iterations, saved_at: now });
+      this.#conversation.dueAt(LOOK, waits ? now : nextLook(schedule));
+    });
+    if (moved(row.check_at, checkAt(schedule))) this.#conversation.background(this.index());
+    const due = dueNow(schedule, now);
+    if (waits || (due !== null && due !== "tick")) queueMicrotask(() => this.#lookNow());
+  }
+
+  #lookNow(): void {
+    try {
+      this.look();
+    } catch (error) {
+      // It is due, and will be seen to by the alarm.
+      console.error(JSON.stringify({ event: "daemon_not_woken", error: String(error) }));
+    }
+  }
+
+  /** Its timer is counted from going idle; a schedule that has fired goes on to its next time. */
+  #woke({ reason }: Wake): void {
+    const row = this.store.row();
+    const run = row === null ? null : this.run(row);
+    if (row === null || run === null || run.spec.daemon === null) return;
+    const now = this.#conversation.log.now();
+    this.#conversation.together(() => {
+      this.store.update({
+        ...{ wake_reason: reason, wake_at: now, idle_at: null, timer_at: null, tick_at: null, ticks: 0 },
+        ...(reason === "resume" ? { asked_at: null } : {}),
+        ...(reason === "watch" ? { watched: [] } : {}),
+        ...(reason === "cron" && run.spec.daemon !== null
+          ? { cron_at: cronAfter(run.spec.daemon, now) }
+          : {}),
+      });
+      this.#conversation.dueAt(LOOK, null);
+    });
+  }
+
+  #ended(id: string): void {
+    const row = this.#acknowledged();
+    if (row?.run !== id) return;
+    const run = this.run(row);
+    // An event that was not handled is, once the daemon is started again.
+    const broken = run?.status === "cancelled" || run?.status === "error";
+    const interrupted = row.idle_at === null && row.inflight === null && broken;
+    this.#conversation.together(() => {
+      const idle = {
+        idle_at: null,
+        timer_at: null,
+        cron_at: null,
+        tick_at: null,
+        ticks: 0,
+        asked_at: null,
+        watched: [],
+      };
+      this.store.update({
+        ...{ ...idle, interrupted, inflight: null, inflight_at: null },
+        ...{ iterations: this.iterations(row), saved_at: this.#conversation.log.now() },
+      });
+      this.#conversation.dueAt(LOOK, null);
+      this.#changed();
+    });
+  }
+
+  /** The directory is told soon, and again until it knows. */
+  #changed(): void {
+    this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+    this.#conversation.background(this.index());
+  }
+
+  /** What the directory has to know; `null`: there is no daemon. */
+  note(): DaemonNote | null {
+    const session = this.#conversation.log.store.session();
+    const row = this.store.row();
+    if (session === null || session.state === "deleted" || row === null) return null;
+    const { name, persist_path, skill, webhook, created_at } = row;
+    const status = this.status(row);
+    const schedule = scheduleOf(row);
+    const soon = this.#conversation.log.now() + CHECK_AFTER_MS;
+    const check_at = status !== "running" ? null : schedule === null ? soon : checkAt(schedule);
+    const { tenant, id } = session;
+    return { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at };
+  }
+
+  /** Brings the directory up to date, one write after the other. */
+  index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const note = this.note();
+      if (note === null) return;
+      await noteDaemon(this.#conversation.env, note);
+      const now = this.note();
+      if (now === null || now.status !== note.status) return;
+      this.store.update({ check_at: note.check_at });
+      this.#conversation.dueAt(INDEX, null);
+    };
+    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
+      // Asking again would change nothing.
+      if (error instanceof DaemonPathTaken) this.#conversation.dueAt(INDEX, null);
+      console.error(JSON.stringify({ event: "daemon_not_indexed", error: String(error) }));
+    });
+    return this.#indexing;
+  }
+}
+
+/** The schedule of an idle daemon; `null`: it is not idle. */
+export function scheduleOf({ idle_at, timer_at, cron_at, tick_at, ticks }: DaemonRow): Schedule | null {
+  return idle_at === null ? null : { idle_at, timer_at, cron_at, tick_at, ticks };
+}
+
+function checkAt(schedule: Schedule): number | null {
+  const at = nextWake(schedule);
+  return at === null ? null : at + CHECK_AFTER_MS;
+}
+
+function moved(known: number | null, wanted: number | null): boolean {
+  if (known === null || wanted === null) return known !== wanted;
+  return Math.abs(known - wanted) > CHECK_MOVED_MS;
+}
+
+/** What an event says to the model: text as it is, anything else as JSON. */
+function messageOf(payload: Json): Message {
+  const text = typeof payload === "string" ? payload : JSON.stringify(payload);
+  return { role: "user", content: [{ type: "text", text }] };
+}

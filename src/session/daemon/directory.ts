@@ -1,0 +1,149 @@
+/**
+ * Which daemons there are, for lists, for webhooks, and for the sweep that looks after them: rows in D1 that the daemons
+ * themselves write (docs/storage-schema.md). A daemon's own object is the truth.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { DaemonPathTaken } from "../../errors/daemon.ts";
+import { pageOf, positionIn } from "../newest-first.ts";
+import { DAEMONS_SCHEMA } from "./directory-schema.ts";
+import type { DaemonStatus, Webhook } from "./rpc.ts";
+
+/** A daemon as the directory has it. */
+export interface DaemonNote {
+  tenant: string;
+  id: string;
+  name: string | null;
+  status: DaemonStatus;
+  persist_path: string | null;
+  skill: string | null;
+  webhook: Webhook | null;
+  /** Unix ms: when somebody has to look whether it still wakes; `null`: it does not by itself. */
+  check_at: number | null;
+  /** Unix ms. */
+  created_at: number;
+}
+
+const listed = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.nullable(z.string()),
+    status: z.enum(["running", "stopped", "failed"]),
+    persist_path: z.nullable(z.string()),
+    skill: z.nullable(z.string()),
+    created_at: z.string(),
+  }),
+);
+
+/** A daemon as lists show it. */
+export type ListedDaemon = z.infer<typeof listed>;
+
+const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
+const hooked = z.lazy(() =>
+  z.object({
+    tenant: z.string(),
+    webhook: z.pipe(
+      z.string(),
+      z.transform((text): Webhook => JSON.parse(text)),
+    ),
+  }),
+);
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, DAEMONS_SCHEMA);
+
+/** @throws DaemonPathTaken where another daemon runs that has the path */
+export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {
+  const db = await database(env);
+  const { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at } = note;
+  const values = [
+    tenant,
+    id,
+    name,
+    status,
+    persist_path,
+    skill,
+    webhook && JSON.stringify(webhook),
+    check_at,
+  ];
+  try {
+    await db
+      .prepare(
+        `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
+           check_at = ?8`,
+      )
+      .bind(...values, new Date(created_at).toISOString())
+      .run();
+  } catch (error) {
+    if (/UNIQUE constraint failed/.test(String(error))) {
+      throw new DaemonPathTaken({ path: persist_path ?? "" });
+    }
+    throw error;
+  }
+}
+
+export async function forgetDaemon(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM daemons WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+}
+
+/** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+export async function listDaemons(
+  env: Bindings,
+  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
+): Promise<{ data: ListedDaemon[]; next_cursor: string | null }> {
+  const db = await database(env);
+  const [before, id] = positionIn(cursor);
+  const { results } = await db
+    .prepare(
+      `SELECT id, name, status, persist_path, skill, created_at FROM daemons
+       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
+    )
+    .bind(tenant, before, id, limit + 1)
+    .all();
+  return pageOf(z.array(listed).parse(results), limit);
+}
+
+/** The id of the daemon that last had a path; `null`: none did. */
+export async function daemonAt(env: Bindings, tenant: string, path: string): Promise<string | null> {
+  const db = await database(env);
+  const query =
+    "SELECT id FROM daemons WHERE tenant = ? AND persist_path = ? ORDER BY created_at DESC LIMIT 1";
+  return db.prepare(query).bind(tenant, path).first<string>("id");
+}
+
+/** Whose daemon of this id takes signed calls, and how they are signed; `null`: none does. */
+export async function webhookOf(
+  env: Bindings,
+  id: string,
+): Promise<{ tenant: string; webhook: Webhook } | null> {
+  const db = await database(env);
+  const query = "SELECT tenant, webhook FROM daemons WHERE id = ? AND webhook IS NOT NULL";
+  const row = await db.prepare(query).bind(id).first();
+  return row === null ? null : hooked.parse(row);
+}
+
+/** Daemons that should have been heard of before a time (Unix ms), the longest overdue first. */
+export async function overdueDaemons(
+  env: Bindings,
+  now: number,
+  limit: number,
+): Promise<{ tenant: string; id: string }[]> {
+  const db = await database(env);
+  const query = `SELECT tenant, id FROM daemons WHERE status = 'running' AND check_at < ? ORDER BY check_at LIMIT ?`;
+  const { results } = await db.prepare(query).bind(now, limit).all();
+  return z.array(place).parse(results);
+}
+
+/** A tenant's daemons that skills declare. */
+export async function declaredDaemons(
+  env: Bindings,
+  tenant: string,
+): Promise<{ id: string; skill: string; status: string }[]> {
+  const db = await database(env);
+  const query = "SELECT id, skill, status FROM daemons WHERE tenant = ? AND skill IS NOT NULL";
+  const { results } = await db.prepare(query).bind(tenant).all();
+  return z.array(z.object({ id: z.string(), skill: z.string(), status: z.string() })).parse(results);
+}

@@ -1,0 +1,69 @@
+/** What is done whenever a daemon goes idle or ends: its snapshot is written, its host is told (agent-runtime.md §10.2, §10.3). */
+import type { DaemonOptions } from "../../engine/agent/spec.ts";
+import { backoff } from "../../engine/daemon/schedule.ts";
+import { detachedContext } from "../../run/context.ts";
+import { hostDelegate } from "../../run/host-delegate.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { Daemon } from "./daemon.ts";
+import { persist } from "./persist.ts";
+import { snapshotOf } from "./snapshot.ts";
+import { summaryOf } from "./summary.ts";
+
+export function keepSnapshots(conversation: Conversation, daemon: Daemon): void {
+  let saving: Promise<unknown> = Promise.resolve();
+  /** One after the other, and later than what is stored now. */
+  const later = (work: () => Promise<void>): void => {
+    saving = saving.then(work).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
+    });
+    conversation.background(saving);
+  };
+  conversation.extend({
+    rested(step) {
+      const options = optionsOf(daemon);
+      if (step.for !== "wake" || options === null) return;
+      later(() => save(conversation, daemon, options));
+      later(() => tellHost(conversation, daemon, options));
+    },
+    ended() {
+      const options = optionsOf(daemon);
+      if (options !== null) later(() => save(conversation, daemon, options));
+    },
+  });
+}
+
+/** Of the daemon's run; `null`: there is none. */
+function optionsOf(daemon: Daemon): DaemonOptions | null {
+  const row = daemon.store.row();
+  return row === null ? null : (daemon.run(row)?.spec.daemon ?? null);
+}
+
+async function save(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
+  const path = options.persist_path ?? options.resume_path;
+  const { log, files, env } = conversation;
+  const session = log.store.session();
+  if (path === null || session === null || session.state === "deleted") return;
+  const folder = daemon.row().persist_path;
+  const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
+  await persist(env.FILES, files.byRun(), {
+    [path]: await snapshotOf(daemon, conversation),
+    ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
+  });
+}
+
+/** A host that does not answer is no reason to wake. */
+async function tellHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
+  const { env, background, log } = conversation;
+  const session = log.store.session();
+  if (session === null) return;
+  const { tenant, id: session_id } = session;
+  const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
+  const host = hostDelegate(detachedContext(env, origin, background));
+  const row = daemon.store.row();
+  if (host === null || row === null) return;
+  const { watch_paths, persist_path } = options;
+  const iteration = daemon.run(row)?.iterations ?? 0;
+  await host.ask("agent/idle", {
+    ...{ session_id, run_id: row.run, iteration, backoff_ms: backoff(row.ticks), persist_path, watch_paths },
+  });
+}

@@ -1,0 +1,28 @@
+/** A daemon's snapshot among the files of its session (agent-runtime.md §10.3, §10.4). */
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import { writeFile } from "../../run/workspace/store.ts";
+
+/**
+ * Writes documents beside each other; what cannot be written is logged, since the daemon's own storage has everything.
+ * @param files by path
+ */
+export async function persist(
+  bucket: R2Bucket,
+  workspace: WorkspaceAccess,
+  files: { [path: string]: unknown },
+): Promise<void> {
+  for (const [path, document] of Object.entries(files)) {
+    const bytes = new TextEncoder().encode(JSON.stringify(document, null, 2));
+    const intent = { path, expected: null, size: bytes.length, executable: null };
+    try {
+      const written = await writeFile(bucket, workspace, intent, [bytes]);
+      if ("refused" in written) noteFault(path, written.refused);
+    } catch (error) {
+      noteFault(path, String(error));
+    }
+  }
+}
+
+function noteFault(path: string, error: string): void {
+  console.error(JSON.stringify({ event: "daemon_not_persisted", path, error }));
+}

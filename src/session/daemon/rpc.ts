@@ -1,0 +1,87 @@
+/** What the Worker and a daemon's object tell each other. Types only. */
+import type { WakeReason } from "../../engine/agent/records.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { NamedRequest } from "../named-request.ts";
+
+/** How calls of `POST /daemons/{id}/events` are signed that come without a key (contract.md). */
+export interface Webhook {
+  /** Name of the variable that holds the secret. */
+  secret_env: string;
+  /** Name of the header with the signature. */
+  header: string;
+  algorithm: "hmac-sha256";
+  /** Name of the header with the time, in Unix seconds; `null`: the body alone is signed. */
+  timestamp_header: string | null;
+  /** By how many seconds that time may differ. */
+  tolerance_s: number;
+}
+
+export type DaemonStatus = "running" | "stopped" | "failed";
+
+export interface DaemonEvent {
+  seq: number;
+  /** RFC 3339. */
+  enqueued_at: string;
+  payload: Json;
+}
+
+/** Times are RFC 3339. */
+export interface DaemonSummary {
+  id: string;
+  name: string | null;
+  status: DaemonStatus;
+  session_id: string;
+  /** The skill that declares it; `null`: it was spawned. */
+  skill: string | null;
+  /** A folder of the workspace; `null`: a run of an ordinary session. */
+  persist_path: string | null;
+  snapshot_path: string | null;
+  run_id: string;
+  /** Waiting; `queued` counts the one in flight too. */
+  pending_event_count: number;
+  queued_event_count: number;
+  event_queue_capacity: number;
+  daemon_state: string;
+  created_at: string;
+  saved_at: string | null;
+  next_wake_at: string | null;
+  last_wake: { reason: WakeReason; at: string } | null;
+  /** What will wake it as soon as it is idle, the most urgent first. */
+  pending_wakes: WakeReason[];
+  inflight_event?: DaemonEvent;
+  /** A problem document. */
+  error?: JsonObject;
+  /** Of its run, once that has ended, without the transcript. */
+  result?: JsonObject;
+}
+
+/** How a daemon is to be, beside the specification of its run. */
+export interface DaemonSettings {
+  name: string | null;
+  persist_path: string;
+  capacity: number;
+  webhook: Webhook | null;
+  /** The skill that declares it, and the version of it. */
+  declared: { skill: string; version: string } | null;
+}
+
+/** By name: what is asked, and what is answered. JSON-safe. */
+export interface DaemonOperations {
+  /** Makes the session and the daemon in it. @param spec `AgentSpec` as JSON @param exclusive no other may have its path */
+  spawn: {
+    in: { spec: string; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
+    out: DaemonSummary;
+  };
+  /** The same for a daemon that a skill declares: one of another version takes the place of the one that is there. */
+  declare: { in: { spec: string; settings: DaemonSettings }; out: DaemonSummary };
+  /** What its skill declared is no more. */
+  undeclare: { in: null; out: DaemonSummary };
+  /** The summary with the snapshot. */
+  daemon: { in: null; out: JsonObject };
+  trigger: { in: { payload: Json; request: NamedRequest }; out: DaemonSummary };
+  wake: { in: { request: NamedRequest }; out: DaemonSummary };
+  stop: { in: null; out: DaemonSummary };
+  restart: { in: { run_id: string; request: NamedRequest }; out: DaemonSummary };
+  /** Sees to what is due. */
+  poke: { in: null; out: DaemonSummary };
+}

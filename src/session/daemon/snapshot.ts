@@ -1,0 +1,66 @@
+/** What is known of a daemon at one time (agent-runtime.md §10.3). */
+import { backoff } from "../../engine/daemon/schedule.ts";
+import { isWatched } from "../../engine/daemon/watch.ts";
+import { withRecords } from "../../llm/history.ts";
+import { messageJson } from "../../llm/messages.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import type { WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { Daemon } from "./daemon.ts";
+import { isoOrNull } from "./summary.ts";
+
+/** Rows of records that the history of a snapshot reaches back: a daemon may live for ever. */
+const RECENT_ROWS = 2000;
+
+/** The snapshot's document. */
+export async function snapshotOf(
+  daemon: Daemon,
+  { log, files }: Pick<Conversation, "log" | "files">,
+): Promise<JsonObject> {
+  const row = daemon.row();
+  const run = daemon.run(row);
+  const { visible, summary, waiting } = log.state();
+  const recent = log.store.records(Math.max(0, log.store.lastRecord() - RECENT_ROWS));
+  const { messages, events } = withRecords(emptyTranscript(newId()), recent, newId);
+  const watch_state = await watchState(files, run?.spec.daemon?.watch_paths ?? []);
+  const snapshot = {
+    _type: "daemon_snapshot",
+    saved_at: isoOrNull(row.saved_at),
+    daemon_state: daemon.state(row),
+    visible_messages: visible.flatMap(messageJson),
+    recorded_messages: messages,
+    transcript_summary: summary,
+    transcript_events: events,
+    total_text: run?.texts.join("") ?? "",
+    last_iteration_text: run?.texts.at(-1) ?? "",
+    all_tools_used: run?.tools_used ?? [],
+    rejected_tools: run?.rejected_tools ?? [],
+    deferred_user_messages: waiting
+      .filter(({ delivery }) => delivery === "wait_for_completion")
+      .flatMap(({ message }) => messageJson(message)),
+    total_iterations: daemon.iterations(row),
+    idle_backoff_ms: backoff(row.ticks),
+    last_run_exit_code: run?.verification?.exit_code ?? null,
+    watch_state,
+  };
+  return JSON.parse(JSON.stringify(log.answered(snapshot)));
+}
+
+/** Files that are listed at a time. */
+const PAGE = 1000;
+
+/** The versions of the files that are watched. */
+async function watchState(
+  files: Pick<WorkspaceAccess, "listFiles">,
+  watch_paths: readonly string[],
+): Promise<{ [path: string]: number }> {
+  const state: { [path: string]: number } = {};
+  for (let after: string | null = null, more = watch_paths.length > 0; more; ) {
+    const page: WorkspaceFile[] = await files.listFiles(after, PAGE);
+    for (const { path, version } of page) if (isWatched({ watch_paths }, path)) state[path] = version;
+    after = page.at(-1)?.path ?? null;
+    more = page.length === PAGE;
+  }
+  return state;
+}

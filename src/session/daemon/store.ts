@@ -1,0 +1,146 @@
+/** What is stored of a session's daemon, and nothing decided about it (docs/storage-schema.md). */
+import type { WakeReason } from "../../engine/agent/records.ts";
+import type { Schedule } from "../../engine/daemon/schedule.ts";
+import type { Json } from "../../skill/manifest.ts";
+import { Rows } from "../conversation/rows.ts";
+import { hasSchema, migrate } from "../migrate.ts";
+import type { DaemonEvent, Webhook } from "./rpc.ts";
+import { DAEMON_STEPS, DAEMON_VERSIONS } from "./schema.ts";
+
+/** Times are Unix ms. */
+export interface DaemonRow extends Omit<Schedule, "idle_at"> {
+  /** Its last run. */
+  run: string;
+  name: string | null;
+  persist_path: string | null;
+  capacity: number;
+  webhook: Webhook | null;
+  /** The skill that declares it, and the version; `declared` is `null` once it is no more. */
+  skill: string | null;
+  declared: string | null;
+  created_at: number;
+  /** Of the runs before this one, and of all, as far as they were noted. */
+  earlier_iterations: number;
+  iterations: number;
+  next_seq: number;
+  /** Number of the event that its run was given, and the run's iterations then; `null`: none. */
+  inflight: number | null;
+  inflight_at: number | null;
+  /** Whether its run ended in the middle of something. */
+  interrupted: boolean;
+  /** Since when somebody wants it woken. */
+  asked_at: number | null;
+  /** Paths that were changed and have not woken it yet. */
+  watched: string[];
+  wake_reason: WakeReason | null;
+  wake_at: number | null;
+  saved_at: number | null;
+  /** `null`: it is not idle. */
+  idle_at: number | null;
+  /** When the directory has it looked at. */
+  check_at: number | null;
+}
+
+type Raw = Omit<DaemonRow, "webhook" | "interrupted" | "watched"> & {
+  webhook: string | null;
+  interrupted: number;
+  watched: string;
+};
+
+/** A daemon that has just begun its first run. */
+export const NEW_DAEMON: Omit<DaemonRow, "run" | "created_at"> = {
+  ...{ name: null, persist_path: null, capacity: 1024, webhook: null, skill: null, declared: null },
+  ...{
+    earlier_iterations: 0,
+    iterations: 0,
+    next_seq: 1,
+    inflight: null,
+    inflight_at: null,
+    interrupted: false,
+  },
+  ...{
+    asked_at: null,
+    watched: [],
+    wake_reason: null,
+    wake_at: null,
+    saved_at: null,
+    idle_at: null,
+    timer_at: null,
+  },
+  ...{ cron_at: null, tick_at: null, ticks: 0, check_at: null },
+};
+
+export class DaemonStore {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #events: Rows<Omit<DaemonEvent, "seq">>;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#events = new Rows(this.#sql, "daemon_event");
+    if (this.#exists) migrate(storage, DAEMON_STEPS, DAEMON_VERSIONS);
+  }
+
+  /** `null`: no daemon was ever here. */
+  row(): DaemonRow | null {
+    if (!this.#exists) return null;
+    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM daemon").toArray();
+    if (raw === undefined) return null;
+    const { webhook, interrupted, watched, ...row } = raw;
+    return {
+      ...row,
+      webhook: webhook === null ? null : JSON.parse(webhook),
+      interrupted: interrupted === 1,
+      watched: JSON.parse(watched),
+    };
+  }
+
+  put(row: DaemonRow): void {
+    if (!this.#exists) migrate(this.#storage, DAEMON_STEPS, DAEMON_VERSIONS);
+    this.#sql.exec("DELETE FROM daemon");
+    const entries = Object.entries(columns(row));
+    const names = entries.map(([name]) => name).join(", ");
+    const places = entries.map(() => "?").join(", ");
+    this.#sql.exec(`INSERT INTO daemon (${names}) VALUES (${places})`, ...entries.map(([, value]) => value));
+  }
+
+  update(changes: Partial<Omit<DaemonRow, "run">>): void {
+    const entries = Object.entries(columns(changes));
+    const set = entries.map(([name]) => `${name} = ?`).join(", ");
+    this.#sql.exec(`UPDATE daemon SET ${set}`, ...entries.map(([, value]) => value));
+  }
+
+  addEvent(seq: number, payload: Json, now: number): void {
+    this.#events.insert(seq, { enqueued_at: new Date(now).toISOString(), payload });
+  }
+
+  removeEvent(seq: number): void {
+    this.#sql.exec("DELETE FROM daemon_event WHERE seq = ?", seq);
+  }
+
+  /** The events after number `after`, oldest first; read as they are asked for, nothing may be written meanwhile. */
+  *events(after: number): Generator<DaemonEvent> {
+    for (const row of this.#events.after(after)) if (row.ok) yield { seq: row.seq, ...row.value };
+  }
+
+  /** How many events are stored. */
+  eventCount(): number {
+    return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM daemon_event WHERE part = 0").one().n;
+  }
+
+  /** Asked each time: the session's storage may have been emptied. */
+  get #exists(): boolean {
+    return hasSchema(this.#sql, DAEMON_VERSIONS);
+  }
+}
+
+function columns(row: Partial<DaemonRow>): { [name: string]: SqlStorageValue } {
+  const { webhook, interrupted, watched, ...plain } = row;
+  return {
+    ...plain,
+    ...(webhook === undefined ? {} : { webhook: webhook === null ? null : JSON.stringify(webhook) }),
+    ...(interrupted === undefined ? {} : { interrupted: Number(interrupted) }),
+    ...(watched === undefined ? {} : { watched: JSON.stringify(watched) }),
+  };
+}

@@ -1,0 +1,88 @@
+/** A daemon as its routes show it (agent-runtime.md §10.4, contract.md). */
+import type { WakeReason } from "../../engine/agent/records.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { readEnd } from "../conversation/done.ts";
+import type { SessionLog } from "../conversation/session-log.ts";
+import type { Daemon } from "./daemon.ts";
+import type { DaemonEvent, DaemonSummary } from "./rpc.ts";
+import type { DaemonRow } from "./store.ts";
+
+/** Most events of the queue that are shown, and characters of their payloads. */
+const SHOWN_EVENTS = 100;
+const SHOWN_CHARACTERS = 1024 * 1024;
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
+
+/** @throws CallNotFound */
+export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
+  const row = daemon.settled();
+  const id = log.store.session()?.id ?? "";
+  const status = daemon.status(row);
+  const running = status === "running";
+  const pending = daemon.pending(row);
+  const inflight = inflightEvent(daemon, row);
+  const ends = [row.cron_at, row.timer_at].filter((at) => at !== null);
+  return {
+    ...{ id, name: row.name, status, session_id: id, skill: row.skill },
+    persist_path: row.persist_path,
+    snapshot_path: daemon.run(row)?.spec.daemon?.persist_path ?? null,
+    run_id: row.run,
+    pending_event_count: pending,
+    queued_event_count: pending + (inflight === null ? 0 : 1),
+    event_queue_capacity: row.capacity,
+    daemon_state: daemon.state(row),
+    created_at: iso(row.created_at),
+    saved_at: isoOrNull(row.saved_at),
+    next_wake_at: running && ends.length > 0 ? iso(Math.min(...ends)) : null,
+    last_wake:
+      row.wake_reason === null || row.wake_at === null
+        ? null
+        : { reason: row.wake_reason, at: iso(row.wake_at) },
+    pending_wakes: running ? pendingWakes(row, pending, log) : [],
+    ...(inflight === null ? {} : { inflight_event: inflight }),
+    ...(running ? {} : endOf(row, log)),
+  };
+}
+
+/** The beginning of the queue, without the event in flight. */
+export function waitingEvents(daemon: Daemon, { inflight }: DaemonRow): DaemonEvent[] {
+  const shown: DaemonEvent[] = [];
+  let characters = 0;
+  for (const event of daemon.store.events(inflight ?? 0)) {
+    characters += JSON.stringify(event).length;
+    if (shown.length >= SHOWN_EVENTS || characters > SHOWN_CHARACTERS) break;
+    shown.push(event);
+  }
+  return shown;
+}
+
+function inflightEvent(daemon: Daemon, { inflight }: DaemonRow): DaemonEvent | null {
+  if (inflight === null) return null;
+  for (const event of daemon.store.events(inflight - 1)) return event.seq === inflight ? event : null;
+  return null;
+}
+
+function pendingWakes(row: DaemonRow, events: number, log: SessionLog): WakeReason[] {
+  const now = log.now();
+  const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+  const wakes: [WakeReason, boolean][] = [
+    ["message", said],
+    ["event", events > 0],
+    ["resume", row.asked_at !== null],
+    ["watch", row.watched.length > 0],
+    ["cron", row.cron_at !== null && row.cron_at <= now],
+    ["timer", row.timer_at !== null && row.timer_at <= now],
+  ];
+  return wakes.flatMap(([reason, due]) => (due ? [reason] : []));
+}
+
+/** What its last run ended with. */
+function endOf(row: DaemonRow, log: SessionLog): { error?: JsonObject; result?: JsonObject } {
+  const run = log.store.run(row.run);
+  if (run === null) return {};
+  const { error, result } = readEnd(log.store, run);
+  if (error !== undefined) return run.status === "error" ? { error } : {};
+  const { transcript: _, ...short } = result ?? {};
+  return { result: short };
+}

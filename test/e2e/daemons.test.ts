@@ -1,0 +1,116 @@
+/** Daemons through the death of everything, and by the command line: a real Worker with its state on disk. */
+import { execFile } from "node:child_process";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+
+const HULL = new URL("../../bin/hull.mjs", import.meta.url).pathname;
+const GUARD =
+  "---\nname: guard\ndescription: Guards\nmode: llm\nprovider: mock\ndaemon:\n  task: Guard.\n  wake_interval_ms: 300\n---\nGuard.\n";
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({ skills: { "guard/SKILL.md": GUARD }, args: ["--direct"] });
+});
+afterAll(async () => {
+  // What workerd leaves that is killed is not what this is about.
+  const temporary = join(hull.root, "tmp");
+  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  await hull.stop();
+});
+
+interface Daemon {
+  id: string;
+  status: string;
+  daemon_state: string;
+  total_iterations: number;
+  queued_event_count: number;
+  recorded_messages: { role: string; content: string }[];
+}
+
+const post = (path: string, body: object): Promise<Response> =>
+  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
+const daemon = async (id: string): Promise<Daemon> => json<Daemon>(await hull.call(`/daemons/${id}`));
+const when = (id: string, fact: (daemon: Daemon) => boolean): Promise<Daemon | null> =>
+  until(
+    () => daemon(id).catch(() => null),
+    (found) => found !== null && fact(found),
+    40_000,
+  );
+
+/** SIGKILL to the Worker; `hull dev` starts it again on the same state. */
+async function killWorker(): Promise<void> {
+  const words = ["direct-process.ts", "workerd serve"];
+  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
+  expect(all.length).toBeGreaterThan(0);
+  for (const [pid] of all) process.kill(pid, "SIGKILL");
+}
+
+const cli = async (...args: string[]): Promise<string> => {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    HULL,
+    "daemons",
+    ...args,
+    "--url",
+    hull.url,
+  ]);
+  return stdout;
+};
+
+test("timers go on by themselves after the Worker was killed, and every event is handled once", async () => {
+  const spawned = await post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
+  const { id } = await json<Daemon>(spawned);
+  const events = Array.from({ length: 12 }, (_, n) => `event-${n}`);
+  for (const [n, name] of events.entries()) {
+    const send = async (): Promise<boolean> => {
+      const headers = { "content-type": "application/json", "idempotency-key": name };
+      const sent = await hull
+        .call(`/daemons/${id}/events`, JSON.stringify({ name }), { headers })
+        .catch(() => null);
+      return sent?.status === 202;
+    };
+    await until(send, (stored) => stored, 40_000);
+    if (n % 4 === 1) await killWorker();
+  }
+  const handled = await when(
+    id,
+    ({ queued_event_count: queued, daemon_state }) => queued === 0 && daemon_state === "idle",
+  );
+  const said = (handled?.recorded_messages ?? [])
+    .filter(({ role }) => role === "user")
+    .map(({ content }) => content);
+  for (const name of events)
+    expect([name, said.filter((text) => text.includes(`"${name}"`)).length]).toEqual([name, 1]);
+  const before = (await daemon(id)).total_iterations;
+  await killWorker();
+  await until(
+    async () => (await hull.call("/healthz").catch(() => null))?.status,
+    (status) => status === 200,
+    40_000,
+  );
+  // Nobody asks for it meanwhile.
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  expect((await daemon(id)).total_iterations).toBeGreaterThan(before + 1);
+  await post(`/daemons/${id}/stop`, {});
+});
+
+test("the command line lists, wakes, tells, stops and removes; a skill's daemon is there from the start", async () => {
+  const listed = JSON.parse(await cli("ls", "--json"));
+  const guard = listed.data.find((item: { skill: string | null }) => item.skill === "guard");
+  expect(guard).toMatchObject({ name: "guard", status: "running" });
+  const { id } = guard;
+  expect(await cli("show", id)).toMatch(/status +running, (?:idle|active)/);
+  expect(await cli("send", id, '{"n": 1}')).toContain("of 1024 events");
+  await when(id, ({ recorded_messages }) => recorded_messages.some(({ content }) => content === '{"n":1}'));
+  expect(await cli("stop", id)).toMatch(/status +stopped/);
+  await expect(cli("send", id, "x")).rejects.toMatchObject({
+    stderr: expect.stringContaining("daemon_not_running"),
+  });
+  expect(await cli("resume", id)).toMatch(/status +running/);
+  expect(await cli("wake", id)).toContain(id);
+  expect(await cli("rm", id)).toBe(`Removed ${id}.\n`);
+  expect(JSON.parse(await cli("ls", "--json")).data.map((item: Daemon) => item.id)).not.toContain(id);
+});

@@ -1,0 +1,150 @@
+/** Daemons that skills declare, the sweep, and signed events (contract.md). */
+import { env as boundEnv } from "cloudflare:workers";
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { Bindings } from "../../src/env.ts";
+import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
+import { noteDaemon } from "../../src/session/daemon/directory.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
+
+const SECRET = "a webhook's own secret";
+const ADMIN = "hull-admin-canary-0123456789";
+const client = new Client();
+const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, HOOK_SECRET: SECRET });
+const env = boundEnv as Bindings;
+
+type Body = Record<string, unknown>;
+const skill = (task: string, more = ""): string =>
+  mockSkill("guard", `daemon:\n  task: ${task}\n  cron: "0 9 * * *"\n  time_zone: Europe/Berlin\n${more}`);
+const list = async (): Promise<Body[]> =>
+  (await (await client.fetch("/daemons?limit=1000")).json<{ data: Body[] }>()).data;
+const declared = async (): Promise<Body | undefined> =>
+  (await list()).find((daemon) => daemon.skill === "guard");
+const get = async (id: unknown): Promise<Body> => (await client.fetch(`/daemons/${id}`)).json<Body>();
+const sweep = async (): Promise<void> => {
+  const work: Promise<unknown>[] = [];
+  await sweepDaemons(Object.assign({}, env, LOCAL), (promise) => void work.push(promise));
+  await Promise.allSettled(work);
+};
+const until = async (id: unknown, wanted: Body): Promise<Body> => {
+  for (;;) {
+    const daemon = await get(id);
+    if (Object.entries(wanted).every(([name, value]) => daemon[name] === value)) return daemon;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
+describe("a skill that declares a daemon", () => {
+  it("has one while it is published: made, left as it is, changed, stopped, and made again", async () => {
+    await client.publish({ guard: skill("Guard the gate.") });
+    const { id } = (await declared()) ?? {};
+    const first = await until(id, { daemon_state: "idle" });
+    expect(first).toMatchObject({
+      ...{ name: "guard", skill: "guard", status: "running", total_iterations: 1 },
+      ...{ persist_path: `daemons/${id}`, next_wake_at: expect.stringMatching(/T0[78]:00:00/) },
+      recorded_messages: [{ role: "user", content: "Guard the gate." }, {}],
+    });
+    await sweep();
+    await client.publish({ guard: skill("Guard the gate."), other: mockSkill("other") });
+    expect((await get(id)).run_id).toBe(first.run_id);
+    await client.publish({ guard: skill("Guard the door.") });
+    const second = await until(id, { daemon_state: "idle", total_iterations: 2 });
+    expect(JSON.stringify(second.recorded_messages)).toContain("Guard the door.");
+    await client.publish({ other: mockSkill("other") });
+    expect(await get(id)).toMatchObject({ status: "stopped" });
+    await client.publish({ guard: skill("Guard the door.") });
+    expect(await until(id, { daemon_state: "idle", total_iterations: 3 })).toMatchObject({
+      status: "running",
+    });
+    // Who stops it means it.
+    await client.post(`/daemons/${id}/stop`, {});
+    await sweep();
+    expect(await get(id)).toMatchObject({ status: "stopped" });
+  });
+
+  it("that cannot be started keeps nobody from publishing", async () => {
+    await client.publish({ guard: skill("x", "  options: {nonsense: 1}\n"), fine: mockSkill("fine") });
+    expect((await client.fetch("/skills/fine/card")).status).toBe(200);
+  });
+});
+
+describe("the sweep", () => {
+  it("sees to a daemon that should have been heard of, and forgets one that is none", async () => {
+    const spawned = await client.post("/daemons", {
+      task: "x",
+      provider: "mock",
+      wake_interval_ms: 3_600_000,
+    });
+    const { id } = await spawned.json<{ id: string }>();
+    const note = {
+      ...{ tenant: "default", name: null, persist_path: null, skill: null, webhook: null, created_at: 0 },
+      ...({ status: "running", check_at: 1 } as const),
+    };
+    await noteDaemon(env, { ...note, id });
+    await noteDaemon(env, { ...note, id: "dmn_ghost" });
+    await sweep();
+    const query = "SELECT id, check_at FROM daemons WHERE id IN (?, 'dmn_ghost')";
+    const { results } = await env.DB.prepare(query).bind(id).all<{ id: string; check_at: number }>();
+    expect(results).toEqual([{ id, check_at: expect.any(Number) }]);
+    expect(results[0]?.check_at).toBeGreaterThan(Date.now());
+  });
+});
+
+describe("a signed event", () => {
+  const authorization = { authorization: `Bearer ${ADMIN}` };
+  const spawn = async (webhook: Body): Promise<string> => {
+    const body = JSON.stringify({ task: "Listen.", provider: "mock", webhook });
+    const headers = { ...authorization, "content-type": "application/json" };
+    const response = await keyed.fetch("/daemons", { method: "POST", headers, body });
+    expect(response.status).toBe(201);
+    return (await response.json<{ id: string }>()).id;
+  };
+  const sign = (text: string, secret = SECRET): string =>
+    createHmac("sha256", secret).update(text).digest("hex");
+  const send = async (id: string, body: string, headers: Record<string, string>) => {
+    const response = await keyed.fetch(`/daemons/${id}/events`, {
+      ...{ method: "POST", body },
+      headers: { "content-type": "application/json", ...headers },
+    });
+    const { code, inflight_event: event } = await response.json<Body>();
+    return [response.status, code, event];
+  };
+  const now = (): number => Math.floor(Date.now() / 1000);
+
+  it("needs no key; a wrong signature, an old time and none at all do", async () => {
+    const id = await spawn({ secret_env: "HOOK_SECRET", header: "X-Sig", timestamp_header: "X-Time" });
+    const body = '{"n": 1}';
+    const at = (time: number | string, text = body, secret = SECRET) => ({
+      "x-sig": sign(`${time}.${text}`, secret),
+      "x-time": String(time),
+    });
+    for (const [headers, code] of [
+      [{}, "unauthenticated"],
+      [{ "x-time": String(now()) }, "unauthenticated"],
+      [{ "x-sig": sign(body) }, "webhook_refused"],
+      [at(now() - 301), "webhook_refused"],
+      [at(now() + 400), "webhook_refused"],
+      [at(now(), "another body"), "webhook_refused"],
+      [at(now(), body, "another secret"), "webhook_refused"],
+      [{ ...at(now()), "x-sig": "00" }, "webhook_refused"],
+      [at("yesterday"), "webhook_refused"],
+    ] as const) {
+      expect([headers, await send(id, body, headers)]).toEqual([headers, [401, code, undefined]]);
+    }
+    const good = at(now());
+    expect(await send(id, body, good)).toMatchObject([202, undefined, { seq: 1, payload: { n: 1 } }]);
+    // Sent again by whoever saw it, it is the same event.
+    expect(await send(id, body, good)).toMatchObject([202, undefined, { seq: 1 }]);
+    const other = await spawn({ secret_env: "HOOK_SECRET", header: "X-Sig" });
+    expect(await send("dmn_none", body, good)).toEqual([401, "unauthenticated", undefined]);
+    expect(await send(other, body, { "x-sig": `sha256=${sign(body)}` })).toMatchObject([
+      202,
+      undefined,
+      { seq: 1 },
+    ]);
+    for (const path of [`/daemons/${id}`, `/daemons/${id}/wake`]) {
+      const method = path.endsWith("wake") ? "POST" : "GET";
+      expect((await keyed.fetch(path, { method, headers: good })).status).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,243 @@
+/** Daemons over HTTP (agent-runtime.md §10.4, contract.md). */
+import { describe, expect, it } from "vitest";
+import { type Body, client, codeOf, get, post, send } from "./session-client.ts";
+
+interface Summary extends Body {
+  id: string;
+  status: string;
+  daemon_state: string;
+}
+
+const spawn = async (body: Body, headers: Record<string, string> = {}): Promise<Summary> => {
+  const response = await post("/daemons", { task: "Watch.", provider: "mock", ...body }, headers);
+  expect([response.status, response.status === 201 ? null : await response.clone().text()]).toEqual([
+    201,
+    null,
+  ]);
+  return response.json<Summary>();
+};
+const event = (id: string, payload: unknown, headers?: Record<string, string>) =>
+  post(`/daemons/${id}/events`, payload, headers);
+const one = (id: string) => get<Summary>(`/daemons/${id}`);
+/** Waits until a fact is one of a daemon's. */
+async function until(id: string, wanted: Body): Promise<Summary> {
+  for (;;) {
+    const daemon = await one(id);
+    if (Object.entries(wanted).every(([name, value]) => daemon[name] === value)) return daemon;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+describe("a daemon", () => {
+  it("is spawned, handles events one by one, is stopped, and goes on with its history", async () => {
+    const spawned = await spawn({
+      name: "mail",
+      mock: [{ text: "ready" }, { text: "one" }, { text: "two" }],
+    });
+    const { id } = spawned;
+    expect(spawned).toMatchObject({
+      ...{ name: "mail", status: "running", daemon_state: "idle", session_id: id, skill: null },
+      ...{ persist_path: `daemons/${id}`, snapshot_path: null, event_queue_capacity: 1024 },
+      ...{
+        pending_event_count: 0,
+        queued_event_count: 0,
+        next_wake_at: null,
+        last_wake: null,
+        pending_wakes: [],
+      },
+    });
+    expect(await one(id)).toMatchObject({
+      _type: "daemon_snapshot",
+      total_iterations: 1,
+      total_text: "ready",
+    });
+    const sent = await event(id, { mail: 1 });
+    expect([sent.status, await sent.json()]).toMatchObject([202, { queued_event_count: 1 }]);
+    const handled = await until(id, { total_iterations: 2, daemon_state: "idle" });
+    expect(handled).toMatchObject({
+      ...{ total_text: "readyone", last_iteration_text: "one", queued_event_count: 0, pending_events: [] },
+      last_wake: { reason: "event" },
+      recorded_messages: [
+        { role: "user", content: "Watch." },
+        { role: "assistant", content: "ready" },
+        { role: "user", content: '{"mail":1}' },
+        { role: "assistant", content: "one" },
+      ],
+    });
+    const stopped = await (await post(`/daemons/${id}/stop`)).json<Summary>();
+    expect(stopped).toMatchObject({ status: "stopped", daemon_state: "idle", result: { status: "idle" } });
+    expect(await codeOf(await event(id, "x"))).toEqual([409, "daemon_not_running"]);
+    expect(await codeOf(await post(`/daemons/${id}/wake`))).toEqual([409, "daemon_not_running"]);
+    const resumed = await (await post(`/daemons/${id}/resume`)).json<Summary>();
+    expect(resumed).toMatchObject({ id, status: "running", daemon_state: "idle", session_id: id });
+    expect(await codeOf(await post(`/daemons/${id}/resume`))).toEqual([409, "daemon_running"]);
+    expect(await one(id)).toMatchObject({ total_iterations: 2, recorded_messages: { length: 4 } });
+    await event(id, "second");
+    expect(await until(id, { total_iterations: 3, daemon_state: "idle" })).toMatchObject({
+      ...{ last_iteration_text: "two", queued_event_count: 0 },
+      recorded_messages: { 4: { content: "second" }, 5: { content: "two" } },
+    });
+    const { data } = await get<{ data: Body[] }>("/daemons?limit=1000");
+    expect(data).toContainEqual(expect.objectContaining({ id, name: "mail", status: "running" }));
+    expect((await send("DELETE", `/daemons/${id}`)).status).toBe(204);
+    expect(await codeOf(await send("GET", `/daemons/${id}`))).toEqual([404, "not_found"]);
+    expect(JSON.stringify(await get("/daemons?limit=1000"))).not.toContain(id);
+  });
+
+  it("is failed when its run is, and can be started again", async () => {
+    const mock = [{ error: { category: "auth", message: "no such key" } }, { text: "better" }];
+    const { id } = await spawn({ mock });
+    expect(await until(id, { status: "failed" })).toMatchObject({
+      ...{ daemon_state: "error", error: { status: 502 } },
+    });
+    await post(`/daemons/${id}/resume`);
+    expect(await until(id, { status: "running", daemon_state: "idle" })).toMatchObject({
+      total_text: "better",
+    });
+  });
+
+  it("a path belongs to one that runs, and finds the daemon again", async () => {
+    const { id } = await spawn({ persist_path: "state/a" });
+    const second = await post("/daemons", { task: "x", provider: "mock", state_dir: "state/a" });
+    expect([second.status, await second.json()]).toMatchObject([
+      409,
+      { code: "daemon_path_taken", persist_path: "state/a" },
+    ]);
+    await post(`/daemons/${id}/stop`);
+    const resumed = await post("/daemons/resume", { persist_path: "state/a" });
+    expect([resumed.status, await resumed.json()]).toMatchObject([200, { id, status: "running" }]);
+    expect(await codeOf(await post("/daemons/resume", { persist_path: "none" }))).toEqual([404, "not_found"]);
+  });
+
+  it("the same Idempotency-Key is the same daemon, and the same event", async () => {
+    const key = { "idempotency-key": "spawn-1" };
+    const first = await spawn({ mock: [{ text: "ready" }] }, key);
+    expect((await spawn({ mock: [{ text: "ready" }] }, key)).id).toBe(first.id);
+    for (const _ of [1, 2]) await event(first.id, "once", { "idempotency-key": "event-1" });
+    const { recorded_messages } = await until(first.id, { total_iterations: 2, daemon_state: "idle" });
+    expect(JSON.stringify(recorded_messages).match(/"user","content":"once"/g)).toHaveLength(1);
+  });
+
+  it("is what a run of a session is too, where it is one", async () => {
+    await post("/sessions", { id: "lodger" });
+    const run = await post("/sessions/lodger/runs", {
+      prompt: "go",
+      options: { provider: "mock", daemon: true, mock: [{ text: "ready" }, { text: "done" }] },
+    });
+    expect(await run.json()).toMatchObject({ status: "idle", wake_sources: ["message", "event", "resume"] });
+    expect(await one("lodger")).toMatchObject({
+      status: "running",
+      persist_path: null,
+      daemon_state: "idle",
+    });
+    await event("lodger", "knock");
+    expect(await until("lodger", { total_iterations: 2, daemon_state: "idle" })).toMatchObject({
+      total_text: "readydone",
+    });
+    await post("/sessions", { id: "plain" });
+    expect(await codeOf(await send("GET", "/daemons/plain"))).toEqual([404, "not_found"]);
+    expect(await codeOf(await send("DELETE", "/daemons/plain"))).toEqual([404, "not_found"]);
+    expect((await send("GET", "/sessions/plain")).status).toBe(200);
+  });
+});
+
+describe("files", () => {
+  const put = (id: string, path: string, body: string) =>
+    client.fetch(`/sessions/${id}/files/${path}`, { method: "PUT", body });
+  const drop = (id: string, path: string) => send("DELETE", `/sessions/${id}/files/${path}`);
+  const idle = (id: string, total_iterations: number) =>
+    until(id, { total_iterations, daemon_state: "idle" });
+
+  it("that are watched wake it when they are made, changed and removed; others do not", async () => {
+    const mock = ["ready", "a", "b", "c", "d"].map((text) => ({ text }));
+    const { id } = await spawn({ mock, watch_paths: ["in", "note.txt", "*.csv"] });
+    await put(id, "other.txt", "x");
+    await put(id, "in/a.txt", "1");
+    const made = await idle(id, 2);
+    expect(made).toMatchObject({
+      last_wake: { reason: "watch" },
+      watch_state: { "in/a.txt": expect.any(Number) },
+    });
+    expect(JSON.stringify(made.recorded_messages)).toMatch(/kind=.{1,2}watch.{1,2}>[^<]*- in\/a\.txt/);
+    await put(id, "in/a.txt", "2");
+    await idle(id, 3);
+    await drop(id, "in/a.txt");
+    const dropped = await idle(id, 4);
+    expect(dropped.watch_state).toEqual({});
+    await put(id, "table.csv", "1");
+    await idle(id, 5);
+    const { transcript_events, pending_wakes } = await one(id);
+    expect(pending_wakes).toEqual([]);
+    expect(JSON.stringify(transcript_events).match(/"watch_paths":\["in\/a.txt"\]/g)).toHaveLength(3);
+  });
+
+  it("wake it by the kinds of change that it asks for", async () => {
+    const mock = ["ready", "a", "b"].map((text) => ({ text }));
+    const { id } = await spawn({ mock, watch_paths: "a.txt", watch_events: ["change"] });
+    await put(id, "a.txt", "1");
+    await put(id, "a.txt", "2");
+    await idle(id, 2);
+    await drop(id, "a.txt");
+    expect(await one(id)).toMatchObject({ total_iterations: 2, daemon_state: "idle", pending_wakes: [] });
+  });
+
+  it("hold its snapshot where it is to be kept, and another run goes on with that", async () => {
+    const { id } = await spawn({
+      persist_path: "state/b",
+      mock: [{ text: "ready" }],
+      watch_paths: ["state"],
+    });
+    const read = async (path: string): Promise<Body> => {
+      for (;;) {
+        const response = await client.fetch(`/sessions/${id}/files/${path}`);
+        if (response.status === 200) return response.json<Body>();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    expect(await read("state/b/daemon.json")).toMatchObject({
+      ...{ _type: "daemon_snapshot", daemon_state: "idle", total_iterations: 1, total_text: "ready" },
+      visible_messages: [{ content: "Watch." }, { content: "ready" }],
+    });
+    expect(await read("state/b/daemon.meta.json")).toMatchObject({ id, status: "running" });
+    // What it writes itself does not wake it.
+    expect(await one(id)).toMatchObject({ total_iterations: 1, snapshot_path: "state/b/daemon.json" });
+    await post(`/daemons/${id}/stop`);
+    await post("/sessions", { id: "heir" });
+    const snapshot = await (await client.fetch(`/sessions/${id}/files/state/b/daemon.json`)).text();
+    await put("heir", "from.json", snapshot);
+    const options = { provider: "mock", daemon: true, resume_path: "from.json", mock: [{ text: "more" }] };
+    await post("/sessions/heir/runs", { prompt: "ignored", options });
+    await event("heir", "knock");
+    expect(await idle("heir", 2)).toMatchObject({
+      visible_messages: [
+        { content: "Watch." },
+        { content: "ready" },
+        { content: "knock" },
+        { content: "more" },
+      ],
+    });
+    await post("/sessions", { id: "stranger" });
+    const none = await post("/sessions/stranger/runs", { prompt: "x", options });
+    expect(await codeOf(none)).toEqual([400, "invalid_request"]);
+  });
+});
+
+describe("refuses", () => {
+  it.each([
+    [{}, "task"],
+    [{ task: "" }, "task"],
+    [{ task: "x", cron: "61 * * * *" }, "cron"],
+    [{ task: "x", time_zone: "Mars/Base" }, "time_zone"],
+    [{ task: "x", event_queue_capacity: 0 }, "event_queue_capacity"],
+    [{ task: "x", persist_path: "../x" }, "persist_path"],
+    [{ task: "x", persist_path: "/x" }, "persist_path"],
+    [{ task: "x", nonsense: 1 }, "nonsense"],
+    [{ task: "x", webhook: { secret_env: "X" } }, "webhook.header"],
+    [{ task: "x", webhook: { secret_env: "OPENAI_API_KEY", header: "x-sig" } }, "webhook.secret_env"],
+    [{ task: "x", webhook: { secret_env: "HULL_ADMIN_KEY", header: "x-sig" } }, "webhook.secret_env"],
+    [{ task: "x", webhook: { secret_env: "NOT_SET", header: "x-sig" } }, "webhook.secret_env"],
+  ])("%j", async (body, path) => {
+    const response = await post("/daemons", { provider: "mock", ...body });
+    const { errors } = await response.json<{ errors: { path: string }[] }>();
+    expect([response.status, errors.map((error) => error.path)]).toEqual([422, [path]]);
+  });
+});
