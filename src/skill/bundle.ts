@@ -12,7 +12,7 @@ import type {
   SkillTool,
 } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
-import { RouteTable } from "./route.ts";
+import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
 import { sentVariables } from "./variables.ts";
 
@@ -181,10 +181,4 @@ export function claimAddress(table: RouteTable, skill: Served): Diagnostic | nul
     message: conflict.message,
     hint: field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.",
   };
-}
-
-/** Checks a whole set in order; errors are on the later skill of each pair. */
-export function checkAddresses(skills: readonly Served[]): Diagnostic[] {
-  const table = new RouteTable();
-  return skills.flatMap((skill) => claimAddress(table, skill) ?? []);
 }

@@ -1,4 +1,5 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
@@ -324,6 +325,3 @@ export function plainResult(
 ): AgentToolResult {
   return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

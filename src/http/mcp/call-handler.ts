@@ -1,12 +1,13 @@
 /** `tools/call` of a tool of a skill's tools.json (skill-formats.md §9): its handler, and nobody who could approve it. */
+
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerPlace } from "../../run/handler/place.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
 import { callSkillTool } from "../../run/handler/skill-tool.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { runId, type Watch } from "../skills/run.ts";
 import type { Exchange } from "./exchange.ts";
-import { isObject } from "./message.ts";
 import { structuredSchema } from "./tools.ts";
 
 /** The result of a call; what is wrong with it is part of that. */

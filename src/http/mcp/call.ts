@@ -4,12 +4,13 @@ import { InputInvalid, InputRequired } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { fromBase64 } from "../../run/delta.ts";
 import { logError } from "../../run/problem.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
 import { callHandlerTool } from "./call-handler.ts";
 import { contentOf } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
-import { FAULT_CODES, fault, invalidParams, isObject, type Outcome } from "./message.ts";
+import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 import { type Named, takesWhole, toolNamed } from "./tools.ts";
 
 /** Headers of the call to Hull that say nothing of the call to the skill. */

@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 as MCP uses it (https://modelcontextprotocol.io/specification, "Base Protocol"). Pure. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 export type RequestId = string | number;
@@ -39,9 +40,6 @@ export type Message =
   | { kind: "notification"; method: string; params: JsonObject }
   | { kind: "response" }
   | { kind: "invalid"; id: RequestId | null; reason: string };
-
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  value !== null && typeof value === "object" && !Array.isArray(value);
 
 /** What one JSON value is as a message. */
 export function readMessage(value: Json): Message {

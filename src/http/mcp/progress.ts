@@ -1,8 +1,10 @@
 /** What a run does on its way, as MCP progress notifications (skill-formats.md §9). */
+
 import type { RunEvent } from "../../run/events.ts";
+import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Watch } from "../skills/run.ts";
-import { isObject, type RequestId } from "./message.ts";
+import type { RequestId } from "./message.ts";
 
 /** Least time in ms between two notifications that say no more than that text came. */
 const TEXT_PAUSE_MS = 500;

@@ -1,8 +1,9 @@
 /** Skills as MCP prompts (skill-formats.md §9): the body, then what the user adds. */
+import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, skillOf, skillsAfter } from "./exchange.ts";
-import { invalidParams, isObject, type Outcome } from "./message.ts";
+import { invalidParams, type Outcome } from "./message.ts";
 
 /** `prompts/list`. */
 export async function listPrompts(exchange: Exchange, params: JsonObject): Promise<Outcome> {

@@ -2,11 +2,13 @@
  * Which revision of MCP a message speaks. Those up to 2025-11-25 open with `initialize` and name their version in a
  * header; from 2026-07-28 on each request carries it, and nothing is opened. Hull keeps no sessions in either. Pure.
  */
+
 import { fromBase64 } from "../../run/delta.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
+import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
-import { FAULT_CODES, type Fault, isObject, type RpcRequest } from "./message.ts";
+import { FAULT_CODES, type Fault, type RpcRequest } from "./message.ts";
 
 /** That of a client which names none: the last one without the header. */
 const UNNAMED = "2025-03-26";

@@ -1,4 +1,5 @@
 /** The skills of a run: served ones by slug, and those that a request brings along (agent-runtime.md §11.1). */
+
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
@@ -8,7 +9,8 @@ import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
 import { instructionFiles } from "../../skill/file-text.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
 
@@ -169,6 +171,3 @@ function inlineSkill(given: Json, option: string): AgentSkill {
     ...(skill["user-invocable"] === false ? { user_invocable: false } : {}),
   };
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,8 +1,10 @@
 /** Tools of MCP servers in agent runs (docs/mcp.md). */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { FailureKind } from "../../tool/mcp/failure.ts";
 import type { RunContext } from "../context.ts";
@@ -67,11 +69,7 @@ export async function callRemoteTool(
     return plainResult("error", text, "cancelled");
   }
   const { handler } = tool;
-  const {
-    slug,
-    server,
-    tool: remote,
-  } = typeof handler === "object" && handler !== null && !Array.isArray(handler) ? handler : {};
+  const { slug, server, tool: remote } = objectOf(handler);
   if (typeof slug !== "string" || typeof server !== "string" || typeof remote !== "string") {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }

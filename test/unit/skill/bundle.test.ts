@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { card, checkAddresses, makeCatalog, makeRecord, type SourceFile } from "../../../src/skill/bundle.ts";
+import { card, claimAddress, makeCatalog, makeRecord, type SourceFile } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
 import type { Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
+import { RouteTable } from "../../../src/skill/route.ts";
 import { readTar } from "../../../src/skill/tar.ts";
 
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
@@ -128,7 +129,8 @@ describe("addresses across skills (S6)", () => {
     ],
     ["below its own path", [skill("a", "A", "/skills/a/x"), skill("b", "B")], []],
   ])("%s", (_, skills, expected) => {
-    const found = checkAddresses(skills);
+    const table = new RouteTable();
+    const found = skills.flatMap((skill) => claimAddress(table, skill) ?? []);
     expect(found.map((d) => [d.code, d.skill, d.line])).toEqual(expected);
     for (const d of found) expect(d.message).toMatch(/skill in a\b/);
   });
