@@ -106,12 +106,6 @@ function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: Co
     refuse(`The step of ${param.name} must be greater than 0.`, "Leave it out for any number.");
   if (minItems !== undefined && maxItems !== undefined && minItems > maxItems)
     refuse(`The minItems of ${param.name} is greater than its maxItems.`, "Exchange them.");
-  const wrong = param.default === undefined || type === "secret" ? null : configFault(param, param.default);
-  if (wrong !== null)
-    refuse(
-      `The default of ${param.name} does not fit: ${param.name}${wrong.path} ${wrong.message}.`,
-      "Correct it, or leave it out.",
-    );
   if (type === "secret" && param.default !== undefined)
     refuse(
       `The secret ${param.name} has a default, which everybody can read who has the skill.`,
