@@ -179,6 +179,8 @@ export const effects = {
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
   hostPermission: (call: string): string => `host-${call}`,
+  /** A call with the arguments that hooks put in place of the model's. */
+  changed: (call: string): string => `changed-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
