@@ -13,6 +13,8 @@ import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret, SECRET_NAME } from "./webhook.ts";
 
 const maybe = z.exactOptional;
+/** A signed call that comes again is known for a day; it may come from so long before its time to so long after. */
+const MAX_TOLERANCE_S = 43_200;
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 
 const webhook = () =>
@@ -21,7 +23,7 @@ const webhook = () =>
     header: z.string().check(z.regex(HEADER, "the name of a header")),
     algorithm: maybe(z.literal("hmac-sha256")),
     timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
-    tolerance_s: maybe(z.int().check(z.positive())),
+    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
   });
 
 /** A folder in the session's files: `a/b`, without `.` and `..`. */
