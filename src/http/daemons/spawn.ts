@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import type { RunInput } from "../../run/agent/options.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
@@ -77,6 +77,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   const spec = await specOf(context, id, {
     prompt,
     system,
+    publishes: context.publishes,
     options: { ...options, ...(exclusive ? { persist_path: `${persist_path}/daemon.json` } : {}) },
   });
   const request = await requestName(context, body);
@@ -95,11 +96,7 @@ function webhookOf(given: z.infer<ReturnType<typeof webhook>>): Webhook {
 }
 
 /** Findings name the options as the body does. */
-async function specOf(
-  context: RequestContext,
-  id: string,
-  input: { prompt: string; system: string | null; options: JsonObject },
-) {
+async function specOf(context: RequestContext, id: string, input: RunInput) {
   try {
     return await daemonSpec(context, id, input);
   } catch (error) {
