@@ -39,7 +39,11 @@ def start(fields):
     argv = fields[9:9 + int(argc)]
     env = environment(fields[9 + int(argc):])
     streams = streams_of(stdin, stdout, stderr, result)
+    held = []
     try:
+        # Held open at both ends meanwhile: to open a FIFO whose runner has died would take for ever.
+        for fd, path, flags in streams:
+            held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
         if gate:
             pid = start_behind(gate, key, streams, file, argv, env)
@@ -49,6 +53,9 @@ def start(fields):
     except OSError as error:
         say("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO")))
         return
+    finally:
+        for fd in held:
+            os.close(fd)
     live[pid] = (key.decode(), env.get(MARK[:-1], b""))
     if not gate:
         say("s %s %d\n" % (key.decode(), pid))
@@ -232,6 +239,11 @@ def main():
                 obey(fields)
     for pid in live:
         signal_group(pid, signal.SIGKILL)
+        try:
+            # One behind a gate may have no group yet.
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
     if live:
         sweep({execution for _, execution in live.values()})
 `;

@@ -67,6 +67,21 @@ const hostDelegate = z
     "needs either url or binding",
   );
 
+const mcp = z.strictObject({
+  allowed_hosts: z
+    .array(
+      z
+        .string()
+        .regex(
+          /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
+          'must be names like "mcp.example.com" or "*.example.com"',
+        ),
+    )
+    .default([]),
+  /** Only `hull dev` heeds it. */
+  allow_loopback: z.boolean().default(false),
+});
+
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -92,6 +107,8 @@ const config = z.strictObject({
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
+  /** Which MCP servers skills may bring tools from (docs/mcp.md). */
+  mcp: z.optional(mcp),
   /** Who answers what Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
   /** Ceiling of all agent runs (docs/runs.md). */

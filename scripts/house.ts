@@ -36,6 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/engine/messages.ts",
     "src/engine/arguments.ts",
     "src/engine/tool-result.ts",
+    "src/model/frames.ts",
   ],
   llm: [...VOCABULARY, "skill", "engine", "model"],
   run: [

@@ -2,6 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { TYPED_FILE } from "./build/scan.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
@@ -43,7 +44,7 @@ async function defaultRoots(start: string, projectDir: string, config: HullConfi
   throw missing(skills);
 }
 
-/** Whether the folder or one of its immediate sub-folders has a SKILL.md, in whatever letter case. */
+/** Whether the folder or one of its immediate sub-folders has a SKILL.md, in whatever letter case, or a skill.ts. */
 async function holdsSkills(dir: string): Promise<boolean> {
   const entries = await readdir(dir);
   if (entries.some(isSkillFile)) return true;
@@ -55,7 +56,7 @@ async function holdsSkills(dir: string): Promise<boolean> {
 }
 
 function isSkillFile(name: string): boolean {
-  return name.toLowerCase() === "skill.md";
+  return name.toLowerCase() === "skill.md" || name === TYPED_FILE;
 }
 
 async function findUpwards(start: string): Promise<string> {

@@ -103,6 +103,16 @@ const servingConfig = z.lazy(() => {
         timeout_ms: z.optional(positive),
       }),
     ),
+    /** Which MCP servers skills may bring tools from (docs/mcp.md). */
+    mcp: z._default(
+      z.strictObject({
+        /** Names; `*.example.com` for all below one. */
+        allowed_hosts: texts,
+        /** Whether local dev asks servers on its own machine. */
+        allow_loopback: z._default(z.boolean(), false),
+      }),
+      { allowed_hosts: [], allow_loopback: false },
+    ),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),

@@ -33,6 +33,8 @@ export interface BuildOptions {
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
   keepGoing?: boolean;
+  /** Warnings are errors, and errors of tools.json prevent a catalog like all others. */
+  strict?: boolean;
   /** As `keepGoing`, but a broken skill keeps its version from `previous`, with the card flag `stale`. */
   keepLastGood?: boolean;
   /** Skills of an earlier build by absolute folder. */
@@ -90,7 +92,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
   );
   const served = chooseServed(perRoot, options, diagnostics);
-  const failed = diagnostics.some(({ diagnostic }) => stopsSkill(diagnostic));
+  const { strict = false } = options;
+  const failed = diagnostics.some(({ diagnostic }) =>
+    strict ? diagnostic.level !== "info" : stopsSkill(diagnostic),
+  );
   const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
   const cards = served.map((skill) => skill.card);
   const manifests = served.map((skill) => skill.manifest);

@@ -128,7 +128,7 @@ function builtSkill(
   { digest, record, recordJson, pack, blob, modules, card }: AssembledSkill,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
-  if (pack !== null) contents.set(`pack/${record.pack}`, pack);
+  if (record.pack !== null) contents.set(`pack/${record.pack}`, pack);
   if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
   for (const { sha256, bytes } of modules) contents.set(`module/${sha256}`, bytes);
   contents.set(`skill/${digest}`, utf8(recordJson));

@@ -1,5 +1,6 @@
 /** `hull build`: bundles, catalog and diagnostics into a folder. */
 import { join, relative, resolve } from "node:path";
+import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { writeBuild } from "../build/write.ts";
@@ -10,31 +11,40 @@ export const command: Command = {
   name: "build",
   summary: "Build the skills into bundles and a catalog",
   usage: `
-Usage: hull build [dir] [--out DIR] [--keep-going] [--json]
+Usage: hull build [dir] [--out DIR] [--keep-going] [--strict] [--json]
 
   --out DIR      where to write (default: .hull/build of the project)
   --keep-going   leave broken skills out instead of refusing to make a catalog
+  --strict       warnings are errors, and errors of tools.json make no catalog either
   --json         print {catalog, skills, diagnostics} instead of text
 
-Looks for skills in dir/skills, else in dir. Exit code 1 when any skill has an error.
+Looks for skills in dir/skills, else in dir. Exit code 1 when a skill has an error. What is wrong in a tools.json
+leaves out that tool only.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
       argv,
-      { out: { type: "string" }, "keep-going": { type: "boolean" }, json: { type: "boolean" } },
+      {
+        out: { type: "string" },
+        "keep-going": { type: "boolean" },
+        strict: { type: "boolean" },
+        json: { type: "boolean" },
+      },
       1,
     );
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
+    const strict = values.strict === true;
     const result = await buildRoots(project.roots, {
       projectDir: project.dir,
       models: project.models,
       keepGoing,
+      strict,
     });
     const out = values.out === undefined ? join(project.dir, ".hull", "build") : resolve(values.out);
     await writeBuild(out, result, new Date());
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
-    const errors = diagnostics.filter((d) => d.level === "error").length;
+    const errors = diagnostics.filter((d) => (strict ? d.level !== "info" : stopsSkill(d))).length;
     const id = result.catalog?.id ?? null;
     if (values.json === true) {
       const skills = id === null ? [] : result.skills.map((skill) => skill.card);

@@ -160,8 +160,8 @@ function printLine(line: string, from: string, verbose: boolean): void {
     if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
     return;
   }
-  const notable =
-    from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || entry?.event === "model_attempt_failed";
+  const reported = entry?.event === "model_attempt_failed" || entry?.event === "mcp_failure";
+  const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reported;
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
 

@@ -1,4 +1,5 @@
 /** `hull list`: the skills of a project and what is wrong with them. */
+import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
@@ -30,7 +31,7 @@ Usage: hull list [dir] [--json]
       process.stdout.write(table([["SKILL", "MODE", "ROUTE", "DESCRIPTION"], ...rows]));
       printDiagnostics(result.diagnostics);
     }
-    return diagnostics.some((d) => d.level === "error") ? EXIT.failed : EXIT.ok;
+    return diagnostics.some(stopsSkill) ? EXIT.failed : EXIT.ok;
   },
 };
 

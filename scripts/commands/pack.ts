@@ -5,6 +5,7 @@ import { packZip } from "../../src/skill/zip-write.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { findSkills, listFiles, survey } from "../build/scan.ts";
 import { readSources } from "../build/skill.ts";
+import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { openProject } from "../project.ts";
 import { examine, located } from "../validate/examine.ts";
@@ -19,7 +20,7 @@ Usage: hull pack <dir> [--out DIR]
   --out DIR  where to write <name>.skill (default: the current folder)
 
 The file is a zip of the folder, the same bytes on every machine. Left out is what hull build never bundles, what
-.hullignore lists, and a folder evals beside SKILL.md.
+.hullignore lists, and a folder evals beside SKILL.md. A typed skill is packed with what its skill.ts stands for.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
@@ -34,15 +35,17 @@ The file is a zip of the folder, the same bytes on every machine. Left out is wh
       const hint = "Name the folder of one skill.";
       throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
     }
-    const { parsed } = examine(folder);
+    const { parsed } = await examine(folder, grounds);
     const { files, diagnostics } = listFiles(folder, grounds);
-    const all = [...located(folder, parsed.diagnostics), ...diagnostics];
+    const kept = await readSources(files.filter(({ path }) => !path.startsWith("evals/")));
+    const place = { folder: folder.name, file: folder.file };
+    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place);
+    const all = [...located(folder, parsed.diagnostics), ...diagnostics, ...typed];
     printDiagnostics(all.map((diagnostic) => ({ root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");
       return EXIT.failed;
     }
-    const sources = await readSources(files.filter(({ path }) => !path.startsWith("evals/")));
     const top = basename(root);
     const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);

@@ -43,7 +43,9 @@ Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
       const project = await openProject(path === undefined ? undefined : await skillPath(path));
       checks.push(
-        profile === null ? await checkServed(project, values.runner === true) : checkFormat(project, profile),
+        profile === null
+          ? await checkServed(project, values.runner === true)
+          : await checkFormat(project, profile),
       );
     }
     const found = checks.flatMap(({ diagnostics }) => diagnostics);
@@ -95,7 +97,7 @@ async function checkServed({ roots, dir, models }: Project, runner: boolean): Pr
   const examined: Examined[] = [];
   for (const { root, grounds, scan } of scanRoots(roots, dir).scans) {
     for (const folder of scan.skills) {
-      const one = examine(folder);
+      const one = await examine(folder, grounds);
       examined.push(one);
       diagnostics.push(...lint(one, grounds).map((diagnostic) => ({ root, diagnostic })));
     }
@@ -104,14 +106,14 @@ async function checkServed({ roots, dir, models }: Project, runner: boolean): Pr
 }
 
 /** The rules of the Agent Skills format alone. */
-function checkFormat({ roots, dir }: Project, profile: Profile): Checked {
+async function checkFormat({ roots, dir }: Project, profile: Profile): Promise<Checked> {
   const { scans, diagnostics } = scanRoots(roots, dir);
   const examined: Examined[] = [];
   const valid = new Set<string>();
-  for (const { root, scan } of scans) {
+  for (const { root, grounds, scan } of scans) {
     const found = [...scan.diagnostics, ...scan.refused.map(({ diagnostic }) => diagnostic)];
     for (const folder of scan.skills) {
-      const one = examine(folder);
+      const one = await examine(folder, grounds);
       examined.push(one);
       const verdict = one.parsed.verdicts[profile];
       if (verdict.valid) valid.add(folder.path);

@@ -1,29 +1,39 @@
 /** One skill folder as the Agent Skills format sees it, and what is likely wrong with it (skill-formats.md §1.5, §1.8). */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { lintDescription, missingReferences, obviousSecret } from "../../src/skill/lint.ts";
+import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
-import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "../build/scan.ts";
-
-/** Larger files are data. */
-const MAX_SCANNED_BYTES = 1024 * 1024;
+import { type Grounds, listFiles, type SkillFolder } from "../build/scan.ts";
+import { readSources } from "../build/skill.ts";
+import { expandTyped } from "../build/typed.ts";
 
 export interface Examined {
   folder: SkillFolder;
+  /** Of its SKILL.md. */
+  text: Uint8Array;
   parsed: ParsedAgentSkill;
   /** The fields of the format in its own order; absent and empty ones are left out. */
   properties: JsonObject;
 }
 
-export function examine(folder: SkillFolder): Examined {
+export async function examine(folder: SkillFolder, grounds: Grounds): Promise<Examined> {
   const directory = folder.name;
-  const parsed = parseSkill(textFile(folder), { directory, fileName: basename(folder.file) });
-  return { folder, parsed, properties: propertiesOf(parsed) };
+  const text = await textFile(folder, grounds);
+  const parsed = parseSkill(text, { directory, fileName: basename(folder.file) });
+  return { folder, text, parsed, properties: propertiesOf(parsed) };
 }
 
-const textFile = ({ path, file }: SkillFolder): Uint8Array => readFileSync(`${path}/${basename(file)}`);
+/** The folder's SKILL.md, or what its skill.ts stands for; empty where that cannot be told. */
+async function textFile(folder: SkillFolder, grounds: Grounds): Promise<Uint8Array> {
+  const name = basename(folder.file);
+  const path = `${folder.path}/${name}`;
+  if (existsSync(path)) return readFileSync(path);
+  const sources = await readSources(listFiles(folder, grounds).files);
+  const { files } = await expandTyped(folder.path, sources, { folder: folder.name, file: folder.file });
+  return files.find((file) => file.path === name)?.bytes ?? new Uint8Array();
+}
 
 /** Findings of the format as findings about the folder. */
 export function located({ name, file }: SkillFolder, found: readonly Diagnostic[]): Diagnostic[] {
@@ -49,13 +59,13 @@ function propertiesOf({ record }: ParsedAgentSkill): JsonObject {
 }
 
 /** What `hull validate` warns of beyond the rules. */
-export function lint({ folder, parsed: { record } }: Examined, grounds: Grounds): Diagnostic[] {
+export function lint({ folder, text, parsed: { record } }: Examined, grounds: Grounds): Diagnostic[] {
   const { files } = listFiles(folder, grounds);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
   if (record !== undefined) {
-    const { serving } = parseManifest(textFile(folder), { folder: folder.name, file: folder.file });
+    const { serving } = parseManifest(text, { folder: folder.name, file: folder.file });
     const rules = serving ? [] : lintDescription(record.description);
     found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);
@@ -66,18 +76,9 @@ export function lint({ folder, parsed: { record } }: Examined, grounds: Grounds)
     }
   }
   for (const file of files) {
-    const secret = secretIn(file);
-    if (secret === null) continue;
-    const message = `${file.path} holds what looks like a key: ${secret.shown}`;
-    const hint = "Keep keys out of skills; read them from variables that tool_env names.";
-    const line = { line: secret.line };
-    found.push({ ...warning, code: "secret_in_file", file: at(file.path), ...line, message, hint });
+    if (file.stats.size > MAX_SCANNED_BYTES) continue;
+    const secret = secretIn(file.path, readFileSync(file.absolute));
+    if (secret !== null) found.push({ ...warning, file: at(file.path), ...secret });
   }
   return found;
-}
-
-function secretIn({ absolute, stats }: FoundFile): ReturnType<typeof obviousSecret> {
-  if (stats.size > MAX_SCANNED_BYTES) return null;
-  const text = readFileSync(absolute, "latin1");
-  return text.includes("\0") ? null : obviousSecret(text);
 }

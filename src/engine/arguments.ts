@@ -2,6 +2,7 @@
  * From a model's arguments to a command line (serving.md §4.2, seed "How parameters become command arguments").
  * Pure: decides whether a call may run and with which argv; nothing is executed here.
  */
+import { isObject } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
 
@@ -182,6 +183,3 @@ export function numericArguments(args: JsonObject, parameters: JsonObject): Json
   });
   return Object.fromEntries(entries);
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 /** What a tool made for people to look at (skill-formats.md §7.5): the forms in which it comes, and what is kept. Pure. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 export const ARTIFACT_TYPES = [
@@ -169,6 +170,3 @@ export function artifactLine({ id, title, version }: Artifact, isUpdate: boolean
   const name = title.replace(/\s+/g, " ").slice(0, 200);
   return `Artifact "${name}" was made (id ${id}, version ${version}).`;
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@
  * Tools as callers define them (agent-runtime.md §0.6). What is wrong with a definition is told at once, by tool and
  * field: a flag that is misspelt must not silently mean its default.
  */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/policy.ts";
@@ -294,8 +295,6 @@ const isText = (value: Json): value is string => typeof value === "string";
 const isFlag = (value: Json): value is boolean => typeof value === "boolean";
 const isTexts = (value: Json): value is string[] => Array.isArray(value) && value.every(isText);
 const isToolName = (value: Json): value is string => isText(value) && TOOL_NAME.test(value);
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isNamedSchemas = (value: JsonObject): boolean =>
   Object.values(value).every((part) => isObject(part) || isFlag(part));
 const isOperations = (value: Json): value is Record<string, string[]> =>

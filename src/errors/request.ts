@@ -72,12 +72,12 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
-export const OriginNotAllowed = define<{ origin: string | null }>(
+export const OriginNotAllowed = define<{ origin: string | null; always?: boolean }>(
   "origin_not_allowed",
   403,
   "Origin not allowed",
   (d) => ({
-    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused without a key. List the origin in allowed_origins to permit it.`,
+    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. List the origin in allowed_origins to permit it.`,
   }),
 );
 

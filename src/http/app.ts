@@ -28,6 +28,7 @@ import {
   getTotalUsage,
   putSoftBudget,
 } from "./llm/spending.ts";
+import { postMcp } from "./mcp/endpoint.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
@@ -94,6 +95,7 @@ export function createApp(): App {
   mount(app, "/llm/rate-limit/:provider", { scope: "invoke", writeScope: "admin", methods: rateLimit });
   mount(app, "/admin/keys", { scope: "admin", methods: { GET: getKeys, POST: postKey } });
   mount(app, "/admin/keys/:id", { scope: "admin", methods: { DELETE: deleteKey } });
+  mount(app, "/mcp", { scope: "any", methods: { POST: postMcp } });
   mountModels(app);
   mountSessions(app);
   mountDaemons(app);

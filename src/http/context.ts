@@ -15,30 +15,48 @@ export class RequestContext implements RunContext {
   /** The client's own id where it sent a sane one, else made up; on every response. */
   readonly requestId: string;
   /** Unix ms. */
-  readonly startedAt = Date.now();
+  readonly startedAt: number;
   /** Keeps work alive after the response. */
   readonly background: (work: Promise<unknown>) => void;
   /** The route that took the request, as it was mounted; `skill` for the routes of skills. */
   route = "none";
   /** Fields of the request's log line. */
-  readonly log: Record<string, unknown> = {};
+  readonly log: Record<string, unknown>;
   readonly spans?: SpanNote[];
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   /** What is to be done when the answer is complete. */
-  readonly afterwards: (() => Promise<unknown>)[] = [];
-  readonly #timings = new Map<TimingName, number>();
-  readonly #secrets: Redactor[] = [];
-  #caller: Caller | null = null;
+  readonly afterwards: (() => Promise<unknown>)[];
+  readonly #timings: Map<TimingName, number>;
+  readonly #secrets: Redactor[];
+  #caller: Caller | null;
 
-  constructor(request: Request, env: Bindings, background: (work: Promise<unknown>) => void) {
+  /** @param outer the context that this one is part of */
+  constructor(
+    request: Request,
+    env: Bindings,
+    background: (work: Promise<unknown>) => void,
+    outer: RequestContext | null = null,
+  ) {
     this.request = request;
     this.env = env;
     this.settings = settings(env);
     this.background = background;
-    if (this.settings.logsSpans) this.spans = [];
+    this.startedAt = outer?.startedAt ?? Date.now();
+    this.log = outer?.log ?? {};
+    this.afterwards = outer?.afterwards ?? [];
+    this.#timings = outer === null ? new Map() : outer.#timings;
+    this.#secrets = outer === null ? [] : outer.#secrets;
+    this.#caller = outer === null ? null : outer.#caller;
+    if (outer?.spans !== undefined) this.spans = outer.spans;
+    else if (this.settings.logsSpans) this.spans = [];
     const sent = request.headers.get("x-request-id") ?? "";
-    this.requestId = /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
+    this.requestId = outer?.requestId ?? (/^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID());
+  }
+
+  /** The context of a request that Hull makes of this one: it has the same caller, log line, timings and secrets. */
+  within(request: Request): RequestContext {
+    return new RequestContext(request, this.env, this.background, this);
   }
 
   /** Who makes the request: known behind the guard of every route that is not open. */

@@ -1,8 +1,10 @@
 /** Which other sites' pages may read answers (serving.md §5.3): those of `cors_origins`, and no other. */
 import type { RequestContext } from "./context.ts";
 
-const ALLOW_HEADERS =
-  "authorization, content-type, idempotency-key, last-event-id, prefer, x-hull-bot, x-request-id";
+const ALLOW_HEADERS = [
+  ...["authorization", "content-type", "idempotency-key", "last-event-id", "prefer", "x-hull-bot"],
+  ...["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
+].join(", ");
 /** How long a browser may keep what a preflight said, in seconds. */
 const MAX_AGE_S = "7200";
 /** Headers that a page may read: every one of Hull's own, and those that tell what to do with an answer. */

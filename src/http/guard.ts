@@ -32,12 +32,13 @@ export function checkHost(context: RequestContext): void {
 /**
  * Lets a call pass that may be made, and notes whose it is: origin first, then the key (serving.md §5.1 "Order of
  * checks"). Local dev that other machines can reach makes no keys without a key: what they made would outlast it.
+ * @param scope `any`: every key will do
  * @param anyOrigin for what runs nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden
  */
 export async function guard(
   context: RequestContext,
-  scope: Scope,
+  scope: Scope | "any",
   { anyOrigin = false }: { anyOrigin?: boolean } = {},
 ): Promise<void> {
   const { settings, request } = context;
@@ -56,8 +57,8 @@ export async function guard(
 }
 
 /** Whom a deployment that was declared public serves without a key: everybody, to run things. */
-function openTo(settings: Settings, scope: Scope): Caller | null {
-  return settings.public && scope === "invoke" ? PUBLIC_CALLER : null;
+function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
+  return settings.public && (scope === "invoke" || scope === "any") ? PUBLIC_CALLER : null;
 }
 
 /**
@@ -70,19 +71,29 @@ async function keysConfigured({ settings, env }: RequestContext): Promise<boolea
 
 /** Without a key to prove intent, another site's page may not make a browser run something. */
 function checkOrigin(context: RequestContext): void {
-  const { headers, url } = context.request;
+  const { headers } = context.request;
   // A page of another site cannot send this header unless CORS lets it.
   if (headers.has("authorization")) return;
-  const origin = headers.get("origin");
-  if (origin === null) {
-    if (headers.get("sec-fetch-site") === "cross-site") throw new OriginNotAllowed({ origin: null });
-    return;
+  if (headers.get("origin") === null && headers.get("sec-fetch-site") === "cross-site") {
+    throw new OriginNotAllowed({ origin: null });
   }
+  checkSentOrigin(context);
+}
+
+/**
+ * Refuses the pages of other sites whatever key they send, as MCP wants it of a server.
+ * @param always told to the caller: a key makes no difference
+ * @throws OriginNotAllowed
+ */
+export function checkSentOrigin({ request, settings }: RequestContext, always = false): void {
+  const { headers, url } = request;
+  const origin = headers.get("origin");
+  if (origin === null) return;
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
-  const { allowed_origins, cors_origins } = context.settings;
+  const { allowed_origins, cors_origins } = settings;
   if (origin === own || sameHost || allowed_origins.includes(origin) || cors_origins.includes(origin)) return;
-  throw new OriginNotAllowed({ origin });
+  throw new OriginNotAllowed({ origin, always });
 }
 
 /** The key that comes with a request. */
@@ -91,14 +102,14 @@ export function sentKey({ headers }: Request): string | null {
   return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? headers.get("x-api-key");
 }
 
-async function callerWith(context: RequestContext, sent: string, scope: Scope): Promise<Caller> {
+async function callerWith(context: RequestContext, sent: string, scope: Scope | "any"): Promise<Caller> {
   const digest = await digestOf(sent);
   if (await isAdminKey(context.settings, digest)) return ADMIN_CALLER;
   const key = hasKeyForm(sent) ? await storedKey(context, hex(digest)) : null;
   if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
   context.redactAlso(new Redactor([sent]));
   const caller = callerOf(key);
-  if (grants(key.scopes, scope)) return caller;
+  if (scope === "any" || grants(key.scopes, scope)) return caller;
   context.admit(caller);
   throw new Forbidden({ scope });
 }

@@ -10,9 +10,9 @@ export type Handler = (
   params: Record<string, string>,
 ) => Promise<Response> | Response;
 
-/** A path's methods. `open`: no key, no origin rule (health checks). */
+/** A path's methods. `open`: no key, no origin rule (health checks); `any`: every key will do. */
 export interface Route {
-  scope: Scope | "open";
+  scope: Scope | "open" | "any";
   /** Of methods that change something, where it is another one. */
   writeScope?: Scope;
   methods: { [method in "GET" | "POST" | "PUT" | "DELETE"]?: Handler };
@@ -31,7 +31,7 @@ export function mount(app: App, path: string, route: Route): void {
     const handler = handlerOf(route, method);
     if (handler === undefined) throw new MethodNotAllowed({ method, allowed });
     // Publishing and managing keys and budgets are not counted: they must stay possible under load.
-    if (scope === "invoke") await checkRate(context);
+    if (scope === "invoke" || scope === "any") await checkRate(context);
     return handler(context, c.req.param());
   });
 }

@@ -2,38 +2,38 @@
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
 
-/** An open event stream. `send` waits while the client is slower than the run, so that nothing piles up. */
-export class EventStream {
-  readonly body: ReadableStream<Uint8Array>;
+/** An open body of events. `write` waits while the client is slower than what writes, so that nothing piles up. */
+export class EventBody {
+  readonly stream: ReadableStream<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #runId: string;
-  readonly #context: RequestContext;
   readonly #encoder = new TextEncoder();
-  #seq = 0;
   #lastSent = Date.now();
   #closed = false;
   readonly #heartbeat: ReturnType<typeof setInterval>;
 
   /** @param onClose called once when the client goes away before the end */
-  constructor(runId: string, context: RequestContext, onClose: () => void) {
+  constructor(onClose: () => void) {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    this.body = readable;
+    this.stream = readable;
     this.#writer = writable.getWriter();
-    this.#runId = runId;
-    this.#context = context;
     this.#writer.closed.catch(() => {
       if (!this.#closed) onClose();
       this.#stop();
     });
     this.#heartbeat = setInterval(() => {
-      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.#write(HEARTBEAT);
+      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.write(HEARTBEAT);
     }, HEARTBEAT_MS / 3);
   }
 
-  async send(event: RunEvent): Promise<void> {
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Sends a whole event as it stands; nothing once the stream is over. */
+  async write(text: string): Promise<void> {
     if (this.#closed) return;
-    this.#seq += 1;
-    await this.#write(formatEvent(this.#runId, this.#seq, event.event, this.#context.redacted(event.data)));
+    this.#lastSent = Date.now();
+    await this.#writer.write(this.#encoder.encode(text)).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -52,10 +52,40 @@ export class EventStream {
     this.#closed = true;
     clearInterval(this.#heartbeat);
   }
+}
 
-  async #write(text: string): Promise<void> {
-    this.#lastSent = Date.now();
-    await this.#writer.write(this.#encoder.encode(text)).catch(() => {});
+/** The events of a run, numbered and redacted. */
+export class EventStream {
+  readonly #body: EventBody;
+  readonly #runId: string;
+  readonly #context: RequestContext;
+  #seq = 0;
+
+  /** @param onClose called once when the client goes away before the end */
+  constructor(runId: string, context: RequestContext, onClose: () => void) {
+    this.#body = new EventBody(onClose);
+    this.#runId = runId;
+    this.#context = context;
+  }
+
+  get body(): ReadableStream<Uint8Array> {
+    return this.#body.stream;
+  }
+
+  async send(event: RunEvent): Promise<void> {
+    if (this.#body.closed) return;
+    this.#seq += 1;
+    const data = this.#context.redacted(event.data);
+    await this.#body.write(formatEvent(this.#runId, this.#seq, event.event, data));
+  }
+
+  close(): Promise<void> {
+    return this.#body.close();
+  }
+
+  /** Gives up a stream that nobody was given. */
+  abandon(): void {
+    this.#body.abandon();
   }
 }
 

@@ -1,10 +1,12 @@
 /** `POST /transcripts/:operation` (agent-runtime.md §12.4): transcripts read, changed and made shorter; nothing is stored. */
+
 import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { readJson } from "./body.ts";
@@ -15,12 +17,7 @@ import { jsonNow } from "./page.ts";
 /** JSON bodies of this route (contract.md "Models and agent runs"). */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-const anyObject = z.lazy(() =>
-  z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  ),
-);
+const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
 /** The operation's answer, bare. @throws OperationNotFound, what `operate` throws */
 export async function postTranscripts(

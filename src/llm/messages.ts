@@ -3,9 +3,11 @@
  * written by `messageJson` is read back without loss: an assistant's `blocks` hold what `content` and `tool_calls` repeat
  * for readers.
  */
+
 import * as z from "zod/mini";
 import type { Block, Media, Message, Part, ToolResultMessage } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 
@@ -253,10 +255,6 @@ function media(part: GivenMedia, at: string): Media {
     throw new InvalidRequest({ option: at, detail });
   }
   return { media_type: part.media_type, data };
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function parsedObject(text: string): JsonObject | null {

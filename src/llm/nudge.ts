@@ -1,6 +1,6 @@
 /** The request to correct an answer that does not match its schema (agent-runtime.md §1.4). Pure. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { isObject } from "./schema.ts";
 
 const MAX_LINES = 8;
 const MAX_DEPTH = 3;

@@ -2,7 +2,9 @@
  * The options of a model call as they come (agent-runtime.md §1.1): known names and types are checked here (422), what
  * they mean where it is used (400).
  */
+
 import * as z from "zod/mini";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
@@ -18,10 +20,7 @@ function shapes() {
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
+  const object = z.custom<JsonObject>(isObject, "must be an object");
   const amount = number.check(z.nonnegative());
   return {
     provider: maybe(text),
@@ -144,6 +143,3 @@ function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

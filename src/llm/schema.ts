@@ -2,7 +2,9 @@
  * Schemas of structured answers (agent-runtime.md §1.1, §1.4): JSON Schema, OpenAPI Schema Objects and the Harn dialect
  * become JSON Schema 2020-12, and what could keep a validator busy for ever is refused first.
  */
+
 import { InvalidRequest } from "../errors/llm.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const MAX_DEPTH = 64;
@@ -183,8 +185,4 @@ export function recursionFactor(root: JsonObject): number {
   const references = text.match(/"\$ref":"#/g)?.length ?? 0;
   const alternatives = /"(?:anyOf|oneOf|allOf)":/.test(text);
   return references > 1 && alternatives ? references : 1;
-}
-
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

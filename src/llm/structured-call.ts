@@ -1,10 +1,10 @@
 /** `POST /llm/structured`: JSON or the reason why there is none, in one envelope (agent-runtime.md §1.4). */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { type CallOutcome, callLlm } from "./call.ts";
 import { added } from "./figures.ts";
 import type { LlmHost } from "./host.ts";
 import type { CallFigures } from "./result.ts";
-import { isObject } from "./schema.ts";
 
 export interface StructuredInput {
   prompt: string;

@@ -1,10 +1,12 @@
 /** Structured answers (agent-runtime.md §1.4): what is expected, and what is wrong with an answer. */
+
 import { InvalidRequest, SchemaValidation } from "../errors/llm.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { extractJson } from "./extract.ts";
 import type { CallOptions } from "./options.ts";
 import type { CallTurn } from "./result.ts";
-import { isObject, readSchema } from "./schema.ts";
+import { readSchema } from "./schema.ts";
 import { schemaErrors } from "./validate.ts";
 
 export interface Structured {

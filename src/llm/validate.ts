@@ -1,7 +1,9 @@
 /** Checks an answer against its schema, interpreted: Workers refuse generated code. */
+
 import { Validator } from "@cfworker/json-schema";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { isObject, recursionFactor } from "./schema.ts";
+import { recursionFactor } from "./schema.ts";
 
 const MAX_ERRORS = 10;
 /** Most looks at one value's parts that a schema that refers to itself may cause. */

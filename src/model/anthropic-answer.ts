@@ -1,10 +1,12 @@
 /** An Anthropic message to the canonical turn (agent-runtime.md §3.2). */
+
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+import type { CallIdSource, WireTarget } from "./wire.ts";
 
 const messageShape = z.lazy(() => {
   const optionalText = z.nullish(z.string());
@@ -56,7 +58,7 @@ export function parseMessage(answer: unknown, target: WireTarget, callId: CallId
 }
 
 function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, callId: CallIdSource): Block {
-  const value: JsonObject = isJsonObject(block) ? block : {};
+  const value: JsonObject = isObject(block) ? block : {};
   const native = { provider: target.provider, value };
   switch (block.type) {
     case "text":
@@ -88,5 +90,5 @@ function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, c
 function readInput(input: unknown, cut: boolean): { arguments: JsonObject | null; raw: string } {
   const given = input === undefined || input === "" ? {} : input;
   const raw = typeof given === "string" ? given : JSON.stringify(given);
-  return { arguments: isJsonObject(given) && !cut ? given : null, raw };
+  return { arguments: isObject(given) && !cut ? given : null, raw };
 }

@@ -1,8 +1,9 @@
 /** Folds the events of a streamed Anthropic answer into the message that an unstreamed call would have given. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { cutOff, eventObject, keeper, parseJson, textIn, unusable } from "./provider-document.ts";
-import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
+import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Most blocks of one message. */
 const MAX_BLOCKS = 10_000;
@@ -67,13 +68,13 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
         case "content_block_delta": {
           const open = blocks[indexOf(event)];
           if (open === undefined) throw broken("a delta");
-          if (!isJsonObject(event.delta)) throw broken("a delta");
+          if (!isObject(event.delta)) throw broken("a delta");
           applyDelta(open, event.delta);
           return false;
         }
         case "content_block_start": {
           const { content_block } = event;
-          if (!isJsonObject(content_block) || typeof content_block.type !== "string") throw broken("a block");
+          if (!isObject(content_block) || typeof content_block.type !== "string") throw broken("a block");
           blocks[indexOf(event)] = { value: { ...content_block }, input: null };
           // A block may begin with text of its own before the first delta.
           const text = content_block.type === "text" ? textIn(content_block, "text") : "";
@@ -81,14 +82,14 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           return false;
         }
         case "message_start":
-          if (!isJsonObject(event.message)) throw broken("the beginning");
+          if (!isObject(event.message)) throw broken("the beginning");
           head = event.message;
-          tokens = isJsonObject(head.usage) ? { ...head.usage } : {};
+          tokens = isObject(head.usage) ? { ...head.usage } : {};
           return false;
         case "message_delta": {
-          const delta = isJsonObject(event.delta) ? event.delta : {};
+          const delta = isObject(event.delta) ? event.delta : {};
           stopReason = delta.stop_reason ?? stopReason;
-          for (const [key, value] of Object.entries(isJsonObject(event.usage) ? event.usage : {})) {
+          for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
             if (value !== null) tokens[key] = value;
           }
           return false;

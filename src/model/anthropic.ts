@@ -2,6 +2,7 @@
  * The Anthropic Messages protocol (agent-runtime.md §3.2; https://docs.anthropic.com/en/api/messages): canonical
  * request to body and headers. The way back: `anthropic-answer.ts`.
  */
+
 import type {
   Base64ImageSource,
   ContentBlockParam,
@@ -24,11 +25,12 @@ import type {
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
-import { isJsonObject, sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
+import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
 /** Stands in for a `max_tokens` of 0 or less. */
@@ -228,7 +230,7 @@ function wireResult(result: ToolResultMessage, { sendableId }: Addressee): ToolR
 
 function wireBlock(block: Block, { provider, sendableId, searches }: Addressee): WireBlock[] {
   const own = (native: Native | undefined): WireBlock[] =>
-    native?.provider === provider && isJsonObject(native.value) ? [native.value] : [];
+    native?.provider === provider && isObject(native.value) ? [native.value] : [];
   switch (block.type) {
     case "output_text":
       return isBlank(block.text) ? [] : [{ type: "text", text: block.text }];

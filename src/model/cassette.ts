@@ -3,12 +3,13 @@
  * pieces of its answer as they came. Keys are redacted before anything is written. Pure: the Worker and the command line
  * share it.
  */
+
 import * as z from "zod/mini";
 import type { Redactor } from "../redact.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { canonicalJson } from "../skill/canonical.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
-import { isJsonObject } from "./wire.ts";
 
 export const CASSETTE_VERSION = 1;
 
@@ -78,7 +79,7 @@ export interface Conversation {
 }
 
 export function conversationOf(body: Json): Conversation {
-  if (!isJsonObject(body)) return { model: null, system: null, messages: body === null ? [] : [body] };
+  if (!isObject(body)) return { model: null, system: null, messages: body === null ? [] : [body] };
   const { model = null, system, instructions, messages, input, prompt, suffix } = body;
   const said = messages ?? input ?? prompt ?? null;
   return {

@@ -1,8 +1,10 @@
 /** Completion endpoints (agent-runtime.md §1.7): the text between a prefix and a suffix, without a conversation. */
+
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
 import type { Block, ModelRequest, ModelTurn, StopReason } from "../engine/messages.ts";
 import { ProviderRejectedRequest } from "../errors/provider.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -10,7 +12,7 @@ import { ollamaParameters } from "./ollama.ts";
 import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
-import { isJsonObject, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
+import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
 
 /** `sampling` as `fitRequest` left it: what the chat endpoint does not take, this one does not either. */
 interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
@@ -155,14 +157,14 @@ function chunkOf(event: StreamEvent, target: WireTarget): Piece {
   if (event.data.trim() === "[DONE]") return { text: "", last: true, members: {} };
   const { model, choices, usage } = eventObject(event, target);
   const choice = (Array.isArray(choices) ? choices[0] : undefined) ?? {};
-  if (!isJsonObject(choice)) throw unusable(target, "a choice of its stream is not as documented");
+  if (!isObject(choice)) throw unusable(target, "a choice of its stream is not as documented");
   const { finish_reason } = choice;
   return {
     text: textIn(choice, "text"),
     last: false,
     members: {
       ...(typeof model === "string" ? { model } : {}),
-      ...(isJsonObject(usage) ? { usage } : {}),
+      ...(isObject(usage) ? { usage } : {}),
       ...(typeof finish_reason === "string" ? { finish_reason } : {}),
     },
   };

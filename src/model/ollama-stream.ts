@@ -1,9 +1,10 @@
 /** Folds the lines of Ollama's native endpoints into the document that an unstreamed call would have given. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
-import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
+import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Each line is checked by hand as far as it is read: there is one for every token. The last one has `done: true`. */
 export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader {
@@ -21,7 +22,7 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
     push(event: StreamEvent): boolean {
       const line = eventObject(event, target);
       const message = line.message ?? {};
-      if (!isJsonObject(message)) throw odd();
+      if (!isObject(message)) throw odd();
       const thought = textIn(message, "thinking");
       if (thought !== "") {
         thinking += keep(thought);

@@ -2,16 +2,18 @@
  * Ollama's native chat protocol (agent-runtime.md §3.1; https://github.com/ollama/ollama/blob/main/docs/api.md): canonical
  * request to body, answer to canonical turn. Always streamed, one JSON object a line.
  */
+
 import * as z from "zod/mini";
 import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, isJsonObject, sendableName, type Wire, type WireTarget } from "./wire.ts";
+import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 /** What Hull asks for where nobody asks otherwise: Ollama's own defaults suit short chats. */
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
@@ -152,7 +154,7 @@ function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource):
     ...(message.thinking ? [{ type: "reasoning" as const, text: message.thinking }] : []),
     ...textBlocks(message.content ?? ""),
     ...(message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }): Block => {
-      const args = isJsonObject(given) ? given : parseArguments(typeof given === "string" ? given : "");
+      const args = isObject(given) ? given : parseArguments(typeof given === "string" ? given : "");
       const text = typeof given === "string" ? given : JSON.stringify(given ?? {});
       return { type: "tool_call", id: callId(id), name, arguments: args, raw: text };
     }),

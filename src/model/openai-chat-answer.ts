@@ -1,12 +1,14 @@
 /** A chat completion to the canonical turn (agent-runtime.md §3.3, §3.6). */
+
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import { completionShape, type WireCall, type WireMessage } from "./openai-chat-shape.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
 import { parseArguments, readShape, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+import type { CallIdSource, WireTarget } from "./wire.ts";
 
 const STOP_REASONS = new Map<string, StopReason>([
   ["stop", "end_turn"],
@@ -65,7 +67,7 @@ function messageBlocks(
   const calls = message.tool_calls ?? [];
   let search = "";
   for (const call of calls) {
-    const found = isJsonObject(call) ? searchBlock(call, provider, search) : null;
+    const found = isObject(call) ? searchBlock(call, provider, search) : null;
     if (found?.type === "tool_search_query") search = found.id;
     if (found !== null) blocks.push(found);
     else blocks.push(...callBlocks(call, cut && call === calls.at(-1), target, callId));

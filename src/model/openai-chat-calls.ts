@@ -1,7 +1,7 @@
 /** Tool calls of a streamed chat completion, put together from their fragments (agent-runtime.md §3.3). */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
-import { isJsonObject } from "./wire.ts";
 
 interface OpenCall {
   id: string | null;
@@ -61,7 +61,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
       entries.push({ own: fragment });
       return;
     }
-    const called = isJsonObject(fragment.function) ? fragment.function : {};
+    const called = isObject(fragment.function) ? fragment.function : {};
     const call = callOf(fragment, called);
     call.id ??= textIn(fragment, "id") || null;
     if (call.name === "") call.name = keep(textIn(called, "name"));
@@ -81,7 +81,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
       if (fragments === undefined || fragments === null) return;
       if (!Array.isArray(fragments)) throw odd("a delta");
       for (const fragment of fragments) {
-        if (!isJsonObject(fragment)) throw odd("a tool call");
+        if (!isObject(fragment)) throw odd("a tool call");
         add(fragment);
       }
     },

@@ -1,4 +1,5 @@
 /** The canonical conversation as messages of the chat protocol (agent-runtime.md §3.3). */
+
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
@@ -6,9 +7,10 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import type { Block, Media, Message, ModelRequest, Part } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
-import { isJsonObject, sendableIds, sendableName, type WireTarget } from "./wire.ts";
+import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 /** OpenAI refuses longer tool call ids. */
 const MAX_ID_LENGTH = 40;
@@ -100,7 +102,7 @@ export const mediaUrl = (media: Media): string =>
 function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistant[] {
   const { target } = to;
   const own = blocks.flatMap((block) =>
-    block.type === "opaque" && block.provider === target.provider && isJsonObject(block.value)
+    block.type === "opaque" && block.provider === target.provider && isObject(block.value)
       ? [block.value]
       : [],
   );
@@ -136,7 +138,7 @@ function wireCall(
   if (block.type === "tool_search_query" || block.type === "tool_search_result") {
     const value = searches && block.native?.provider === target.provider ? block.native.value : null;
     // `execution` is in items of a response, which this protocol does not know.
-    return isJsonObject(value) && !("execution" in value) ? [value] : [];
+    return isObject(value) && !("execution" in value) ? [value] : [];
   }
   if (block.type !== "tool_call") return [];
   const extra = own.find((value) => value.call_id === block.id)?.extra_content;

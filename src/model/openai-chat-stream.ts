@@ -1,11 +1,12 @@
 /** Folds the chunks of a streamed chat completion into the document that an unstreamed call would have given. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
 import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
 import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
-import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
+import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Each chunk is checked by hand as far as it is read: there is one for every token. */
 export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader {
@@ -61,13 +62,13 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
       }
       const chunk = eventObject(event, target);
       if (typeof chunk.model === "string") model ??= chunk.model;
-      if (isJsonObject(chunk.usage)) usage = chunk.usage;
+      if (isObject(chunk.usage)) usage = chunk.usage;
       const { choices } = chunk;
       if (choices === undefined || choices === null) return false;
       if (!Array.isArray(choices)) throw odd("a chunk");
-      const choice = choices.find((item) => isJsonObject(item) && (item.index ?? 0) === 0);
-      if (!isJsonObject(choice)) {
-        if (choices.some((item) => !isJsonObject(item))) throw odd("a choice");
+      const choice = choices.find((item) => isObject(item) && (item.index ?? 0) === 0);
+      if (!isObject(choice)) {
+        if (choices.some((item) => !isObject(item))) throw odd("a choice");
         return false;
       }
       answered = true;
@@ -76,7 +77,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
         complete = true;
       }
       const { delta } = choice;
-      if (isJsonObject(delta)) takeDelta(delta);
+      if (isObject(delta)) takeDelta(delta);
       else if (delta !== undefined && delta !== null) throw odd("a delta");
       return false;
     },
@@ -104,7 +105,5 @@ function contentOf(content: Json | undefined, odd: (what: string) => Error): str
   if (typeof content === "string") return content;
   if (content === undefined || content === null) return "";
   if (!Array.isArray(content)) throw odd("a delta");
-  return content
-    .map((part) => (isJsonObject(part) && part.type === "text" ? textIn(part, "text") : ""))
-    .join("");
+  return content.map((part) => (isObject(part) && part.type === "text" ? textIn(part, "text") : "")).join("");
 }

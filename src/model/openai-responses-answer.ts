@@ -1,12 +1,14 @@
 /** A response to the canonical turn (agent-runtime.md §3.4, §3.6). */
+
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { failedAnswer, parseArguments, readShape, textIn } from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, isJsonObject, type WireTarget } from "./wire.ts";
+import type { CallIdSource, WireTarget } from "./wire.ts";
 
 const responseShape = z.lazy(() => {
   const text = z.catch(z.nullish(z.string()), null);
@@ -28,7 +30,7 @@ export function parseResponse(answer: unknown, target: WireTarget, callId: CallI
   const blocks: Block[] = [];
   let search = "";
   for (const item of response.output) {
-    if (!isJsonObject(item)) continue;
+    if (!isObject(item)) continue;
     const found = searchBlock(item, target.provider, search);
     if (found?.type === "tool_search_query") search = found.id;
     blocks.push(...(found === null ? itemBlocks(item, target, callId) : [found]));
@@ -52,7 +54,7 @@ function stopReason(status: string | null, incomplete: string | null, blocks: re
 }
 
 const isRefusal = (block: Block): boolean =>
-  block.type === "opaque" && isJsonObject(block.value) && typeof block.value.refusal === "string";
+  block.type === "opaque" && isObject(block.value) && typeof block.value.refusal === "string";
 
 function itemBlocks(item: JsonObject, target: WireTarget, callId: CallIdSource): Block[] {
   const { provider } = target;
@@ -79,7 +81,7 @@ function itemBlocks(item: JsonObject, target: WireTarget, callId: CallIdSource):
 }
 
 function messageBlocks(item: JsonObject, provider: string): Block[] {
-  const parts = Array.isArray(item.content) ? item.content.filter(isJsonObject) : [];
+  const parts = Array.isArray(item.content) ? item.content.filter(isObject) : [];
   const blocks = parts.flatMap((part): Block[] => {
     if (part.type === "output_text") return textBlocks(textIn(part, "text"));
     return part.type === "refusal"
@@ -95,7 +97,7 @@ function messageBlocks(item: JsonObject, provider: string): Block[] {
 function reasoningBlocks(item: JsonObject, provider: string): Block[] {
   const texts = (list: unknown): string[] =>
     (Array.isArray(list) ? list : [])
-      .filter(isJsonObject)
+      .filter(isObject)
       .map((part) => textIn(part, "text"))
       .filter((text) => text !== "");
   const said = [

@@ -1,4 +1,5 @@
 /** The canonical conversation as input items of the Responses protocol (agent-runtime.md §3.4). */
+
 import type {
   EasyInputMessage,
   ResponseFunctionToolCall,
@@ -7,9 +8,10 @@ import type {
 } from "openai/resources/responses/responses";
 import type { Block, ModelRequest, Part } from "../engine/messages.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaUrl } from "./openai-chat-messages.ts";
-import { isJsonObject, sendableIds, sendableName, type WireTarget } from "./wire.ts";
+import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
 
@@ -98,7 +100,7 @@ function assistantItems(
     } else if (block.type === "tool_call") items.push(callItem(block));
     else {
       const native = block.type === "opaque" ? block : block.native;
-      if (native?.provider !== provider || !isJsonObject(native.value)) continue;
+      if (native?.provider !== provider || !isObject(native.value)) continue;
       const { value } = native;
       if (isItem(value)) items.push(value);
       else if (typeof value.refusal === "string") say(value.refusal);

@@ -2,11 +2,12 @@
  * Folds the events of a streamed response into the response that an unstreamed call would have given: the last event holds
  * it; servers that leave its output out sent each item before.
  */
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { cutOff, eventObject, failedAnswer, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
-import { isJsonObject, type Sink, type StreamReader, type WireTarget } from "./wire.ts";
+import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Most items of one response. */
 const MAX_ITEMS = 10_000;
@@ -38,14 +39,14 @@ export function createResponsesStream(target: WireTarget, sink: Sink): StreamRea
         }
         case "response.output_item.done": {
           const { output_index: at, item } = event;
-          if (!isJsonObject(item) || typeof at !== "number" || !(at >= 0 && at < MAX_ITEMS)) throw odd();
+          if (!isObject(item) || typeof at !== "number" || !(at >= 0 && at < MAX_ITEMS)) throw odd();
           items[at] = item;
           return false;
         }
         case "response.completed":
         case "response.incomplete":
         case "response.failed":
-          if (!isJsonObject(event.response)) throw odd();
+          if (!isObject(event.response)) throw odd();
           response = event.response;
           return true;
         case "error":

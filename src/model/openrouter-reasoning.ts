@@ -1,16 +1,14 @@
 /** OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): whole again from pieces. */
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
-import { isJsonObject } from "./wire.ts";
 
 /** Members that grow from piece to piece; of any other the last value holds. */
 const GROWING = ["text", "summary", "data"];
 
 /** What they say in words. */
 export const detailsText = (details: readonly Json[]): string =>
-  details
-    .map((entry) => (isJsonObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : ""))
-    .join("");
+  details.map((entry) => (isObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : "")).join("");
 
 /** Adds the entries of one delta; a piece continues the last entry where kind and index are the same. */
 export function mergeDetails(
@@ -19,7 +17,7 @@ export function mergeDetails(
   keep: (piece: string) => string,
 ): void {
   for (const piece of pieces) {
-    if (!isJsonObject(piece)) continue;
+    if (!isObject(piece)) continue;
     keep(GROWING.map((key) => (typeof piece[key] === "string" ? piece[key] : "")).join(""));
     const last = details.at(-1);
     if (last === undefined || last.type !== piece.type || last.index !== piece.index) {

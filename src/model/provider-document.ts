@@ -1,13 +1,14 @@
 /** Reading what a provider sent: JSON, its shape, its errors, and how much of it is kept. */
+
 import type * as z from "zod/mini";
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
+import { isObject } from "../skill/json.ts";
 import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
 import type { StreamEvent } from "./frames.ts";
-import { isJsonObject } from "./wire.ts";
 
 /** Whose answer it is. */
 export interface Asked {
@@ -44,7 +45,7 @@ export function failedAnswer(asked: Asked, reason: string, document: unknown): H
 export function parseArguments(raw: string): JsonObject | null {
   if (raw.trim() === "") return {};
   const value = parseJson(raw);
-  return isJsonObject(value) ? value : null;
+  return isObject(value) ? value : null;
 }
 
 /** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
@@ -86,12 +87,12 @@ export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
   if (event.event === "error" || holdsError(data)) {
     throw failedAnswer(asked, "its stream holds an error event", holdsError(data) ? data : { error: data });
   }
-  if (!isJsonObject(data)) throw unusable(asked, "an event of its stream is not as documented");
+  if (!isObject(data)) throw unusable(asked, "an event of its stream is not as documented");
   return data;
 }
 
 const holdsError = (value: unknown): boolean =>
-  isJsonObject(value) && value.error !== undefined && value.error !== null;
+  isObject(value) && value.error !== undefined && value.error !== null;
 
 /** Bounds what is kept of a stream: hands on each piece. @throws ProviderBadResponse when it becomes too much */
 export function keeper(asked: Asked): (piece: string) => string {
@@ -130,10 +131,10 @@ export function providerWords(value: unknown): { provider_message?: string; prov
 /** The error inside a document; `null` where there is none of the usual form. */
 function errorOf(value: unknown): JsonObject | null {
   const document: unknown = Array.isArray(value) ? value[0] : value;
-  if (!isJsonObject(document)) return null;
+  if (!isObject(document)) return null;
   const { error } = document;
   if (typeof error === "string") return { message: error };
-  return isJsonObject(error) ? error : null;
+  return isObject(error) ? error : null;
 }
 
 /** A status that an error names inside a document (OpenRouter: `code`), for want of a better one. */

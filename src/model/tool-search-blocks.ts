@@ -1,8 +1,9 @@
 /** OpenAI's tool search, as entries of a chat message or items of a response, in canonical blocks (§6.3). */
+
 import type { Block } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseJson } from "./provider-document.ts";
-import { isJsonObject } from "./wire.ts";
 
 type SearchBlock = Block & { type: "tool_search_query" | "tool_search_result" };
 
@@ -38,9 +39,9 @@ function namesIn(tools: Json): string[] {
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((tool): string[] => {
     if (typeof tool === "string") return [tool];
-    if (!isJsonObject(tool)) return [];
+    if (!isObject(tool)) return [];
     if (tool.type === "namespace") return namesIn(tool.tools ?? []);
-    const inner = isJsonObject(tool.function) ? tool.function : tool;
+    const inner = isObject(tool.function) ? tool.function : tool;
     const name = inner.name ?? inner.tool_name;
     return typeof name === "string" ? [name] : [];
   });

@@ -1,12 +1,13 @@
 /** Token counts under the names that providers give them (agent-runtime.md §3.6). */
+
 import type { Usage } from "../engine/messages.ts";
-import { isJsonObject } from "./wire.ts";
+import { isObject } from "../skill/json.ts";
 
 /** The counts of a provider's usage object; 0 for what it does not say, or says with anything but a count. */
 export function readUsage(usage: unknown): Usage {
-  const of = isJsonObject(usage) ? usage : {};
-  const prompt = isJsonObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
-  const input = isJsonObject(of.input_tokens_details) ? of.input_tokens_details : {};
+  const of = isObject(usage) ? usage : {};
+  const prompt = isObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
+  const input = isObject(of.input_tokens_details) ? of.input_tokens_details : {};
   return {
     input_tokens: said(of.input_tokens, of.prompt_tokens, of.prompt_eval_count),
     output_tokens: said(of.output_tokens, of.completion_tokens, of.eval_count),

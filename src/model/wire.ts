@@ -1,6 +1,5 @@
 /** What the wire protocols share: their interface, and the ids and names of tool calls. */
 import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
-import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Dialect } from "./catalogue/definition.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -90,7 +89,3 @@ export function toolCallIds(history: readonly Message[]): string[] {
 /** A tool name in the form that providers take back; a model may have made up any other. */
 export const sendableName = (name: string): string =>
   name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -1,8 +1,10 @@
 /** Workers AI through its binding, in the chat shape (agent-runtime.md §3.5). */
+
 import * as z from "zod/mini";
 import type { ModelRequest } from "../engine/messages.ts";
 import { ProviderNotConfigured } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
+import { isObject } from "../skill/json.ts";
 import type { Attempt } from "./attempts.ts";
 import { announce, type Outcome, readStream } from "./exchange.ts";
 import { withExtra } from "./extra.ts";
@@ -10,7 +12,7 @@ import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
 import { type Asked, parseJson, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
-import { callIdSource, isJsonObject, type StreamReader } from "./wire.ts";
+import { callIdSource, type StreamReader } from "./wire.ts";
 
 /** What is used of the `AI` binding. */
 export interface AiBinding {
@@ -109,7 +111,7 @@ interface LegacyParts {
 
 /** `null`: not an answer of the older form. */
 function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
-  if (!isJsonObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
+  if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;
   }
   const { response, tool_calls, usage } = readShape(legacyAnswer, value, asked);

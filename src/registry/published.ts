@@ -182,6 +182,20 @@ export async function readBlob(
   return bytes;
 }
 
+/** A file of a bundle, which is read once while the isolate has room for it. */
+export async function keptFile(
+  env: Bindings,
+  { sha256, size }: { sha256: string; size: number },
+  read: () => Promise<Uint8Array | null>,
+): Promise<Uint8Array | null> {
+  const { blobs } = cacheOf(env);
+  const known = blobs.get(sha256);
+  if (known !== undefined) return known;
+  const bytes = await read();
+  if (bytes !== null && size <= MAX_FILE_BYTES) blobs.set(sha256, bytes);
+  return bytes;
+}
+
 /** The tar of a skill's folder (`pack`), a file that it serves (`blob`), its hooks or an OpenAPI document, as a stream. */
 export async function readBytes(
   env: Bindings,

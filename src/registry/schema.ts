@@ -92,6 +92,17 @@ function manifest(): z.ZodMiniType<Manifest> {
         max_tokens: count,
         max_tool_rounds: count,
         max_tool_output_bytes: count,
+        mcp_servers: maybe(
+          z.array(
+            z.object({
+              name: text,
+              url: text,
+              headers: z.record(text, text),
+              tools: maybe(texts),
+              timeout_ms: count,
+            }),
+          ),
+        ),
       }),
     ),
     daemon: maybe(

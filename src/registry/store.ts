@@ -33,7 +33,7 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
 /** Stores what an upload consists of, under the keys of published skills. */
 export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
   const { digest, record, recordJson, pack, blob, modules } = skill;
-  if (pack !== null && record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
+  if (record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
   if (blob !== null) await putObject(env, `blob:${blob.sha256}`, blob.bytes);
   for (const { sha256, bytes } of modules) await putObject(env, `module:${sha256}`, bytes);
   await putObject(env, `skill:${digest}`, utf8(recordJson));

@@ -30,6 +30,7 @@ import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
 import { type ResolvedTarget, resolveTarget, type TargetWish } from "../model/providers.ts";
 import { llmRetries } from "../model/retry.ts";
+import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
@@ -251,5 +252,5 @@ function mayGoOn(error: unknown): boolean {
 
 function shownDecision({ mode, target, chosen, alternatives }: RouteDecision): JsonObject {
   const json: Json = JSON.parse(JSON.stringify({ mode, target, chosen, alternatives }));
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
+  return objectOf(json);
 }

@@ -15,6 +15,8 @@ import { unattendedRefusal } from "./handler/policy.ts";
 import type { SkillToolResult } from "./handler/ports.ts";
 import { callSkillTool } from "./handler/skill-tool.ts";
 import type { HeldFile } from "./llm-input.ts";
+import { callRemote } from "./mcp/llm-tools.ts";
+import type { RunServers } from "./mcp/servers.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { openSpan } from "./spans.ts";
 import { grantsOf } from "./variables.ts";
@@ -44,6 +46,7 @@ export interface LlmToolRun {
   /** Unix ms. */
   deadlineAt: number;
   artifacts: RunArtifacts;
+  servers: RunServers;
 }
 
 /** Carries one call out. @throws HullError for faults of the runner */
@@ -58,6 +61,8 @@ export async function runLlmTool(
   if (!command && tool !== undefined) return runHandlerTool(call, tool, at, of);
   const names = llmTools(run.record, llm).map(({ name }) => name);
   if (!command) {
+    const outcome = await callRemote(of.servers, run, call, at, llm.max_tool_output_bytes);
+    if (outcome !== null) return outcome;
     return refusedCall("unknown_tool", `There is no tool "${call.name}". Use one of: ${names.join(", ")}.`);
   }
   const outcome = await runCommand(call, at, of);

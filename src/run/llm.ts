@@ -33,6 +33,8 @@ import { RunArtifacts } from "./handler/artifacts.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { llmTools, runLlmTool } from "./llm-tools.ts";
+import { remoteDefinitions } from "./mcp/llm-tools.ts";
+import { RunServers } from "./mcp/servers.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { mayMock, mocksFor } from "./mocks.ts";
 import { inSpan, type OpenSpan } from "./spans.ts";
@@ -79,9 +81,14 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
       : resolve(context.settings, catalogue, target);
   resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
+  const earlier = run.durable?.records ?? [];
+  const servers = new RunServers(context);
+  const own = llmTools(record, llm);
+  // A run that goes on has the tools that it began with.
+  const remote = earlier.length > 0 ? [] : await remoteDefinitions(servers, run, own);
   const spec: RunSpec = {
     system: record.body,
-    tools: llmTools(record, llm),
+    tools: [...own, ...remote],
     max_tokens: llm.max_tokens,
     max_tool_rounds: llm.max_tool_rounds,
     json: manifest.output === "json",
@@ -94,6 +101,7 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
     tariff: tariffOf(catalogue),
     intercept: mocking?.intercept,
     operator,
+    servers,
   };
   const options: DriveOptions = {
     effects: effects(run, llm, files, deadlineAt, calls),
@@ -101,8 +109,8 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
     clock: systemClock,
     signal: run.signal,
   };
-  const earlier = run.durable?.records ?? [];
-  const outcome = (await resumeRun(earlier, options)) ?? (await startRun(spec, parts, options));
+  const driven = async () => (await resumeRun(earlier, options)) ?? (await startRun(spec, parts, options));
+  const outcome = await driven().finally(() => servers.close());
   span.set(() => totalsAttributes(outcome.totals));
   context.log.usage = outcome.totals.usage;
   context.log.rounds = outcome.totals.rounds;
@@ -139,6 +147,7 @@ interface Calls {
   tariff: Tariff;
   intercept: Intercept | undefined;
   operator: Record<string, unknown>;
+  servers: RunServers;
 }
 
 function effects(
@@ -146,7 +155,7 @@ function effects(
   llm: LlmSettings,
   files: HeldFile[],
   deadlineAt: number,
-  { resolve, tariff, intercept, operator }: Calls,
+  { resolve, tariff, intercept, operator, servers }: Calls,
 ): Effects {
   const { context, record } = run;
   const { env, settings } = context;
@@ -233,7 +242,9 @@ function effects(
     async runTool(call, at) {
       const started = Date.now();
       try {
-        return await toolSpan(call, () => runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts }));
+        return await toolSpan(call, () =>
+          runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts, servers }),
+        );
       } finally {
         context.time("tools", Date.now() - started);
       }

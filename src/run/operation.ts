@@ -2,6 +2,7 @@
  * What can be run beside skills: model calls and agent runs without a session. One function for each way to ask: whole, as
  * events, idempotent or asynchronous.
  */
+
 import * as z from "zod/mini";
 import { Internal } from "../errors.ts";
 import { callLlm } from "../llm/call.ts";
@@ -9,6 +10,7 @@ import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import { callStructured } from "../llm/structured-call.ts";
+import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { agentSpec } from "./agent/options.ts";
@@ -20,11 +22,7 @@ import { Teller } from "./teller.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 const maybe = z.exactOptional;
-const object = () =>
-  z.custom<JsonObject>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object",
-  );
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
 const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
 
 /** The body of a call or a run. */
@@ -86,7 +84,7 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
     return {
       body: JSON.stringify(shown),
       headers: { "content-type": "application/json", "cache-control": "no-store" },
-      done: isRecord(shown) ? shown : {},
+      done: isObject(shown) ? shown : {},
     };
   } catch (error) {
     await teller.end();
@@ -144,6 +142,3 @@ const plain = ({ prompt = null, system = null, options = {} }: z.infer<typeof ca
   system,
   options,
 });
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

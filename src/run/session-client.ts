@@ -52,9 +52,9 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
         const object = sessionObject(env, tenant, id);
         return readText(await object.ask(sendText(question)));
       });
-      const answer: SessionAnswer = JSON.parse(text);
+      const answer: SessionAnswer<SessionOperations[typeof type]["out"]> = JSON.parse(text);
       if (!answer.ok) throw new HullError(answer.error, answer.operator);
-      return JSON.parse(JSON.stringify(answer.value ?? null));
+      return answer.value;
     },
     events: (run_id, after) =>
       again(async () => {

@@ -1,4 +1,5 @@
 /** The configured values that a tool's handler gets, and those that a run brings along (skill-formats.md §7.4). */
+
 import type { Settings } from "../env.ts";
 import { refused } from "../llm/prepare.ts";
 import { type SealedFor, seal, unseal } from "../registry/tool-config/seal.ts";
@@ -10,6 +11,7 @@ import {
   type LayerValues,
 } from "../skill/config/effective.ts";
 import { type Configurable, readGiven } from "../skill/config/given.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
@@ -151,6 +153,3 @@ export async function readToolConfigs(
 function isSealed(value: Json): value is { sealed: string } {
   return isObject(value) && Object.keys(value).length === 1 && typeof value.sealed === "string";
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -11,3 +11,12 @@ export function decodeUtf8(bytes: Uint8Array, what: string): string {
     throw new BadEncoding({ what });
   }
 }
+
+/** Strict UTF-8; `null` for bytes that are none. */
+export function utf8OrNull(bytes: Uint8Array): string | null {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -16,7 +16,8 @@ export function hasSchema(sql: SqlStorage, versions = OWN): boolean {
  */
 export function migrate(storage: DurableObjectStorage, steps: readonly string[], versions = OWN): void {
   const { sql } = storage;
-  sql.exec(`CREATE TABLE IF NOT EXISTS ${versions} (version INTEGER NOT NULL)`);
+  // An object that is up to date writes nothing: it can be read even where nothing can be stored.
+  if (!hasSchema(sql, versions)) sql.exec(`CREATE TABLE ${versions} (version INTEGER NOT NULL)`);
   const { at } = sql.exec<{ at: number }>(`SELECT coalesce(max(version), 0) AS at FROM ${versions}`).one();
   for (const [index, step] of steps.entries()) {
     if (index < at) continue;

@@ -13,7 +13,7 @@ import { type ParsedSkill, parseManifest } from "./parse.ts";
 import { stopsSkill } from "./stops.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
-import { checkUploaded } from "./uploaded.ts";
+import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
 
 /** Findings that a record keeps. */
 const MAX_DIAGNOSTICS = 100;
@@ -24,8 +24,8 @@ export interface AssembledSkill {
   record: SkillRecord;
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   recordJson: string;
-  /** For KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
-  pack: Uint8Array<ArrayBuffer> | null;
+  /** For KV `pack:<sha256>`. */
+  pack: Uint8Array<ArrayBuffer>;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
   /** Its hook module and those of its tools' handlers, for KV `module:<sha256>`. */
@@ -69,7 +69,10 @@ export async function assembleSkill(
   if (name !== "SKILL.md") parsed.diagnostics.unshift(otherName(folder, file, name));
   const { manifest, body, positions, diagnostics } = parsed;
   if (manifest === null) return { skill: null, positions, diagnostics };
-  if (uploadedBy !== undefined) diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
+  if (uploadedBy !== undefined) {
+    diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
+    diagnostics.push(...checkUploadedFiles(files, folder));
+  }
   const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
   diagnostics.push(...(read?.diagnostics ?? []));
   const base = file.slice(0, -"SKILL.md".length);
@@ -82,6 +85,7 @@ export async function assembleSkill(
   diagnostics.push(...made.diagnostics);
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
   if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
+  const kept = withoutFolder(diagnostics, base, manifest.slug);
   const hookModule =
     read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };
   const extras: RecordExtras = {
@@ -89,7 +93,7 @@ export async function assembleSkill(
       ? {}
       : { hooks: { module: hookModule.sha256, exports: read?.hooks?.exports ?? [] } }),
     ...(tools === null ? {} : { tools }),
-    ...(diagnostics.length === 0 ? {} : { diagnostics: withoutFolder(diagnostics, base, manifest.slug) }),
+    ...(kept.length === 0 ? {} : { diagnostics: kept }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);
@@ -108,7 +112,9 @@ export async function assembleSkill(
 
 /** As they stand in the record, which is the same wherever the folder lies. */
 function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
-  return diagnostics.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({
+  // How the folder is called is not the skill's doing.
+  const own = diagnostics.filter(({ code }) => code !== "name_directory_mismatch");
+  return own.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({
     ...diagnostic,
     skill: slug,
     file: diagnostic.file.startsWith(base) ? diagnostic.file.slice(base.length) : diagnostic.file,

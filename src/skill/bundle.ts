@@ -12,9 +12,9 @@ import type {
   SkillTool,
 } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
-import { RouteTable } from "./route.ts";
+import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
-import { proxyVariables } from "./variables.ts";
+import { sentVariables } from "./variables.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -36,8 +36,8 @@ export interface Bundle {
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   json: string;
   digest: string;
-  /** Deterministic tar of the folder, `null` where nothing of the skill ever runs and no model reads it. */
-  pack: Uint8Array<ArrayBuffer> | null;
+  /** Deterministic tar of the folder, without the file that a static skill serves. */
+  pack: Uint8Array<ArrayBuffer>;
 }
 
 /** What a record says beside what follows from the folder. */
@@ -70,17 +70,16 @@ export async function makeRecord(
     packed.push({ path: file.path, mode, bytes: file.bytes });
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
-  const runs =
-    runsProcesses(manifest) ||
-    isRead(manifest, index) ||
-    (extras.tools ?? []).some(({ script }) => script !== undefined);
-  const pack = runs ? packTar([...packed, ...started]) : null;
+  const handled = (extras.tools ?? []).some(({ script }) => script !== undefined);
+  // What a static skill serves is stored by itself, and may be large.
+  const own = handled ? packed : packed.filter(({ path }) => path !== manifest.serve);
+  const pack = packTar([...own, ...started]);
   const record: SkillRecord = {
     format: 1,
     manifest,
     body,
     files: index,
-    pack: pack === null ? null : await hash(pack),
+    pack: await hash(pack),
     ...extras,
   };
   // Models see the arguments of a tool in the order in which they are declared.
@@ -91,15 +90,6 @@ export async function makeRecord(
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
-}
-
-/** Models read the files of a skill that instructs them (skill-formats.md §2). */
-function isRead({ mode }: Manifest, files: readonly BundledFile[]): boolean {
-  return mode === "llm" && files.length > 1;
-}
-
-function runsProcesses(manifest: Manifest): boolean {
-  return manifest.run !== undefined || (manifest.llm?.tools.length ?? 0) > 0;
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
@@ -151,7 +141,7 @@ export async function makeCatalog(
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
-  const names = new Set(manifests.flatMap(({ proxy }) => (proxy === undefined ? [] : proxyVariables(proxy))));
+  const names = new Set(manifests.flatMap(sentVariables));
   const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
   const replaced = Object.keys(overrides).length === 0 ? {} : { overrides };
   const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables, ...replaced };
@@ -191,10 +181,4 @@ export function claimAddress(table: RouteTable, skill: Served): Diagnostic | nul
     message: conflict.message,
     hint: field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.",
   };
-}
-
-/** Checks a whole set in order; errors are on the later skill of each pair. */
-export function checkAddresses(skills: readonly Served[]): Diagnostic[] {
-  const table = new RouteTable();
-  return skills.flatMap((skill) => claimAddress(table, skill) ?? []);
 }

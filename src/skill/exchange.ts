@@ -1,7 +1,9 @@
 /** How a skill is called and what it answers: input, output, method, route, limits (serving.md §2). */
+
 import { checkFile, type SkillFiles } from "./command.ts";
 import { MAX_MS, readChoice, readInteger, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
+import { isObject } from "./json.ts";
 import { schemaFaults } from "./json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
@@ -187,7 +189,7 @@ function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefin
   const bytes = path === undefined ? undefined : files?.get(path);
   if (bytes === undefined) return undefined;
   const value = parseJson(bytes);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (isObject(value)) return value;
   findings.error(
     "schema_file",
     slot,

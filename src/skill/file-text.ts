@@ -12,6 +12,15 @@ export function skillFileName(names: readonly string[]): string | null {
   );
 }
 
+/** What a skill's folder has for Hull alone. */
+const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml"];
+
+/** The files of a skill that its instructions may name: all but SKILL.md and what is Hull's own. */
+export function instructionFiles(paths: readonly string[]): string[] {
+  const own = skillFileName(paths);
+  return paths.filter((path) => path !== own && !FOR_HULL.includes(path));
+}
+
 /** The text, with replacement characters where the bytes are not UTF-8. A byte order mark stays. */
 export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } {
   try {

@@ -2,12 +2,11 @@
  * JSON Schema 2020-12 (https://json-schema.org/draft/2020-12): its meta-schema, keyword by keyword, so that a skill's
  * `input_schema` can be checked at build without generated code, and embedded in an OpenAPI document. Pure.
  */
+import { isObject } from "./json.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value: Json): boolean => typeof value === "string";
 const isNumber = (value: Json): boolean => typeof value === "number";
 const isCount = (value: Json): boolean => Number.isInteger(value) && Number(value) >= 0;

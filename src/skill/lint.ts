@@ -1,5 +1,6 @@
 /** What `hull validate` warns of beyond the rules (skill-formats.md §1.5): what some tools refuse, or what is likely wrong. */
 import type { BrokenRule } from "./field-rules.ts";
+import type { Diagnostic } from "./manifest.ts";
 import { insidePath } from "./path.ts";
 
 /** Descriptions that some packagers refuse, or that do not help a model to choose. */
@@ -48,12 +49,24 @@ const SECRETS: readonly RegExp[] = [
   /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
 ];
 
-/** The beginning of the first text that looks like a key, with its line from 1; `null`: none does. */
-export function obviousSecret(text: string): { shown: string; line: number } | null {
+/** Files over this many bytes are not looked through. */
+export const MAX_SCANNED_BYTES = 1024 * 1024;
+
+/** What is said of a file that holds what looks like a key; `null`: none does, or it is no text. */
+export function secretIn(path: string, bytes: Uint8Array): (Finding & { line: number }) | null {
+  if (bytes.length > MAX_SCANNED_BYTES || bytes.includes(0)) return null;
+  const text = new TextDecoder("latin1").decode(bytes);
   const [first] = SECRETS.flatMap((pattern) => {
     const hit = pattern.exec(text);
     return hit === null ? [] : [hit];
   }).sort((a, b) => a.index - b.index);
   if (first === undefined) return null;
-  return { shown: `${first[0].slice(0, 7)}…`, line: text.slice(0, first.index).split("\n").length };
+  return {
+    code: "secret_in_file",
+    line: text.slice(0, first.index).split("\n").length,
+    message: `${path} holds what looks like a key: ${first[0].slice(0, 7)}…`,
+    hint: "Keep keys out of skills; read them from variables that tool_env or x-env names.",
+  };
 }
+
+type Finding = Pick<Diagnostic, "code" | "message" | "hint">;

@@ -39,6 +39,18 @@ export interface ModelTarget {
   model: string | null;
 }
 
+/** A remote MCP server of an llm skill. */
+export interface McpServer {
+  /** Begins the names of its tools, with `_` for `-` and followed by `__`. */
+  name: string;
+  url: string;
+  /** Values may hold `${VAR}`. */
+  headers: { [name: string]: string };
+  /** The server's own names of the tools that are brought in; absent: all. */
+  tools?: string[];
+  timeout_ms: number;
+}
+
 export interface ProxySettings {
   url: string;
   /** `null`: the caller's own method. */
@@ -107,6 +119,8 @@ export interface Manifest {
     max_tokens: number;
     max_tool_rounds: number;
     max_tool_output_bytes: number;
+    /** Absent where it has none. */
+    mcp_servers?: McpServer[];
   };
   /** Of llm skills alone. */
   daemon?: DaemonDeclaration;
@@ -243,7 +257,7 @@ export interface SkillRecord {
   /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
   body: string;
   files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` where nothing of the skill ever runs and no model reads it. */
+  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
   pack: string | null;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;

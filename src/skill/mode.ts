@@ -23,6 +23,7 @@ const LLM_ONLY = [
   "max_tool_rounds",
   "max_tool_output_bytes",
   "deadline_ms",
+  "mcp_servers",
 ];
 
 /** The mode, given or inferred; `undefined` when it cannot be told, which is then reported. */

@@ -18,6 +18,7 @@ import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
 import { nearest } from "./match.ts";
+import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readProxy } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
@@ -39,6 +40,7 @@ const KNOWN_FIELDS = [
   "return_headers",
   "tools",
   "tool_env",
+  "mcp_servers",
   "input",
   "input_mime",
   "input_schema",
@@ -197,6 +199,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const tools = readTools(findings, child(root, "tools"), source.files);
   const { providers = SHIPPED } = source;
   const llm = readLlm(findings, root, providers);
+  const servers = readMcpServers(findings, child(root, "mcp_servers"), providers.key_variables);
   const toolEnvSlot = child(root, "tool_env");
   const toolEnv = readToolEnv(findings, toolEnvSlot, providers.key_variables);
   if (toolEnvSlot !== undefined && (mode === "proxy" || mode === "static-file")) {
@@ -218,7 +221,12 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   }
   const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
   if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
-  const own = modePart(mode, { run, serve, proxy, llm: { ...llm, tools } });
+  const own = modePart(mode, {
+    run,
+    serve,
+    proxy,
+    llm: { ...llm, tools, ...(servers.length === 0 ? {} : { mcp_servers: servers }) },
+  });
   const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),

@@ -66,11 +66,12 @@ function urlProblem(text: string): string | null {
     : "it cannot be read as a URL";
 }
 
-function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
+/** Headers by lower-case name, whose values may hold `${VAR}`. */
+export function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
   const headers = new Map<string, string>();
   const map = readMap(findings, slot);
   for (const key of map?.entries.keys() ?? []) {
-    const entry = map === undefined ? undefined : child(map, key, "headers");
+    const entry = map === undefined ? undefined : child(map, key, slot?.path);
     if (entry === undefined) continue;
     const name = key.toLowerCase();
     const problem = headerNameProblem(key);

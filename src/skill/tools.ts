@@ -1,4 +1,5 @@
 /** The `tools` of an llm skill (serving.md §2). */
+
 import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
 import {
   readBoolean,
@@ -10,6 +11,7 @@ import {
   wrongType,
 } from "./fields.ts";
 import type { Findings } from "./findings.ts";
+import { isObject } from "./json.ts";
 import {
   type CommandTool,
   type Json,
@@ -176,7 +178,7 @@ function isOfType(value: Json, type: ParameterType): boolean {
     case "array":
       return Array.isArray(value);
     case "object":
-      return typeof value === "object" && value !== null && !Array.isArray(value);
+      return isObject(value);
     default:
       return typeof value === type;
   }

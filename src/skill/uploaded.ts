@@ -2,6 +2,7 @@
 import type { SourceFile } from "./bundle.ts";
 import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
+import { secretIn } from "./lint.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import type { Position } from "./tree.ts";
 import { variablesOf } from "./variables.ts";
@@ -90,6 +91,21 @@ export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
   });
 }
 
+/** What is said of an upload's files: keys that whoever may run the skill may read, and what the build would have to make. */
+export function checkUploadedFiles(files: readonly SourceFile[], skill: string): Diagnostic[] {
+  const found: Diagnostic[] = files.flatMap(({ path, bytes }) => {
+    const secret = secretIn(path, bytes);
+    return secret === null ? [] : [{ level: "warning", skill, file: path, ...secret }];
+  });
+  const has = (name: string) => files.some(({ path }) => path === name);
+  if (has("skill.ts") && !has("tools.json")) {
+    const message = "An upload's skill.ts would have to be built into tools.json and handlers.";
+    const hint = "Use hull upload, which does that, or let the operator publish the folder.";
+    found.push({ level: "error", code: "typed_needs_build", skill, file: "skill.ts", message, hint });
+  }
+  return found;
+}
+
 /** Warns about variables that the skill and its tools ask for and do not get. */
 export function warnNotGranted(
   { manifest, tools = [] }: Pick<SkillRecord, "manifest" | "tools">,
@@ -100,7 +116,8 @@ export function warnNotGranted(
   const asked = new Set([...own, ...tools.flatMap(({ env }) => env)]);
   const missing = [...asked].filter((name) => !granted.has(name));
   return missing.map((name) => {
-    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? "proxy" : "x-env";
+    const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
+    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? sent : "x-env";
     const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {

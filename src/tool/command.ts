@@ -38,7 +38,8 @@ export interface CommandToolContext {
   started?: (queueMs: number) => void;
 }
 
-const LOST = "The tool was lost while it ran. It may or may not have taken effect, and was not run again.";
+const UNKNOWN = "It may or may not have taken effect, and was not run again.";
+const LOST = `The tool was lost while it ran. ${UNKNOWN}`;
 
 /**
  * Runs the call and renders its outcome. Faults of the tool are outcomes for the model, and so is a detached call that
@@ -118,7 +119,8 @@ function processEnd(
     case "cancelled":
       // The client left before this Worker could know: nobody waits for what the model would say.
       if (!spec.detach) throw new ClientClosedRequest({});
-      return { code: "killed", exit_code, duration_ms, remark: "The run was cancelled." };
+      // The run goes on, so that it was the runner that ended it, with itself.
+      return { code: "killed", exit_code, duration_ms, remark: `The runner was shut down. ${UNKNOWN}` };
     case "out_of_memory":
       return { code: "out_of_memory", exit_code, duration_ms };
     case "signal":

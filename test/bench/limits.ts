@@ -1,6 +1,6 @@
 /** The gates of serving.md §8, second table, and issue 3: limits in time, many skills, memory, starts. */
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import type { Manifest } from "../../src/skill/manifest.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type Ask, ask, load } from "./load.ts";
+import { residentOf, workerds } from "./processes.ts";
 import { gateRow, megabytes, ms, perSecond, type Row, row } from "./row.ts";
 import { type ServingSubjects, startServing } from "./serving-subjects.ts";
 
@@ -21,7 +22,8 @@ const POST = { method: "POST", body: "world\n", headers: { "content-type": "text
 export async function limitRows(rounds: number): Promise<Row[]> {
   const subjects = await startServing();
   try {
-    const workerd = await workerdOf(process.pid);
+    // Hull's is started first.
+    const workerd = Math.min(...workerds());
     return [
       ...(await memoryRows(subjects, workerd, rounds)),
       ...(await timeRows(subjects)),
@@ -39,15 +41,15 @@ const shown = (what: string, value: number, unit: (value: number) => string): Ro
 /** Memory before and after the rows of many callers, and these. */
 async function memoryRows({ hull }: ServingSubjects, workerd: number, rounds: number): Promise<Row[]> {
   const runner = hull.runnerPid() ?? 0;
-  const fresh = await resident(runner);
+  const fresh = residentOf(runner);
   const rows = await manyCallers(hull.url, rounds);
-  const loaded = await resident(runner);
+  const loaded = residentOf(runner);
   const most = (at_most: number) => ({ at_most });
   return [
     ...rows,
     gateRow("runner, fresh: RSS", { hull: fresh, floor: null, peer: 55.6, ratio: most(1.3) }, megabytes),
     gateRow("runner, after load: RSS", { hull: loaded, floor: null, peer: 94, ratio: most(1) }, megabytes),
-    shown("workerd, after load: RSS", await resident(workerd), megabytes),
+    shown("workerd, after load: RSS", residentOf(workerd), megabytes),
   ];
 }
 
@@ -241,26 +243,4 @@ function ended(args: string[]): Promise<void> {
   child.once("error", reject);
   child.once("close", (code) => (code === 0 ? resolve() : reject(new RangeError(`ended with ${code}`))));
   return promise;
-}
-
-/** Resident memory of a process in MB. */
-async function resident(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
-}
-
-/** The oldest workerd below a process: that of Hull, which is started first. */
-async function workerdOf(ancestor: number): Promise<number> {
-  const parents = new Map<number, { parent: number; name: string }>();
-  for (const name of await readdir("/proc")) {
-    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, "utf8").catch(() => "") : "";
-    const [, command = "", parent] = /^\d+ \((.*)\) \S (\d+)/.exec(stat) ?? [];
-    if (parent !== undefined) parents.set(Number(name), { parent: Number(parent), name: command });
-  }
-  const below = (pid: number): boolean => {
-    const entry = parents.get(pid);
-    return pid === ancestor || (entry !== undefined && entry.parent > 1 && below(entry.parent));
-  };
-  const found = [...parents].filter(([pid, { name }]) => name === "workerd" && below(pid));
-  return Math.min(...found.map(([pid]) => pid));
 }

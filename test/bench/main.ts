@@ -20,6 +20,8 @@ import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { servingRows } from "./serving.ts";
+import { sessionRows } from "./sessions.ts";
+import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
 
@@ -46,8 +48,9 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
     }
   },
   model: () => modelRows(rounds),
-  tools: () => toolVaultRows(rounds),
+  tools: async () => [...(await toolVaultRows(rounds)), ...(await skillToolRows(rounds))],
   hooks: () => hookRows(rounds),
+  sessions: () => sessionRows(rounds),
   handlers: () => isolateRows(rounds),
   "handlers-runner": () => handlerRows(rounds),
   bundle: bundleRows,

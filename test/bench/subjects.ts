@@ -65,9 +65,9 @@ export interface Provider extends z.infer<typeof addresses> {
   stop: () => void;
 }
 
-/** The provider of `provider.ts`; servers that are started from now on call it. */
-export async function startProvider(): Promise<Provider> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "provider.ts")], {
+/** The provider of a file, a process of its own; servers that are started from now on call it. */
+export async function startProvider(file = "provider.ts"): Promise<Provider> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, file)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const lines = createInterface({ input: child.stdout });
@@ -78,13 +78,23 @@ export async function startProvider(): Promise<Provider> {
   return { ...known, stop: () => child.stdin.end() };
 }
 
-/** A Worker with nothing but its own few lines. */
-export async function startBare(script: string): Promise<{ url: string; stop: () => Promise<void> }> {
+/** A Worker with nothing but its own few lines. @param objects folder for the state of its Durable Objects, `Bare` */
+export async function startBare(
+  script: string,
+  objects?: string,
+): Promise<{ url: string; stop: () => Promise<void> }> {
   const bare = new Miniflare(
     convertV4MiniflareOptions({
       name: "bare",
+      ...(objects === undefined
+        ? {}
+        : {
+            durableObjects: { OBJECTS: { className: "Bare", useSQLite: true } },
+            durableObjectsPersist: objects,
+          }),
       modules: [{ type: "ESModule", path: "bare.mjs", contents: script }],
       compatibilityDate: "2026-10-20",
+      workerLoaders: { LOADER: {} },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     }),
   );

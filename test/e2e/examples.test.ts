@@ -44,6 +44,14 @@ afterAll(async () => {
   await fake?.close();
 });
 
+test.each([
+  ["text-tools", "one two three", '{"words":3,"sentences":1}'],
+  ["page-address", "Über uns", '{"address":"uber-uns"}'],
+])("%s: the mock calls a tool of its own, in an isolate", async (slug, text, answer) => {
+  const response = await hull.call(`/skills/${slug}`, text);
+  expect(await response.text()).toContain(answer);
+});
+
 test("all examples are listed, with and without a key", async () => {
   const response = await hull.call("/skills");
   const cards = await json<{ slug: string; mode: string }[]>(response);
@@ -53,11 +61,11 @@ test("all examples are listed, with and without a key", async () => {
     ["assistant", "llm"],
     ["echo-chat", "llm"],
     ["hello", "script"],
+    ["page-address", "llm"],
     ["site-checker", "llm"],
     ["status-page", "static-file"],
     ["text-tools", "llm"],
     ["to-csv", "script"],
-    ["unit-price", "llm"],
     ["weather-proxy", "proxy"],
     ["word-count", "script"],
   ]);

@@ -38,6 +38,14 @@ test("S1: Hull installs from its own tarball, makes a project and runs its skill
   expect(called.stderr).not.toContain("Warning");
 }, 60_000);
 
+test("a typed skill is built, with types that the compiler finds", async () => {
+  await shell("npx hull new Dice -l typed");
+  expect((await shell("npx hull build")).stdout).toMatch(/^Built \d+ skills? into/);
+  await shell(
+    `${REPO}node_modules/.bin/tsc --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
+  );
+}, 120_000);
+
 test("S113: failures have their exit codes there, too", async () => {
   const missing = await shell("npx hull call helo; echo exit $?");
   expect(missing.stdout).toMatch(/exit 3$/m);

@@ -16,7 +16,7 @@ beforeAll(async () => {
     env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
     skills: {
       "pdf-tools/SKILL.md":
-        "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\n",
+        "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
       "pdf-tools/references/a.md": "# Reference\n",
       "pdf-tools/references/long.txt": LONG,
       "pdf-tools/data.bin": "\0\0\0",
@@ -74,7 +74,7 @@ test("the catalogue is in the system text, the same each time; hidden skills are
 test("load_skill brings the body without frontmatter, and the names of its files", async () => {
   await run("go", [{ tool_calls: [{ name: "load_skill", arguments: { name: "pdf-tools" } }] }]);
   const [text = ""] = answers(1);
-  expect(text).toContain("PDF BODY with .");
+  expect(text).toContain("PDF BODY with ");
   expect(text).toContain("<file>references/a.md</file>");
   expect(text).not.toContain("SKILL.md</file>");
   expect(text).not.toContain("version: 1.0");
@@ -121,6 +121,16 @@ test("files: text in slices, other bytes by their facts, nothing from outside", 
   });
   expect(JSON.parse(found[6] ?? "").error).toContain("references/a.md");
   expect(JSON.parse(found[7] ?? "").error).toContain("not inside");
+});
+
+test("a run that is a skill reads its files too", async () => {
+  fake.script([reads({ path: "references/a.md" }), { text: "done" }]);
+  const options = { provider: "openai", model: "gpt-4o", skill: "pdf-tools" };
+  await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
+    headers: { "content-type": "application/json" },
+  });
+  expect(String(messages(0)[0]?.content)).toContain("<file>references/a.md</file>");
+  expect(answers(1)[0]).toContain("# Reference");
 });
 
 test("an image comes as an image", async () => {

@@ -3,6 +3,7 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
 
 const CANARY = "canary-41c7aa90-secret";
 const CALL_CANARY = "canary-93bd1e55-of-a-call";
@@ -16,11 +17,19 @@ const HANDLER = `export default async (_, ctx) => {
   await ctx.artifact({ type: "code", title: "Of a secret", content: token + once });
   return { token, once, lengths: [token.length, once.length] };
 }`;
+const PYTHON = `import json, os
+def handler(args):
+    token = json.loads(os.environ["HULL_TOOL_CONFIG"])["token"]
+    print("printed " + token)
+    return {"__artifact__": True, "id": "py", "type": "markdown", "title": "From Python", "content": f"{len(token)} {token}"}
+`;
 const SKILLS = {
   "keyed/SKILL.md": "---\nname: keyed\ndescription: d\nmode: llm\nprovider: mock\n---\nAnswer.\n",
   "keyed/tools.json": JSON.stringify([
     { name: "leak", description: "Leaks", script: "scripts/leak.js", parameters: {}, "x-config": CONFIG },
+    { name: "paint", description: "Paints", script: "scripts/paint.py", parameters: {}, "x-config": CONFIG },
   ]),
+  "keyed/scripts/paint.py": PYTHON,
   "keyed/scripts/leak.js": HANDLER,
 };
 
@@ -68,6 +77,30 @@ test("a session's handler gets its secrets; nothing that is stored, told or logg
   });
   expect(files.some((path) => path.endsWith(".sqlite"))).toBe(true);
   expect(holding).toEqual([]);
+});
+
+test("a Python handler's artifact is one event before its result, and kept; its secret is its own", async () => {
+  await send("PUT", "/skills/keyed/config", { tools: { paint: { token: CANARY } } });
+  const mock = [{ tool_calls: [{ name: "paint", arguments: {} }] }, { text: "end" }];
+  const body = JSON.stringify({ prompt: "go", options: { skills: ["keyed"], mock } });
+  const headers = { "content-type": "application/json", accept: "text/event-stream" };
+  const events = await readEvents(await hull.call("/sessions/s1/runs", body, { headers }));
+  const names = events
+    .map(({ event }) => event)
+    .filter((name) => /^(artifact|tool_output|tool_result)$/.test(name));
+  expect(names.filter((name) => name !== "tool_output")).toEqual(["artifact", "tool_result"]);
+  const content = `${CANARY.length} [redacted]`;
+  expect(dataOf(events, "artifact")).toMatchObject([{ id: "py", title: "From Python", content, version: 1 }]);
+  expect(
+    dataOf(events, "tool_output")
+      .map(({ text }) => text)
+      .join(""),
+  ).toContain("printed [redacted]");
+  expect(await json(await send("GET", "/sessions/s1/artifacts/py"))).toMatchObject({ content, version: 1 });
+  const messages = await (await send("GET", "/sessions/s1/messages")).text();
+  expect(messages).toContain('Artifact \\"From Python\\" was made');
+  expect(messages).not.toContain(content);
+  expect(JSON.stringify(events) + hull.output()).not.toContain(CANARY);
 });
 
 test("the next start opens what this one sealed", async () => {

@@ -84,7 +84,10 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
   const server = createServer(async (incoming, response) => {
     const path = incoming.url ?? "";
     const answerer = PATHS.get(path);
-    const body = parseBody(await readAll(incoming));
+    // Whoever asks may die in the middle of it.
+    const sent = await readAll(incoming).catch(() => null);
+    if (sent === null) return;
+    const body = parseBody(sent);
     if (incoming.method !== "POST" || answerer === undefined || body === null) {
       response
         .writeHead(404, JSON_TYPE)

@@ -1,7 +1,8 @@
 /** What wakes a daemon, and when (agent-runtime.md §10.1, §10.2): with a clock and models that the test holds. */
 import { describe, expect, it } from "vitest";
 import { daemonOf, heard, idle, pass, restart, rested, spawn, trigger, wake, wakes } from "./daemon-world.ts";
-import { counting, inWorld, type Script, tool, type World } from "./session-world.ts";
+import { counting } from "./session-storage.ts";
+import { inWorld, type Script, tool, type World } from "./session-world.ts";
 
 const SECOND = 1000;
 const HOUR = 3_600_000;

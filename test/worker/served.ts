@@ -81,7 +81,7 @@ export class Client {
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
       const { digest, record, recordJson, pack, blob, modules } = skill;
       files.push(entry(`skill/${digest}`, new TextEncoder().encode(recordJson)));
-      if (pack !== null) files.push(entry(`pack/${record.pack}`, pack));
+      if (record.pack !== null) files.push(entry(`pack/${record.pack}`, pack));
       if (blob !== null) files.push(entry(`blob/${blob.sha256}`, blob.bytes));
       for (const { sha256, bytes } of modules) modulesByName.set(`module/${sha256}`, bytes);
       cards.push(skill.card);

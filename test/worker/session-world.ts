@@ -107,35 +107,6 @@ function mortal(
   return { storage: proxy, kill };
 }
 
-/** Counts rows that pass through a storage. */
-export function counting() {
-  const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-  const wrap = (storage: DurableObjectStorage): DurableObjectStorage => {
-    const sql = new Proxy(storage.sql, {
-      get: (target, name) => {
-        if (name !== "exec") return Reflect.get(target, name, target);
-        return (query: string, ...bindings: unknown[]) => {
-          const cursor = target.exec(query, ...bindings);
-          cursors.push(cursor);
-          return cursor;
-        };
-      },
-    });
-    return new Proxy(storage, {
-      get: (target, name) => {
-        if (name === "sql") return sql;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-  };
-  return {
-    wrap,
-    read: () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
-    written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
-  };
-}
-
 interface Life {
   conversation: Conversation;
   desk: SessionDesk;

@@ -5,7 +5,8 @@ import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import type { Bindings } from "../../src/env.ts";
 import { listSessions } from "../../src/session/session-index.ts";
-import { counting, inWorld, type Reply, tool, type World } from "./session-world.ts";
+import { counting, refusing } from "./session-storage.ts";
+import { inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
 const env = boundEnv as Bindings;
 const client = { ...tool("ask"), executor: "client" as const };
@@ -44,7 +45,7 @@ describe("a run that gets nowhere", () => {
     await hung([...tools(1), "done"], async (world) => {
       for (let life = 0; life < 3; life += 1) {
         // Notes that it begins, and dies before it has noted anything else.
-        await world.revive({ writes: 3, after: false });
+        await world.revive({ writes: 2, after: false });
         await world.over();
         expect([statusOf(world), world.store.run("r1")?.recoveries]).toEqual(["running", life + 1]);
       }
@@ -61,7 +62,7 @@ describe("a run that gets nowhere", () => {
     await hung([...tools(6), ""], async (world) => {
       let lives = 0;
       for (; statusOf(world) === "running"; lives += 1) {
-        await world.revive({ writes: 5, after: false });
+        await world.revive({ writes: 4, after: false });
         await world.over();
       }
       expect(await world.ask("run", { run_id: "r1" })).toMatchObject({ status: "done" });
@@ -117,6 +118,37 @@ describe("storage", () => {
       await world.revive();
       expect(await visibleTexts(world)).toEqual([long, long, "ok"]);
     });
+  });
+
+  it("that refuses every write for a while fails what is asked meanwhile, loses nothing, doubles nothing", async () => {
+    const { wrap, state } = refusing();
+    const fill = (name: string): void => {
+      if (name === "write" && state.refused === 0) state.full = true;
+    };
+    const script = { spec: { tools: [journal] }, replies: [...tools(2), "done"], during: fill };
+    const test = async (world: World): Promise<void> => {
+      await world.open();
+      await world.say("before");
+      await world.start("r1", "go");
+      await world.over();
+      // The result of the first call could not be stored.
+      expect([statusOf(world), state.refused > 0, world.performed.length]).toEqual(["running", true, 1]);
+      expect(await world.tryAsk("message", said("during"))).toMatchObject({
+        ok: false,
+        error: { code: "internal" },
+      });
+      state.full = false;
+      await world.say("after");
+      const { status } = await world.ask("answer", { run_id: "r1", wait: "terminal" });
+      expect([status, world.performed.length]).toEqual(["done", 2]);
+      const spoken = (await visibleTexts(world)).map(String);
+      expect(spoken.filter((text) => ["before", "during", "after"].includes(text))).toEqual([
+        "before",
+        "after",
+      ]);
+      expect(world.events().filter(({ event }) => event === "done")).toHaveLength(1);
+    };
+    await inWorld(script, test, undefined, wrap);
   });
 
   it("an index that is out of reach holds up nothing, and is brought up to date later", async () => {
@@ -205,6 +237,23 @@ describe("what is due", () => {
     });
   });
 
+  it("an alarm that fails six times, and is given up, costs no run", async () => {
+    // The first life hangs in its model call until it dies.
+    const asked = (_: number, { requests }: World) =>
+      requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
+    await inWorld({ spec: { tools: [journal] }, replies: [...tools(2), "done"], asked }, async (world) => {
+      await world.open();
+      await world.start("r1", "go");
+      await until(() => world.requests.length === 1);
+      for (let time = 0; time < 6; time += 1) await world.revive({ writes: 0, after: false });
+      await world.storage.deleteAlarm();
+      expect(statusOf(world)).toBe("running");
+      const { status } = await world.ask("answer", { run_id: "r1", wait: "terminal" });
+      expect([status, world.performed.length]).toEqual(["done", 2]);
+      expect(await world.storage.getAlarm()).toBeNull();
+    });
+  });
+
   it("an alarm that the platform gave up is armed again by the next question", async () => {
     await inWorld(script, async (world) => {
       await waiting(world);
@@ -218,14 +267,17 @@ describe("what is due", () => {
     });
   });
 
-  it("a clock that jumps back holds up nothing that is asked for", async () => {
+  it.each([
+    ["back", -3_600_000],
+    ["ahead", 365 * 86_400_000],
+  ])("a clock that jumps %s holds up nothing that is asked for", async (_, jump) => {
     await inWorld(
       { spec: { tools: [journal] }, replies: [...tools(2), "done"] },
       async (world) => {
         await world.open();
         await world.start("r1", "go");
         await world.over();
-        world.now -= 3_600_000;
+        world.now += jump;
         await world.revive();
         expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
           status: "done",

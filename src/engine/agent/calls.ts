@@ -1,4 +1,5 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { skipped } from "./loop-detection.ts";
@@ -106,7 +107,7 @@ function stepOf(
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
-  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec.skills) : null;
+  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec) : null;
   if (resource !== null) {
     const fault = resourceFault(state, run, call.arguments);
     if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
@@ -324,6 +325,3 @@ export function plainResult(
 ): AgentToolResult {
   return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 /** What an agent run does next, decided from its state alone (agent-runtime.md §7.3). Pure. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
 import { textToolContract } from "../text-tools/contract.ts";
@@ -189,7 +190,7 @@ function offered(run: RunState, vault: Vault | null): VaultOffer {
 function runtimeTools(run: RunState): ToolDefinition[] {
   const { skills } = run.spec;
   const loads = skills.some((skill) => !skill.disable_model_invocation);
-  const reads = resourceDefinition(skills);
+  const reads = resourceDefinition(run.spec);
   return [
     ...(loads ? [loadSkillTool(skills)] : []),
     ...(reads === null ? [] : [reads]),
@@ -372,6 +373,3 @@ export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
 const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));
 /** The shape was checked where the hook's answer came in. */
 const fromJson = (value: Json[]): Message[] => JSON.parse(JSON.stringify(value));
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

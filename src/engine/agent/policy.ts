@@ -1,5 +1,7 @@
 /** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
+
 import { canonicalJson } from "../../skill/canonical.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
@@ -283,9 +285,6 @@ function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null
 
 const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 function listOf(value: Json | undefined): string[] | null {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
 import { listedSkills } from "./skill-text.ts";
-import type { AgentSkill, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
 export const READ_SKILL_RESOURCE = "read_skill_resource";
@@ -14,15 +14,16 @@ export const MAX_SLICE_CHARS = 64_000;
 
 const hasFiles = ({ files }: AgentSkill): boolean => files !== undefined && files.count > 0;
 
-/** Those whose files the model may read: listed ones, and hidden ones that a person has activated. */
-function readable(skills: readonly AgentSkill[], known: AgentState["known"] = {}): AgentSkill[] {
-  const open = [...listedSkills(skills), ...skills.filter(({ name }) => known[name] !== undefined)];
-  return [...new Set(open)].filter(hasFiles);
+/** Those whose files the model may read: the run's own, listed ones, and hidden ones that a person has activated. */
+function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSkill[] {
+  const activated = spec.skills.filter(({ name }) => known[name] !== undefined);
+  const open = [...(spec.own_skill === undefined ? [] : [spec.own_skill]), ...listedSkills(spec.skills)];
+  return [...new Set([...open, ...activated])].filter(hasFiles);
 }
 
 /** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
-export function resourceDefinition(skills: readonly AgentSkill[]): ToolDefinition | null {
-  if (!skills.some(hasFiles)) return null;
+export function resourceDefinition({ skills, own_skill }: AgentSpec): ToolDefinition | null {
+  if (own_skill === undefined && !skills.some(hasFiles)) return null;
   const integer = (description: string) => ({ type: "integer", minimum: 0, description });
   return {
     name: READ_SKILL_RESOURCE,
@@ -54,7 +55,7 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
 /** Why a call is not made; `null`: it is. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
-  const skills = readable(run.spec.skills, state.known);
+  const skills = readable(run, state.known);
   if (skills.every(({ name }) => name !== skill)) {
     const names = skills.map(({ name }) => name).join(", ");
     return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names}.`;

@@ -103,7 +103,8 @@ const opening = (name: string): string => `<skill_content name="${escaped(name)}
 /** Whether a text of the conversation brings this skill's instructions. */
 export const brings = (text: string, name: string): boolean => text.includes(`${opening(name)}\n`);
 
-function resources({ name, files }: AgentSkill): string[] {
+/** What is said of a skill's files; none where it has none. */
+export function resources({ name, files }: AgentSkill): string[] {
   if (files === undefined || files.count === 0) return [];
   const { paths, count } = files;
   const lines = paths.map((path) => `<file>${escaped(path)}</file>`);

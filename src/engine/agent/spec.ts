@@ -151,6 +151,8 @@ export interface AgentSpec {
   tool_examples: string | null;
   tool_choice: Json;
   skills: AgentSkill[];
+  /** The served skill that the run is, where it has files to read. Absent: none. */
+  own_skill?: AgentSkill;
   skill_match: { strategy: string; top_n: number; sticky: boolean };
   working_files: string[];
   persistent: boolean;

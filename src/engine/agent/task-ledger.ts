@@ -1,5 +1,6 @@
 /** The to-do list of a run (agent-runtime.md §7.1, §7.5): the model keeps it, and no sentinel counts while items are open. Pure. */
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 
 export const LEDGER_TOOL = "task_ledger";
@@ -112,6 +113,3 @@ export function ledgerTool(): ToolDefinition {
     },
   };
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

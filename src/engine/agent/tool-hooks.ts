@@ -1,4 +1,5 @@
 /** Hooks around the tool calls of a run (agent-runtime.md §7.12), and what is made of long outputs (§8.3). Pure. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { shortenOutput } from "./compaction.ts";
 import { nameMatches } from "./glob.ts";
@@ -99,6 +100,3 @@ const of = ({ spec, iterations }: RunState, call_id: string, tool: string): Json
   session_id: spec.session_id,
   iteration: iterations - 1,
 });
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,7 +2,8 @@
  * Tools for models without a native channel (agent-runtime.md §7.4): how they are described in the system text, and how
  * results go back. Pure.
  */
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { ToolDefinition, ToolResultMessage } from "../messages.ts";
 
 export interface ContractOptions {
@@ -86,7 +87,3 @@ function typeText(schema: Json | undefined, depth = 0): string {
 
 const wrapped = (text: string): string => (text.includes(" | ") ? `(${text})` : text);
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").replaceAll("*/", "* /").trim();
-
-function objectOf(value: Json | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
-}

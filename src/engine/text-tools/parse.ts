@@ -1,4 +1,5 @@
 /** Reads tool calls out of a model's text (agent-runtime.md §7.4). Pure; time grows with the text's length. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** Most characters of one turn that are kept. */
@@ -229,8 +230,4 @@ function parsed(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

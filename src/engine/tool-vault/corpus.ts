@@ -1,5 +1,5 @@
 /** What a search reads of each tool (agent-runtime.md §6.4), as one text, and how many matches an expression has in it. */
-import type { Json } from "../../skill/manifest.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import type { Tool } from "../tools.ts";
 import { indexWords, markHolders, type WordIndex } from "./bm25.ts";
@@ -12,10 +12,6 @@ export function searchText(tool: Tool): string {
     return typeof description === "string" ? `${name}: ${description}` : name;
   });
   return [tool.name, tool.description, ...parameters, ...(tool.tags ?? [])].join("\n").toLowerCase();
-}
-
-function objectOf(value: Json | undefined): { [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }
 
 /** Documents in one text, with the index of their words. */

@@ -107,14 +107,3 @@ export function fallsBack(
   const invalid = failure.status === 400 || failure.status === 422;
   return native && invalid && !OTHER_CAUSES.has(failure.reason);
 }
-
-/** The models whose provider has refused a native search; JSON-safe, kept as long as the session. */
-export type Refusals = readonly string[];
-
-export function withRefusal(refusals: Refusals, provider: string, model: string): Refusals {
-  return hasRefused(refusals, provider, model) ? refusals : [...refusals, `${provider}/${model}`];
-}
-
-export function hasRefused(refusals: Refusals, provider: string, model: string): boolean {
-  return refusals.includes(`${provider}/${model}`);
-}

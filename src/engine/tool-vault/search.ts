@@ -1,4 +1,5 @@
 /** A search that Hull carries out for a model (agent-runtime.md §6.4). It may find nothing, but it never fails a run. */
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../messages.ts";
 import { compilePattern } from "../regex/pattern.ts";
@@ -142,8 +143,4 @@ function hostAnswer(answer: Json, candidates: ReadonlySet<string>): Found {
 function body(answer: Json): JsonObject {
   const outer = objectOf(answer);
   return outer.tool_names === undefined ? objectOf(outer.result) : outer;
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }

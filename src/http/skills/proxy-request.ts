@@ -1,39 +1,9 @@
 /** What a proxy skill sends upstream (serving.md §3.3). */
-import { ProxyNotConfigured } from "../../errors/run.ts";
+import type { SentVariables } from "../../run/sent-variables.ts";
 import type { ProxySettings } from "../../skill/manifest.ts";
-import { parseTemplate } from "../../skill/placeholder.ts";
-
-/** Reads a variable of the Worker; the secrets that were read are noted for redaction. */
-export class ProxyVariables {
-  readonly #read: (name: string) => string | undefined;
-  readonly #granted: ReadonlySet<string> | null;
-  /** Values that were put into the request. */
-  readonly used: string[] = [];
-
-  /** @param granted the variables that the skill may have; `null`: any */
-  constructor(read: (name: string) => string | undefined, granted: ReadonlySet<string> | null) {
-    this.#read = read;
-    this.#granted = granted;
-  }
-
-  /** Fills a template; `encode` is applied to substituted values only. @throws ProxyNotConfigured */
-  fill(template: string, encode: (value: string) => string): string {
-    return parseTemplate(template)
-      .pieces.map((piece) => ("text" in piece ? piece.text : encode(this.#value(piece.variable))))
-      .join("");
-  }
-
-  #value(name: string): string {
-    const refused = /^(HULL|HUSK)_/.test(name) || this.#granted?.has(name) === false;
-    const value = refused ? undefined : this.#read(name);
-    if (value === undefined) throw new ProxyNotConfigured({ variable: name });
-    this.used.push(value);
-    return value;
-  }
-}
 
 /** The upstream URL: the manifest's, with the caller's query added. What the manifest sets, a caller cannot change. */
-export function upstreamUrl(proxy: ProxySettings, variables: ProxyVariables, requestUrl: string): URL {
+export function upstreamUrl(proxy: ProxySettings, variables: SentVariables, requestUrl: string): URL {
   const url = new URL(variables.fill(proxy.url, encodeURIComponent));
   const own = new Set(url.searchParams.keys());
   for (const [name, value] of new URL(requestUrl).searchParams) {
@@ -43,7 +13,7 @@ export function upstreamUrl(proxy: ProxySettings, variables: ProxyVariables, req
 }
 
 /** Headers upstream: what describes the body, what the skill forwards by name, and what the manifest sets. */
-export function upstreamHeaders(proxy: ProxySettings, variables: ProxyVariables, incoming: Headers): Headers {
+export function upstreamHeaders(proxy: ProxySettings, variables: SentVariables, incoming: Headers): Headers {
   const headers = new Headers();
   for (const name of ["content-type", "accept", ...proxy.forward_headers]) {
     const value = incoming.get(name);

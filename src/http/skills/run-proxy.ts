@@ -10,13 +10,14 @@ import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
 import { isActive } from "../../run/output-files.ts";
 import { logError, problemOf } from "../../run/problem.ts";
+import { SentVariables } from "../../run/sent-variables.ts";
 import { inSpan } from "../../run/spans.ts";
 import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
-import { ProxyVariables, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
+import { returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 
 /** Methods whose requests have no body. */
 const BODILESS = ["GET", "HEAD"];
@@ -38,7 +39,7 @@ export async function runProxy(
   const { proxy, slug } = manifest;
   if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
   const { request } = context;
-  const variables = new ProxyVariables(context.settings.read, grantsOf(context.settings, record));
+  const variables = new SentVariables(context.settings.read, grantsOf(context.settings, record));
   const url = upstreamUrl(proxy, variables, request.url);
   const headers = upstreamHeaders(proxy, variables, request.headers);
   context.redactAlso(new Redactor(variables.used));

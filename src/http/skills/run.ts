@@ -6,6 +6,7 @@
 import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
+import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
 import { hasEffects, runMode } from "../../run/mode.ts";
@@ -23,8 +24,18 @@ import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 import { withStoredFiles } from "./stored-input.ts";
 
-/** Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins. */
-export async function runSkill(context: RequestContext, card: Card): Promise<Response> {
+/** Is told of what a run does on its way to an answer that comes whole. */
+export type Watch = (event: RunEvent) => Promise<void>;
+
+/**
+ * Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins.
+ * @param watch of a run that neither streams nor outlives its connection
+ */
+export async function runSkill(
+  context: RequestContext,
+  card: Card,
+  watch: Watch | null = null,
+): Promise<Response> {
   const { request, settings, env } = context;
   context.log.skill = card.slug;
   context.log.digest = card.version.slice(0, 12);
@@ -66,11 +77,11 @@ export async function runSkill(context: RequestContext, card: Card): Promise<Res
   }
   const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
   const run: OpenRun = { id, context, record, input, state };
-  return streaming ? streamed(run, headers) : whole(run, headers);
+  return streaming ? streamed(run, headers) : whole(run, headers, watch);
 }
 
 /** Names the run. Locally the dev front does, so that it can stop the run of a client who left. */
-function runId({ request, settings }: RequestContext): string {
+export function runId({ request, settings }: RequestContext): string {
   const given = settings.local ? request.headers.get("x-hull-run-id") : null;
   return given !== null && /^ex_[0-9a-f]{32}$/.test(given)
     ? given
@@ -107,16 +118,16 @@ function perform(handle: RunHandle): Promise<RunOutput> {
   return handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
 }
 
-async function whole(run: OpenRun, headers: Record<string, string>): Promise<Response> {
+async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch | null): Promise<Response> {
   const { state, ...rest } = run;
   const handle: RunHandle = {
     ...rest,
     signal: run.context.request.signal,
-    streaming: false,
+    streaming: watch !== null,
     keep: true,
     durable: null,
     started: () => {},
-    emit: async () => {},
+    emit: watch ?? (async () => {}),
   };
   try {
     const output = await perform(handle);

@@ -1,4 +1,5 @@
 /** What the mock answers where nothing is queued: deterministic, without network or key (agent-runtime.md §16.2). */
+
 import type {
   Message,
   ModelRequest,
@@ -7,8 +8,9 @@ import type {
   ToolDefinition,
   ToolResultMessage,
 } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { isJsonObject, type Sink } from "../wire.ts";
+import type { Sink } from "../wire.ts";
 import { mockIds } from "./call-ids.ts";
 import { tell } from "./pieces.ts";
 
@@ -163,12 +165,12 @@ function placeholders(tool: ToolDefinition, text: string): JsonObject {
   const { properties, required } = tool.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   return Object.fromEntries(
-    names.map((name) => [name, placeholder(isJsonObject(properties) ? properties[name] : undefined, text)]),
+    names.map((name) => [name, placeholder(isObject(properties) ? properties[name] : undefined, text)]),
   );
 }
 
 function placeholder(schema: Json | undefined, text: string): Json {
-  if (!isJsonObject(schema)) return text;
+  if (!isObject(schema)) return text;
   if (Array.isArray(schema.enum) && schema.enum[0] !== undefined) return schema.enum[0];
   switch (schema.type) {
     case "number":

@@ -1,9 +1,10 @@
 /** Reads mocks from where they are written: a request's JSON, or a file with one on each line. */
+
 import * as z from "zod/mini";
 import { type Fault, wrongValue } from "../../engine/fault.ts";
 import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
+import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { isJsonObject } from "../wire.ts";
 import type { Mock } from "./mock.ts";
 
 /** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
@@ -17,7 +18,7 @@ const mockShape = z.lazy(() => {
   const maybe = z.exactOptional;
   const text = () => maybe(z.string("text"));
   const count = () => maybe(z.int("a whole number").check(z.nonnegative("at least 0")));
-  const object = () => z.custom<JsonObject>(isJsonObject, "an object");
+  const object = () => z.custom<JsonObject>(isObject, "an object");
   return z.strictObject({
     text: text(),
     tool_calls: maybe(
@@ -89,7 +90,7 @@ export function readMockLines(text: string): ReadMocks {
 }
 
 function withoutNull(value: unknown, depth = 0): unknown {
-  if (!isJsonObject(value) || depth > 1) return value;
+  if (!isObject(value) || depth > 1) return value;
   const members = Object.entries(value).filter(([, member]) => member !== null);
   return Object.fromEntries(
     members.map(([name, member]) => [name, name === "error" ? withoutNull(member, depth + 1) : member]),
@@ -102,9 +103,9 @@ function faultOf(issue: z.core.$ZodIssue, at: string, mock: unknown): Fault {
     const [first = ""] = issue.keys;
     return { path: `${path}.${first}`, message: `${path} has no field "${first}"` };
   }
-  if (!isJsonObject(mock)) return wrongValue(path, path, "an object", mock);
+  if (!isObject(mock)) return wrongValue(path, path, "an object", mock);
   const value = issue.path.reduce<unknown>(
-    (inner, name) => (Array.isArray(inner) || isJsonObject(inner) ? Reflect.get(inner, name) : undefined),
+    (inner, name) => (Array.isArray(inner) || isObject(inner) ? Reflect.get(inner, name) : undefined),
     mock,
   );
   const accepted = issue.code === "invalid_value" ? `one of ${issue.values.join(", ")}` : issue.message;

@@ -21,6 +21,8 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
 import { logToolCall } from "../handler/log.ts";
+import { callRemoteTool } from "../mcp/agent-tools.ts";
+import { RunServers } from "../mcp/servers.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { grantsOf } from "../variables.ts";
@@ -54,10 +56,17 @@ export interface EffectsOptions {
   emit: (event: RunEvent) => void;
 }
 
+/** What the log calls the place that a call was made in. */
+const RUNTIMES = new Map([
+  ["command", "process" as const],
+  ["hook", "hook" as const],
+  ["mcp", "mcp" as const],
+]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function agentEffects(options: EffectsOptions): AgentEffects {
   const { vault } = options;
+  const servers = new RunServers(options.context);
   let model: ModelChoice | null = null;
   const chosen = (): ModelChoice => {
     model ??= modelOf(options.spec, options.host);
@@ -65,7 +74,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
   };
   return {
     callModel: (step) => callModel(options, chosen(), step),
-    runTool: (planned, context) => runTool(options, planned, context),
+    runTool: (planned, context) => runTool(options, servers, planned, context),
     async callHook(step, { signal }) {
       const { context, spec } = options;
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
@@ -163,6 +172,7 @@ async function summarize(
 
 async function runTool(
   options: EffectsOptions,
+  servers: RunServers,
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
@@ -171,13 +181,15 @@ async function runTool(
   try {
     const result = await (tool.executor === "webhook"
       ? callHostTool(options.context, planned, at)
-      : carryOut(options, planned, at));
+      : tool.executor === "mcp"
+        ? callRemoteTool(servers, planned, at, (slug) => servedSkill(options.context, slug))
+        : carryOut(options, planned, at));
     const outcome = result.status === "ok" ? "ok" : (result.error_category ?? "failed");
     countToolCall(outcome);
     const { executor, skill } = tool;
     if (executor !== "isolate") {
       const { duration_ms } = result;
-      const runtime = executor === "command" ? "process" : executor === "hook" ? "hook" : "builtin";
+      const runtime = RUNTIMES.get(executor) ?? "builtin";
       const { call } = planned;
       await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
     }

@@ -2,6 +2,7 @@
  * What hooks of a run are given and may answer, by purpose (agent-runtime.md §0.4, §7.9, §7.10, §8.2, §9.3). Conversations
  * reach them in the form in which requests hold them, and come back as canonical messages.
  */
+
 import * as z from "zod/mini";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentStep, HookPurpose } from "../../engine/agent/step.ts";
@@ -11,7 +12,8 @@ import { HullError } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
 
@@ -150,6 +152,3 @@ function latestResult(messages: Json): Json {
   );
   return isObject(latest) ? (latest.content ?? null) : null;
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,9 +1,11 @@
 /** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions (agent-runtime.md §0.5, §9.2). */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { hostDelegate } from "../host-delegate.ts";
 
@@ -66,6 +68,3 @@ export async function hostPermission(context: RunContext, asked: Json, signal: A
     return null;
   }
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import { resources } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
@@ -13,6 +14,7 @@ import { checkConflicts, refused } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
+import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
@@ -21,7 +23,7 @@ import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
-import { readSkills, servedSkill, toolsOf } from "./skills.ts";
+import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -46,7 +48,9 @@ export async function agentSpec(
   const read = readRunOptions(ownOptions);
   if ("faults" in read) throw refused(read.faults);
   const { options } = read;
-  const served = options.skill === undefined ? null : await servedSkill(context, options.skill);
+  const own = options.skill === undefined ? null : await ownSkill(context, options.skill);
+  const served = own?.record ?? null;
+  const own_skill = own?.skill ?? null;
   const asked = served === null ? call : withSkill(call, served);
   const model = readOptions(asked, (name) => host.isProvider(name));
   if ("faults" in model) throw refused(model.faults);
@@ -61,7 +65,8 @@ export async function agentSpec(
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
-  const tools = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const tools = await withRemoteTools(context, local, records);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -76,7 +81,9 @@ export async function agentSpec(
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", served?.body ?? ""].filter((text) => text.trim() !== "").join("\n\n"),
+    system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
+      .filter((text) => text.trim() !== "")
+      .join("\n\n"),
     prompt: resumed?.prompt ?? promptOf(input, model.options),
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
@@ -84,6 +91,7 @@ export async function agentSpec(
     tool_examples: model.options.tool_examples ?? null,
     tool_choice: model.options.tool_choice ?? null,
     skills: registry.skills,
+    ...(own_skill === null ? {} : { own_skill }),
     skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,

@@ -5,13 +5,13 @@ import { MAX_SLICE_CHARS, SLICE_CHARS } from "../../engine/agent/skill-resource.
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
-import { readBytes, readSkill } from "../../registry/published.ts";
+import { readBundleFile } from "../../registry/bundle-file.ts";
+import { readSkill } from "../../registry/published.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../../skill/media.ts";
 import { insidePath } from "../../skill/path.ts";
-import { readTarFile } from "../../skill/tar.ts";
 import type { RunContext } from "../context.ts";
 import { toBase64 } from "../delta.ts";
 
@@ -37,11 +37,13 @@ async function answerOf(
   spec: AgentSpec,
   { skill, path, offset, limit }: JsonObject,
 ): Promise<AgentToolResult> {
-  const digest = spec.skills.find(({ name }) => name === skill)?.digest;
+  const { own_skill, skills } = spec;
+  const known = own_skill === undefined ? skills : [own_skill, ...skills];
+  const digest = known.find(({ name }) => name === skill)?.digest;
   const record = digest === undefined ? null : await readSkill(env, digest);
   const file = record === null ? null : fileOf(record, String(path));
-  if (record === null || file === null || record.pack === null) {
-    const paths = record?.files.map((known) => known.path) ?? [];
+  if (record === null || file === null) {
+    const paths = record?.files.map((one) => one.path) ?? [];
     const near = nearest(String(path), paths, 3);
     const hint = near.length === 0 ? "" : ` Did you mean ${near.join(", ")}?`;
     return failed(`The skill ${String(skill)} has no file ${String(path)}.${hint}`);
@@ -51,7 +53,7 @@ async function answerOf(
   const facts = { path: file.path, size_bytes: file.size, mime: type };
   if (file.size > (image ? MAX_IMAGE_BYTES : MAX_READ_BYTES)) return ok(JSON.stringify(facts));
   if (image && spec.model.vision === false) return ok(JSON.stringify(facts));
-  const bytes = await readTarFile(await readBytes(env, "pack", record.pack), file.path);
+  const bytes = await readBundleFile(env, record, file);
   if (bytes === null) return failed(`The file ${file.path} is not stored.`);
   if (image) {
     const name = `${String(skill)}/${file.path}`;

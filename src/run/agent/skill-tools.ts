@@ -1,10 +1,12 @@
 /** Tools of skills' tools.json in agent runs (skill-formats.md §3, §7.2): how they are registered and called. */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import type { Settings } from "../../env.ts";
-import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import type { RunContext } from "../context.ts";
 import type { CallArtifacts } from "../handler/artifacts.ts";
@@ -112,6 +114,3 @@ function agentResult(
     metadata,
   };
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

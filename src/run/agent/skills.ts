@@ -1,4 +1,5 @@
 /** The skills of a run: served ones by slug, and those that a request brings along (agent-runtime.md §11.1). */
+
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
@@ -7,8 +8,9 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
-import { skillFileName } from "../../skill/file-text.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { instructionFiles } from "../../skill/file-text.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
 
@@ -74,6 +76,17 @@ export async function servedSkill(context: RunContext, slug: string): Promise<Sk
   return (await servedVersion(context, slug)).record;
 }
 
+/** A served skill that a run is; `skill`: for its files, where its text names one. @throws SkillNotFound */
+export async function ownSkill(
+  context: RunContext,
+  slug: string,
+): Promise<{ record: SkillRecord; skill: AgentSkill | null }> {
+  const { record, digest } = await servedVersion(context, slug);
+  const skill = skillOf(record, digest);
+  const named = skill.files?.paths.some((path) => record.body.includes(path)) === true;
+  return { record, skill: named ? skill : null };
+}
+
 async function servedVersion(
   context: RunContext,
   slug: string,
@@ -108,10 +121,9 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
 /** Files that the model is told of by name. */
 const MAX_LISTED_FILES = 200;
 
-function skillOf({ manifest, body, files, pack }: SkillRecord, digest: string): AgentSkill {
+function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentSkill {
   const { activation = {} } = manifest;
-  const own = skillFileName(files.map(({ path }) => path));
-  const paths = pack === null ? [] : files.map(({ path }) => path).filter((path) => path !== own);
+  const paths = instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
@@ -159,6 +171,3 @@ function inlineSkill(given: Json, option: string): AgentSkill {
     ...(skill["user-invocable"] === false ? { user_invocable: false } : {}),
   };
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

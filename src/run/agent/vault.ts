@@ -1,4 +1,5 @@
 /** The Tool Vault of a run (agent-runtime.md §6.4): what the loop offers, and how its search is answered. */
+
 import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
@@ -8,6 +9,7 @@ import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.
 import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
 import { createVault, isSearchCall, offer, stubListing, type Vault } from "../../engine/tool-vault/vault.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { searchDelegate } from "../host-delegate.ts";
@@ -23,8 +25,7 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
   const tools = spec.tools.map(({ definition }) => definition);
   const { provider, model, defer_loading, tool_search } = spec.model;
   const own = spec.call[provider];
-  const forced =
-    typeof own === "object" && own !== null && !Array.isArray(own) && own.force_native_tool_search === true;
+  const forced = isObject(own) && own.force_native_tool_search === true;
   const target = {
     provider,
     model,
@@ -55,7 +56,7 @@ export class RunVault implements LoopVault {
   offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer {
     const scope = new Set(tools.map(({ name }) => name));
     const { tool_choice } = run.spec;
-    const named = typeof tool_choice === "object" && tool_choice !== null && !Array.isArray(tool_choice);
+    const named = isObject(tool_choice);
     const chosen = named && typeof tool_choice.name === "string" ? tool_choice.name : undefined;
     const stubs = stubListing(this.#vault, scope);
     const offered = offer(this.#vault, stateOf(run.vault), { scope, chosen });
@@ -80,8 +81,7 @@ export class RunVault implements LoopVault {
 }
 
 function stateOf(value: Json): VaultState {
-  const promoted =
-    typeof value === "object" && value !== null && !Array.isArray(value) ? value.promoted : null;
+  const promoted = isObject(value) ? value.promoted : null;
   const names = Array.isArray(promoted) ? promoted.filter((name) => typeof name === "string") : [];
   return names.length === 0 ? EMPTY_VAULT : { ...EMPTY_VAULT, promoted: names };
 }

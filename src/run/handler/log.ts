@@ -10,7 +10,7 @@ export interface ToolCallNote {
   skill: string | null;
   call: ToolCallBlock;
   /** `none`: it was not made. */
-  runtime: "isolate" | "runner" | "stub" | "process" | "hook" | "builtin" | "none";
+  runtime: "isolate" | "runner" | "stub" | "process" | "hook" | "mcp" | "builtin" | "none";
   duration_ms: number;
   /** `ok`, or the code of what went wrong. */
   outcome: string;

@@ -36,18 +36,24 @@ export function unattendedRefusal(
     skill: record.manifest.slug,
     ...toolPolicy(settings, record, tool),
   };
+  return unattendedVerdict(settings, asked, args);
+}
+
+/** The same of any tool. */
+export function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject): string | null {
+  const { name } = tool.definition;
   const policies = {
     policy: settings.policy ?? null,
     approval_policy: null,
     permissions: null,
     approval_timeout_s: 0,
   };
-  const verdict = judgeCall(policies, asked, args, () => undefined);
+  const verdict = judgeCall(policies, tool, args, () => undefined);
   switch (verdict.verdict) {
     case "ask":
-      return denied(tool.name, `${verdict.reason} Nobody attends this call who could give it.`).content;
+      return denied(name, `${verdict.reason} Nobody attends this call who could give it.`).content;
     case "deny":
-      return denied(tool.name, verdict.reason).content;
+      return denied(name, verdict.reason).content;
     default:
       return null;
   }

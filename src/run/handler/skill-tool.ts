@@ -6,7 +6,8 @@
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Redactor } from "../../redact.ts";
-import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { allowedVariables } from "../../tool/execution.ts";
 import {
   failedCall,
@@ -193,6 +194,3 @@ function noteCall(
   const ended = { duration_ms, outcome: fault ?? "ok", diagnostics };
   return logToolCall(context, { run: runId, skill: record.manifest.slug, call, runtime, ...ended });
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -44,11 +44,10 @@ export function readEnd(
   if (done_event === null) return {};
   const done = store.event(done_event);
   if (done === null) return {};
-  const { ok, ...result }: JsonObject = JSON.parse(JSON.stringify(done.data));
+  const { ok, ...result } = done.data;
   if (ok === true) return { result };
   const told = store.event(done_event - 1);
-  const error: JsonObject = JSON.parse(JSON.stringify(told?.data ?? {}));
-  return { result, error };
+  return { result, error: told?.data ?? {} };
 }
 
 /** The error of a problem document, to be thrown to whoever waits. */

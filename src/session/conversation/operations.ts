@@ -53,7 +53,7 @@ export class SessionDesk {
 
   async #outcome(question: SessionQuestion): Promise<SessionAnswer> {
     try {
-      return { ok: true, value: await this.#answer(question) };
+      return { ok: true, value: (await this.#answer(question)) ?? null };
     } catch (thrown) {
       const { data: error, operator } = toHullError(thrown);
       return { ok: false, error, operator };

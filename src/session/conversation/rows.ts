@@ -30,7 +30,8 @@ export class Rows<T> {
     this.#last = null;
   }
 
-  insert(seq: number, value: T): void {
+  /** @param value that is a `T` once it was JSON */
+  insert(seq: number, value: unknown): void {
     for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
       this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
     }

@@ -33,6 +33,8 @@ export interface SessionView {
   parent_id: string | null;
   child_ids: string[];
   branched_at_event_index: number | null;
+  /** Number of the last event; 0: there is none. */
+  last_event: number;
   metadata: JsonObject;
   /** The run under way. */
   run: { run_id: string; status: string } | null;
@@ -209,8 +211,9 @@ export interface SessionQuestion<K extends SessionOperation = SessionOperation> 
   input: SessionOperations[K]["in"];
 }
 
-export type SessionAnswer =
-  | { ok: true; value: unknown }
+/** @typeParam T of the answer, `null` for none */
+export type SessionAnswer<T = unknown> =
+  | { ok: true; value: T }
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 /** Which events: those of one run up to its end, or those of the session for ever. `after: null`: from now on. */

@@ -21,6 +21,11 @@ const FOLD_VERSION = 2;
 /** How long an answer is kept for the same request (contract.md "Ids"), in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
+/** An event as it was stored. */
+interface StoredEvent extends RunEvent {
+  data: JsonObject;
+}
+
 export interface SessionIdentity {
   id: string;
   tenant: string;
@@ -77,7 +82,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
   readonly #sql: SqlStorage;
   readonly #records: Rows<AgentRecord[]>;
   /** A row holds the events that were told together; its number is that of the last. */
-  readonly #events: Rows<RunEvent[]>;
+  readonly #events: Rows<StoredEvent[]>;
   readonly artifacts: StoredArtifacts;
   #ready: boolean;
   /** `null`: not known. */
@@ -183,8 +188,8 @@ export class ConversationStore implements EventSource, KnownExecutions {
   }
 
   /** The next events after number `after`; none where there are none yet. */
-  events(after: number): (RunEvent & { seq: number })[] {
-    const found: (RunEvent & { seq: number })[] = [];
+  events(after: number): (StoredEvent & { seq: number })[] {
+    const found: (StoredEvent & { seq: number })[] = [];
     if (!this.#ready) return found;
     let bytes = 0;
     for (const row of this.#events.after(after)) {
@@ -199,7 +204,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
     return found;
   }
 
-  event(seq: number): RunEvent | null {
+  event(seq: number): StoredEvent | null {
     if (!this.#ready) return null;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;

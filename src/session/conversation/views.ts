@@ -24,6 +24,7 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     parent_id,
     child_ids: log.store.children(),
     branched_at_event_index: branched_at,
+    last_event: log.store.lastEvent(),
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
   };

@@ -1,4 +1,5 @@
 /** Values of configuration parameters as a request gives them, for one layer (skill-formats.md §7.4). Pure. */
+import { isObject } from "../json.ts";
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { type ConfigLayer, layerHolds } from "./effective.ts";
 import { configFault } from "./value.ts";
@@ -69,6 +70,3 @@ function misplaced(layer: ConfigLayer, { scope }: ConfigParam): string {
     ? `has the scope ${scope}: a call cannot set it, PUT /skills/{slug}/config does`
     : `has the scope ${scope}: it is set without bot`;
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

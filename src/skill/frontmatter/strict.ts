@@ -1,5 +1,5 @@
 /** The frontmatter as the reference validator of Agent Skills reads it (skill-formats.md §1.3 steps 3 to 8). */
-import { type CST, isMap, isScalar, Parser, parseDocument } from "yaml";
+import { Composer, type CST, isMap, isScalar, Parser } from "yaml";
 import { splitStrictly, withLineFeeds } from "./fences.ts";
 
 export type StrictFault =
@@ -31,14 +31,17 @@ export function readStrictly(text: string): StrictReading {
   const unprintable = UNPRINTABLE.exec(frontmatter)?.[0];
   if (unprintable !== undefined) return yaml(`it holds the control character ${JSON.stringify(unprintable)}`);
   const options = { schema: "failsafe", uniqueKeys: true, prettyErrors: false, logLevel: "silent" } as const;
-  const document = parseDocument(frontmatter, options);
-  const [problem] = [...document.errors, ...document.warnings];
+  // What `parseDocument` does, with the tokens kept for what is refused of them.
+  const tokens = Array.from(new Parser().parse(frontmatter));
+  const [document, second] = new Composer(options).compose(tokens, true, frontmatter.length);
+  const [problem] = [...(document?.errors ?? []), ...(document?.warnings ?? [])];
   if (problem !== undefined) return yaml(problem.message);
-  for (const token of new Parser().parse(frontmatter)) {
+  if (second !== undefined) return yaml("it holds several documents");
+  for (const token of tokens) {
     const refused = refusedToken(token) ?? unevenMapping(token);
     if (refused !== null) return yaml(refused);
   }
-  const root = document.contents;
+  const root = document?.contents;
   if (!isMap(root)) return { fault: "frontmatter_not_mapping", why: "it is no mapping of fields" };
   const fields = new Map<string, string | null>();
   for (const { key, value } of root.items) {

@@ -1,7 +1,8 @@
 /** Uploaded skills in the document of a catalog, in the Worker. Pure. */
+import { objectOf } from "../json.ts";
 import type { JsonObject, Manifest } from "../manifest.ts";
 import { byteOrder } from "../path.ts";
-import { Components, members } from "./components.ts";
+import { Components } from "./components.ts";
 import { skillOperations } from "./skill-routes.ts";
 
 /**
@@ -9,9 +10,9 @@ import { skillOperations } from "./skill-routes.ts";
  * @param document is changed
  */
 export function addSkills(document: JsonObject, manifests: readonly Manifest[]): void {
-  const existing = members(document.components);
+  const existing = objectOf(document.components);
   const components = new Components(existing);
-  const paths = members(document.paths);
+  const paths = objectOf(document.paths);
   for (const manifest of [...manifests].sort((a, b) => byteOrder(a.slug, b.slug))) {
     paths[manifest.route] = skillOperations(manifest, components);
   }

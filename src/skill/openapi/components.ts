@@ -1,5 +1,6 @@
 /** Components that several skills share: the same value is entered once, whoever asks for it. */
-import type { Json, JsonObject } from "../manifest.ts";
+import { objectOf } from "../json.ts";
+import type { JsonObject } from "../manifest.ts";
 import { ref } from "./parts.ts";
 
 const KINDS = ["schemas", "responses", "requestBodies"] as const;
@@ -12,8 +13,8 @@ export class Components {
   /** @param existing the `components` of a document that is to be added to */
   constructor(existing: JsonObject = {}) {
     for (const kind of KINDS) {
-      for (const [name, value] of Object.entries(members(existing[kind]))) {
-        this.#enter(kind, name, members(value));
+      for (const [name, value] of Object.entries(objectOf(existing[kind]))) {
+        this.#enter(kind, name, objectOf(value));
       }
     }
   }
@@ -58,9 +59,4 @@ export class Components {
       if (known === undefined || known.text === text) return candidate;
     }
   }
-}
-
-/** The members of a value that is an object. */
-export function members(value: Json | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }

@@ -303,6 +303,24 @@ const OPERATIONS: Operations = {
       faults: [404],
     },
   },
+  "/mcp": {
+    post: {
+      id: "mcp",
+      tag: "skills",
+      summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
+      scope: "invoke",
+      parameters: [ref("parameters", "idempotency-key")],
+      body: { required: true, content: json(schema("McpMessage")) },
+      answers: {
+        200: answer("The response", {
+          ...json(schema("McpMessage")),
+          "text/event-stream": { schema: TEXT },
+        }),
+        202: answer("A notification is accepted", null),
+      },
+      faults: [400, 404, 406, 408, 413, 415],
+    },
+  },
   ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,
   ...MODEL_OPERATIONS,

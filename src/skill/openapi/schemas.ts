@@ -128,6 +128,10 @@ export function schemaComponents(): JsonObject {
       },
       ["tier_reason", "script", "overrides"],
     ),
+    McpMessage: {
+      description: "A message of MCP: JSON-RPC 2.0. Up to 2025-03-26 also a list of them.",
+      type: ["object", "array"],
+    },
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
     Readiness: object({
       status: { enum: ["ok", "unavailable"] },

@@ -30,6 +30,7 @@ const SESSION: JsonObject = {
   length: COUNT,
   summary: { ...MAYBE_TEXT, description: "Of what compaction took out of the conversation." },
   ...ANCESTRY,
+  last_event: { ...COUNT, description: "Number of the last event." },
   metadata: OBJECT,
   run: { oneOf: [{ type: "null" }, object({ run_id: TEXT, status: RUN_STATUS })] },
 };

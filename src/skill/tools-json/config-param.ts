@@ -1,4 +1,5 @@
 /** Reads the declaration of a tool's configuration (skill-formats.md §7.4); keys in camelCase or snake_case. */
+import { configFault } from "../config/value.ts";
 import { readChoice, readMap, readText, readTexts, warnUnknown, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
 import { CONFIG_SCOPES, CONFIG_TYPES, type ConfigParam, type ConfigType } from "../manifest.ts";
@@ -72,7 +73,18 @@ function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
     ...Object.fromEntries(numbers),
   };
   checkParam(findings, slot, param, type);
-  return param;
+  return withFittingDefault(findings, fallback, param);
+}
+
+/** A default that could not be set as a value is left out. */
+function withFittingDefault(findings: Findings, slot: Slot | undefined, param: ConfigParam): ConfigParam {
+  const { default: fallback, ...rest } = param;
+  if (slot === undefined || fallback === undefined || param.type === "secret") return param;
+  const wrong = configFault(param, fallback);
+  if (wrong === null) return param;
+  const message = `The default of ${param.name} does not fit it: ${param.name}${wrong.path} ${wrong.message}.`;
+  findings.warning("config_param", slot, message, "It is left out. Give one that could be set as a value.");
+  return rest;
 }
 
 /** What would make a declaration that no value, or the wrong ones, can satisfy. */

@@ -316,7 +316,7 @@ describe("writing", () => {
     const { skills } = await build(project);
     for (const { objects } of skills)
       for (const name of objects) expect(existsSync(join(out, name))).toBe(true);
-    expect(readdirSync(join(out, "pack"))).toHaveLength(1);
+    expect(readdirSync(join(out, "pack"))).toHaveLength(2);
     const page = (await filesOf(skills[1])).find((f) => f.path === "index.html");
     expect(readFileSync(join(out, "blob", page?.sha256 ?? ""), "utf8")).toBe("<p>hi</p>");
     const catalog = JSON.parse(readFileSync(join(out, "catalog", first?.id ?? ""), "utf8"));

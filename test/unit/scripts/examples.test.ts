@@ -32,11 +32,11 @@ test("all examples validate without a warning", async () => {
     "assistant",
     "echo-chat",
     "hello",
+    "page-address",
     "site-checker",
     "status-page",
     "text-tools",
     "to-csv",
-    "unit-price",
     "weather-proxy",
     "word-count",
   ]);
@@ -142,16 +142,9 @@ test("text-tools: a JavaScript and a Python handler", async () => {
   expect(JSON.parse(out)).toEqual({ i: 4, t: 3 });
 });
 
-test("unit-price: a typed handler with the defaults of its configuration", async () => {
-  const offers = [
-    { name: "big", price: 9, amount: 3 },
-    { name: "small", price: 2, amount: 1 },
-  ];
-  expect(await handler("unit-price", "compare_offers", { offers })).toEqual({
-    cheapest: "small",
-    per_unit: { small: "2.00 EUR", big: "3.00 EUR" },
-  });
-  expect(await handler("unit-price", "compare_offers", { offers: [] })).toEqual({
-    error: expect.stringContaining("offers"),
-  });
+test("page-address: a typed handler with the defaults of its configuration", async () => {
+  const address = (args: object) => handler("page-address", "make_address", args);
+  expect(await address({ title: " Über uns: die Küche! " })).toEqual({ address: "uber-uns-die-kuche" });
+  expect(await address({ title: "one two three", words: 2 })).toEqual({ address: "one-two" });
+  expect(await address({ title: " " })).toEqual({ error: expect.stringContaining("title") });
 });

@@ -89,7 +89,7 @@ describe("the build", () => {
     const { record } = await build(
       folder({ "skills/a/SKILL.md": skillText("a"), "skills/a/tools.json": "[]" }),
     );
-    expect(record).toMatchObject({ tools: [], pack: null });
+    expect(record).toMatchObject({ tools: [] });
   });
 
   test("M1, M2: a broken tools.json leaves the skill as instructions, and does not stop the build", async () => {
@@ -154,7 +154,6 @@ describe("the build", () => {
       folder({ "skills/a/SKILL.md": skillText("a"), "skills/a/tools.json": tools(tool("ask")) }),
     );
     expect(record).toMatchObject({
-      pack: null,
       tools: [{ name: "ask", tier: "stub", parameters: { type: "object", properties: {}, required: [] } }],
     });
     expect(record.tools?.[0]).not.toHaveProperty("script");

@@ -6,6 +6,7 @@ import { buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
 import { readTar } from "../../../src/skill/tar.ts";
+import { REPO } from "../../support/hull-dev.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hull";\n';
@@ -166,6 +167,18 @@ describe("beside other files", () => {
       expect.stringMatching(/^error typed_clash .*would replace the file scripts\/search\.js/),
     ]);
   });
+});
+
+test("8: hull validate and hull pack take the folder for what it stands for", () => {
+  const project = one(skill(SEARCH));
+  const hull = (...args: string[]) =>
+    execFileSync(process.execPath, [join(REPO, "scripts/hull.ts"), ...args], {
+      cwd: project,
+      encoding: "utf8",
+    });
+  expect(hull("validate", "--strict")).toContain("1 valid skill");
+  expect(hull("validate", "--profile", "strict")).toContain("1 valid skill");
+  expect(hull("pack", "skills/search-docs")).toMatch(/^search-docs\.skill: 5 files/);
 });
 
 test.each<[string, string, RegExp]>([

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { card, checkAddresses, makeCatalog, makeRecord, type SourceFile } from "../../../src/skill/bundle.ts";
+import { card, claimAddress, makeCatalog, makeRecord, type SourceFile } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
 import type { Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
+import { RouteTable } from "../../../src/skill/route.ts";
 import { readTar } from "../../../src/skill/tar.ts";
 
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
@@ -51,11 +52,13 @@ describe("records", () => {
   test.each([
     ["mode: llm", true],
     ["serve: page.html", false],
-    ["proxy: https://a.example/", false],
+    ["proxy: https://a.example/", true],
     ["tools: [{name: t, description: d, command: [true-ish]}]", true],
-  ])("%s: has a pack: %s", async (fields, packed) => {
-    const { pack, record } = await makeRecord(manifest(fields), "Body.", FILES);
-    expect([pack !== null, record.pack !== null]).toEqual([packed, packed]);
+  ])("%s: its pack has the page: %s", async (fields, packed) => {
+    const page = { path: "page.html", mode: 0o644 as const, bytes: new Uint8Array(1) };
+    const { pack, record } = await makeRecord(manifest(fields), "Body.", [...FILES, page]);
+    expect(record.files.map(({ path }) => path)).toContain("page.html");
+    expect(readTar(pack).some(({ path }) => path === "page.html")).toBe(packed);
   });
 
   test("canonical JSON sorts keys at every level and leaves order of lists", () => {
@@ -126,7 +129,8 @@ describe("addresses across skills (S6)", () => {
     ],
     ["below its own path", [skill("a", "A", "/skills/a/x"), skill("b", "B")], []],
   ])("%s", (_, skills, expected) => {
-    const found = checkAddresses(skills);
+    const table = new RouteTable();
+    const found = skills.flatMap((skill) => claimAddress(table, skill) ?? []);
     expect(found.map((d) => [d.code, d.skill, d.line])).toEqual(expected);
     for (const d of found) expect(d.message).toMatch(/skill in a\b/);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { brokenUploadRules } from "../../../src/skill/field-rules.ts";
 import { skillFileName } from "../../../src/skill/file-text.ts";
-import { lintDescription, missingReferences, obviousSecret } from "../../../src/skill/lint.ts";
+import { lintDescription, missingReferences, secretIn } from "../../../src/skill/lint.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { FIXTURES, type Fixture, file, HEAD } from "./skill-md-fixtures.ts";
 
@@ -88,6 +88,8 @@ test("lint: links that lead nowhere, and keys", () => {
     "[a](references/a.md) [b](b.md#x) ![c](./img/c.png) [d](https://d.example) [e](#e) `[f](f.md)`\n[g](refer%65nces/)";
   expect(missingReferences(body, ["references/a.md", "SKILL.md"])).toEqual(["b.md#x", "./img/c.png"]);
   const key = ["sk", "ant", "x".repeat(40)].join("-");
-  expect(obviousSecret(`a\nKEY=${key}`)).toEqual({ shown: "sk-ant-…", line: 2 });
-  expect(obviousSecret("sk-short, risk-taking and a -----BEGIN PUBLIC KEY-----")).toBeNull();
+  const inFile = (text: string) => secretIn("a.txt", new TextEncoder().encode(text));
+  expect(inFile(`a\nKEY=${key}`)).toMatchObject({ line: 2, message: expect.stringContaining("sk-ant-…") });
+  expect(inFile("sk-short, risk-taking and a -----BEGIN PUBLIC KEY-----")).toBeNull();
+  expect(inFile(`\0${key}`)).toBeNull();
 });

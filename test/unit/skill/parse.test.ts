@@ -49,6 +49,36 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["max_tokens: 1.5", ["error not_an_integer_in_range 4 max_tokens"]],
     ["max_tool_output_bytes: 1023", ["error not_an_integer_in_range 4 max_tool_output_bytes"]],
   ],
+  "MCP servers": [
+    ["mcp_servers: {docs: https://mcp.example.com/mcp}", []],
+    ["mcp_servers: {Docs: https://mcp.example.com/mcp}", ["error mcp_server_name 4 mcp_servers.Docs"]],
+    [
+      "mcp_servers: {a-b: https://a.example/, a_b: https://b.example/}",
+      ["error mcp_server_name 4 mcp_servers.a_b"],
+    ],
+    ["mcp_servers: [https://a.example/]", ["error wrong_type 4 mcp_servers"]],
+    ["mcp_servers: {a: 7}", ["error wrong_type 4 mcp_servers.a"]],
+    ["mcp_servers: {a: {tools: [x]}}", ["error mcp_server_url 4 mcp_servers.a"]],
+    ["mcp_servers: {a: ftp://a.example/}", ["error mcp_server_url 4 mcp_servers.a"]],
+    ["mcp_servers: {a: https://u:p@a.example/}", ["error mcp_server_url 4 mcp_servers.a"]],
+    ["mcp_servers: {a: {url: 'https://a.example/${X}'}}", ["error mcp_server_url 4 mcp_servers.a.url"]],
+    [
+      "mcp_servers: {a: {url: https://a.example/, timeout_ms: 0, hedaers: {}}}",
+      [
+        "warning unknown_field 4 mcp_servers.a.hedaers",
+        "error not_an_integer_in_range 4 mcp_servers.a.timeout_ms",
+      ],
+    ],
+    [
+      "mcp_servers:\n  a: {url: https://a.example/, headers: {host: x, x-a: '${OPENAI_API_KEY}'}}",
+      ["error header_name 5 mcp_servers.a.headers.host", "error mcp_server_key 5 mcp_servers.a.headers"],
+    ],
+    [
+      `mcp_servers: {${Array.from({ length: 17 }, (_, i) => `s${i}: https://a.example/`).join(", ")}}`,
+      ["error mcp_server_count 4 mcp_servers"],
+    ],
+    ["run: ./main.sh\nmcp_servers: {a: https://a.example/}", ["warning field_of_other_mode 5 mcp_servers"]],
+  ],
   "S19, S86: providers and models": [
     ["provider: mistral", ["error value_not_allowed 4 provider"]],
     ["provider: 42", ["error value_not_allowed 4 provider"]],

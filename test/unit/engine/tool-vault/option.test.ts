@@ -1,12 +1,6 @@
 /** The option `tool_search`, and who searches (agent-runtime.md §6.1, §6.2). */
 import { describe, expect, it, test } from "vitest";
-import {
-  decideMode,
-  fallsBack,
-  hasRefused,
-  type SearchTarget,
-  withRefusal,
-} from "../../../../src/engine/tool-vault/mode.ts";
+import { decideMode, fallsBack, type SearchTarget } from "../../../../src/engine/tool-vault/mode.ts";
 import { readSearchOption } from "../../../../src/engine/tool-vault/option.ts";
 import { createVault } from "../../../../src/engine/tool-vault/vault.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
@@ -162,9 +156,4 @@ test("auto falls back once for a provider's 400, and remembers it", () => {
   expect(fallsBack(auto, { mode: "native" }, { status: 400, reason: "context_overflow" })).toBe(false);
   expect(fallsBack(auto, { mode: "native" }, { status: 500, reason: "server_error" })).toBe(false);
   expect(fallsBack(auto, { mode: "native" }, { status: null, reason: "network_error" })).toBe(false);
-
-  const once = withRefusal([], "openrouter", "x/y");
-  expect(withRefusal(once, "openrouter", "x/y")).toEqual(["openrouter/x/y"]);
-  expect(hasRefused(once, "openrouter", "x/y")).toBe(true);
-  expect(hasRefused(once, "openrouter", "x")).toBe(false);
 });

@@ -76,3 +76,11 @@ test("7.4: unknown types, scopes and keys", () => {
     findings: ["warning unknown_field"],
   });
 });
+
+test("7.4: a default that could not be set is left out", () => {
+  expect(read({ name: "a", type: "number", max: 1, default: 2 })).toEqual({
+    config: [{ name: "a", type: "number", max: 1, scope: "per_bot" }],
+    findings: ["warning config_param"],
+  });
+  expect(read({ name: "a", type: "boolean", default: "no" }).findings).toEqual(["warning config_param"]);
+});

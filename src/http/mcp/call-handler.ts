@@ -1,0 +1,50 @@
+/** `tools/call` of a tool of a skill's tools.json (skill-formats.md §9): its handler, and nobody who could approve it. */
+
+import { RunArtifacts } from "../../run/handler/artifacts.ts";
+import { handlerPlace } from "../../run/handler/place.ts";
+import { unattendedRefusal } from "../../run/handler/policy.ts";
+import { callSkillTool } from "../../run/handler/skill-tool.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { runId, type Watch } from "../skills/run.ts";
+import type { Exchange } from "./exchange.ts";
+import { structuredSchema } from "./tools.ts";
+
+/** The result of a call; what is wrong with it is part of that. */
+export async function callHandlerTool(
+  exchange: Exchange,
+  { record, tool }: { record: SkillRecord; tool: SkillTool },
+  given: JsonObject,
+  watch: Watch | null,
+): Promise<JsonObject> {
+  const { context, signal } = exchange;
+  const id = runId(context);
+  context.log.skill = record.manifest.slug;
+  context.log.execution_id = id;
+  const refusal = unattendedRefusal(context.settings, record, tool, given);
+  if (refusal !== null) return { content: [{ type: "text", text: refusal }], isError: true };
+  const { bot } = context;
+  const { text, value, fault } = await callSkillTool(
+    {
+      ...{ record, tool, source: null, signal, again: false, bot, models: {} },
+      call: { type: "tool_call", id, name: tool.name, arguments: given, raw: JSON.stringify(given) },
+      ...{ executionId: id, runId: id, sessionId: null, leftMs: Number.MAX_SAFE_INTEGER },
+    },
+    handlerPlace(context, {
+      emit: (event) => void watch?.(event),
+      known: null,
+      workspace: null,
+      artifacts: new RunArtifacts(() => null).call(id),
+      choice: { bot, perCall: null },
+    }),
+  );
+  const meta = { "x-hull-execution-id": id };
+  const content = [{ type: "text", text }];
+  if (fault !== null) return { content, isError: true, _meta: { ...meta, problem: { code: fault } } };
+  return { content, ...structured(exchange, tool, value), _meta: meta };
+}
+
+function structured(exchange: Exchange, tool: SkillTool, value: Json): JsonObject {
+  if (structuredSchema(exchange, tool) === null) return {};
+  return exchange.spoken.modern || isObject(value) ? { structuredContent: value } : {};
+}

@@ -1,0 +1,194 @@
+/** `tools/call`: a skill is run as `POST /skills/{slug}` runs it (skill-formats.md §9). */
+
+import { InputInvalid, InputRequired } from "../../errors/request.ts";
+import { type HullError, toHullError } from "../../errors.ts";
+import { fromBase64 } from "../../run/delta.ts";
+import { logError } from "../../run/problem.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
+import { runSkill, type Watch } from "../skills/run.ts";
+import { callHandlerTool } from "./call-handler.ts";
+import { contentOf } from "./content.ts";
+import type { Exchange } from "./exchange.ts";
+import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
+import { type Named, takesWhole, toolNamed } from "./tools.ts";
+
+/** Headers of the call to Hull that say nothing of the call to the skill. */
+const OWN_HEADERS =
+  /^(?:content-.*|transfer-encoding|accept|prefer|range|if-.*|last-event-id|mcp-.*|connection|expect)$/;
+/** Headers of an answer that a result keeps, as its `_meta`. */
+const KEPT_HEADERS = ["x-hull-execution-id", "x-hull-usage", "x-hull-finish-reason", "x-hull-replayed"];
+
+/** What a call says: unknown names are the protocol's fault, everything else is the tool's. */
+export async function callTool(
+  exchange: Exchange,
+  params: JsonObject,
+  watch: Watch | null,
+): Promise<Outcome> {
+  const { name, arguments: given = {} } = params;
+  if (typeof name !== "string") return invalidParams("tools/call takes the name of a tool.");
+  if (!isObject(given)) return invalidParams("The arguments of a tool are an object.");
+  const named = await toolNamed(exchange, name);
+  if (named === null) return invalidParams(`Unknown tool: ${name}`);
+  exchange.context.log.tool = name;
+  try {
+    const { record, tool } = named;
+    const made =
+      tool === null
+        ? run(exchange, named, given, watch)
+        : callHandlerTool(exchange, { record, tool }, given, watch);
+    return { result: await made };
+  } catch (thrown) {
+    return failed(exchange, toHullError(thrown));
+  }
+}
+
+/** A fault of Hull's own is one of the protocol; any other is something that the model can act on. */
+function failed({ context }: Exchange, error: HullError): Outcome {
+  logError(error, context);
+  if (error.code === "internal") return fault(FAULT_CODES.internal, error.data.detail);
+  const { title, detail, members } = error.data;
+  const problem = { code: error.code, ...members };
+  const text = [`${title}: ${detail}`, ...furtherText(members)].join("\n");
+  const shown = { content: [{ type: "text", text }], isError: true, _meta: { problem } };
+  return { result: asJson(context.redacted(shown)) };
+}
+
+/** What a model needs to do better: where an input was wrong, and what a process said. */
+function furtherText({ errors, stderr }: Record<string, unknown>): string[] {
+  const list = Array.isArray(errors) ? [JSON.stringify(errors)] : [];
+  return typeof stderr === "string" && stderr.trim() !== "" ? [...list, stderr.trim()] : list;
+}
+
+const asJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
+
+async function run(
+  exchange: Exchange,
+  { card, record }: Named,
+  given: JsonObject,
+  watch: Watch | null,
+): Promise<JsonObject> {
+  const { manifest } = record;
+  const request = skillRequest(exchange, manifest, given);
+  const response = await runSkill(exchange.context.within(request), card, watch);
+  const content = await contentOf(
+    exchange,
+    response,
+    manifest.mode === "script" && manifest.output === "file",
+  );
+  const kept = KEPT_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  // An upstream's own refusal is an answer of its proxy skill.
+  const failure = response.status >= 400 ? { isError: true } : {};
+  return { content, ...failure, _meta: Object.fromEntries(kept) };
+}
+
+/** The request that these arguments stand for. @throws InputInvalid, InputRequired */
+function skillRequest({ context, signal }: Exchange, manifest: Manifest, given: JsonObject): Request {
+  const { route, method } = manifest;
+  const url = new URL(route, context.request.url);
+  const headers = new Headers([...context.request.headers].filter(([name]) => !OWN_HEADERS.test(name)));
+  headers.set("accept", "*/*");
+  const sent = bodyOf(manifest, given);
+  if (method === "GET") {
+    for (const [name, value] of sent.query) url.searchParams.set(name, value);
+    return new Request(url, { method, headers, signal });
+  }
+  if (sent.type !== null) headers.set("content-type", sent.type);
+  return new Request(url, { method, headers, signal, ...(sent.body === null ? {} : { body: sent.body }) });
+}
+
+interface Sent {
+  body: string | FormData | Uint8Array<ArrayBuffer> | null;
+  /** `null`: what the body says of itself. */
+  type: string | null;
+  /** The same as a query. */
+  query: [string, string][];
+}
+
+const JSON_TYPE = "application/json";
+
+function bodyOf(manifest: Manifest, given: JsonObject): Sent {
+  const { input, input_schema, mode } = manifest;
+  if (input === "none") return { body: null, type: null, query: [] };
+  const whole = input_schema !== undefined && takesWhole(input_schema);
+  if (!whole) checkNames(given, input === "file" ? ["input", "files"] : ["input"]);
+  const value = whole ? given : given.input;
+  if (input === "file") return filesOf(mode, given);
+  if (value === undefined || value === null) throw new InputRequired({ hint: 'Give the argument "input".' });
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const query: [string, string][] = whole
+    ? Object.entries(given).map(([name, part]) => [
+        name,
+        typeof part === "string" ? part : JSON.stringify(part),
+      ])
+    : [["input", text]];
+  // A proxy skill passes a body on as it comes; any other takes it in an envelope.
+  if (mode !== "proxy") {
+    return { body: JSON.stringify({ input: value }), type: JSON_TYPE, query: [["input", text]] };
+  }
+  return { body: text, type: isJsonText(text) ? JSON_TYPE : "text/plain; charset=utf-8", query };
+}
+
+function checkNames(given: JsonObject, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const errors = [{ path: unknown, message: "unknown argument" }];
+  const accepted = known.map((name) => `"${name}"`).join(" and ");
+  throw new InputInvalid({
+    reason: `The argument "${unknown}" is not known; accepted is ${accepted}.`,
+    errors,
+  });
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Files by id travel as JSON; those that are brought along as a form, or by themselves to an upstream. */
+function filesOf(mode: Manifest["mode"], { files, input }: JsonObject): Sent {
+  if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
+  if (files.every((file) => typeof file === "string")) {
+    if (input !== undefined) throw invalidFiles("are brought along where there is a text beside them");
+    return { body: JSON.stringify({ files }), type: JSON_TYPE, query: [] };
+  }
+  const contents = files.map(fileOf);
+  const [only] = contents;
+  if (mode === "proxy" && only !== undefined && contents.length === 1) {
+    return { body: only.bytes, type: only.type, query: [] };
+  }
+  const form = new FormData();
+  if (typeof input === "string") form.append("input", input);
+  for (const { bytes, type, filename } of contents) {
+    form.append("files", new File([bytes], filename ?? "file", { type }));
+  }
+  return { body: form, type: null, query: [] };
+}
+
+function fileOf(file: Json): { bytes: Uint8Array<ArrayBuffer>; type: string; filename: string | null } {
+  if (!isObject(file)) throw invalidFiles("are all ids, or all contents");
+  const { mime_type, data, filename = null } = file;
+  const named = filename === null || typeof filename === "string";
+  if (typeof mime_type !== "string" || typeof data !== "string" || !named) {
+    throw invalidFiles("have a mime_type, data in Base64 and a filename");
+  }
+  try {
+    return { bytes: new Uint8Array(fromBase64(data)), type: mime_type, filename };
+  } catch {
+    throw invalidFiles("have data in Base64");
+  }
+}
+
+function invalidFiles(what: string): HullError {
+  return new InputInvalid({
+    reason: `"files" ${what}.`,
+    errors: [{ path: "files", message: what }],
+  });
+}

@@ -1,0 +1,144 @@
+/** What a skill answered, as the content of an MCP tool result (skill-formats.md §9). */
+import * as z from "zod/mini";
+import { fromBase64, toBase64 } from "../../run/delta.ts";
+import { type NewFile, PRODUCED_TTL_MS, storeFile } from "../../run/files.ts";
+import { Gathered } from "../../run/large-body.ts";
+import { utf8OrNull } from "../../run/utf8.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { isTextType } from "../../skill/media.ts";
+import { withFirst } from "../body.ts";
+import { mediaType } from "../skills/media-type.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** A longer text or image travels as a link to a stored file. */
+const MAX_INLINE_BYTES = 4 * 1024 * 1024;
+/** The last version without links to resources in results. */
+const LINKLESS = "2025-03-26";
+
+/** Content of a whole answer. @param asFile it is the output of a skill that makes files, which are not shown as text */
+export async function contentOf(
+  exchange: Exchange,
+  response: Response,
+  asFile: boolean,
+): Promise<JsonObject[]> {
+  const mime = response.headers.get("content-type") ?? "application/octet-stream";
+  const filename = filenameIn(response.headers.get("content-disposition"));
+  const { held, rest } = await head(response.body);
+  const several = asFile && filename === null && rest === null ? severalFiles(held) : null;
+  if (several !== null) return severalContents(exchange, several);
+  const note = decoded(response.headers.get("x-hull-note") ?? "");
+  const content = await contentItem(exchange, { mime, filename, body: rest ?? held, file: asFile });
+  return note === "" ? [content] : [{ type: "text", text: note }, content];
+}
+
+interface Item {
+  mime: string;
+  filename: string | null;
+  /** All of it where it is short, else as a stream. */
+  body: Uint8Array | AsyncIterable<Uint8Array>;
+  /** It is a file, which is not shown as text. */
+  file: boolean;
+}
+
+async function contentItem(exchange: Exchange, item: Item): Promise<JsonObject> {
+  const { mime, body, file } = item;
+  if (body instanceof Uint8Array) {
+    if (mediaType(mime).startsWith("image/") && mediaType(mime) !== "image/svg+xml") {
+      return { type: "image", data: toBase64(body), mimeType: mediaType(mime) };
+    }
+    const text = file || !isTextType(mime) ? null : utf8OrNull(body);
+    if (text !== null) return { type: "text", text };
+  }
+  return stored(exchange, item);
+}
+
+async function stored(exchange: Exchange, { mime, filename, body }: Item): Promise<JsonObject> {
+  const { env, tenant } = exchange.context;
+  const size = body instanceof Uint8Array ? body.length : null;
+  const file: NewFile = { filename, mime, ttl_ms: PRODUCED_TTL_MS, size };
+  const made = await storeFile(env, tenant, file, body);
+  return linkTo(exchange, `/files/${made.id}`, { filename: filename ?? made.id, mime, size: made.size });
+}
+
+/** A link that the client follows with the key that it called with. */
+function linkTo(
+  { context, spoken }: Exchange,
+  path: string,
+  { filename, mime, size }: { filename: string; mime: string; size: number },
+): JsonObject {
+  const uri = new URL(path, context.request.url).href;
+  if (spoken.version === LINKLESS) {
+    return { type: "text", text: `${filename} (${mediaType(mime)}, ${size} bytes): ${uri}` };
+  }
+  return { type: "resource_link", uri, name: filename, mimeType: mediaType(mime), size };
+}
+
+const filesDocument = z.lazy(() =>
+  z.object({
+    note: z.string(),
+    files: z.array(
+      z.object({
+        filename: z.string(),
+        mime: z.string(),
+        size: z.number(),
+        dataBase64: z.exactOptional(z.string()),
+        url: z.exactOptional(z.string()),
+      }),
+    ),
+  }),
+);
+
+function severalFiles(body: Uint8Array): z.infer<typeof filesDocument> | null {
+  const text = utf8OrNull(body);
+  if (text === null) return null;
+  try {
+    return filesDocument.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+async function severalContents(
+  exchange: Exchange,
+  { note, files }: z.infer<typeof filesDocument>,
+): Promise<JsonObject[]> {
+  const contents: JsonObject[] = note.trim() === "" ? [] : [{ type: "text", text: note }];
+  for (const { filename, mime, size, dataBase64, url } of files) {
+    const bytes = dataBase64 === undefined ? null : fromBase64(dataBase64);
+    if (bytes !== null)
+      contents.push(await contentItem(exchange, { mime, filename, body: bytes, file: true }));
+    else if (url !== undefined) contents.push(linkTo(exchange, url, { filename, mime, size }));
+  }
+  return contents;
+}
+
+/** The beginning of a body up to what travels inline, and all of it as a stream where there is more. */
+async function head(
+  body: ReadableStream<Uint8Array> | null,
+): Promise<{ held: Uint8Array; rest: AsyncIterable<Uint8Array> | null }> {
+  const gathered = new Gathered();
+  const chunks = body?.[Symbol.asyncIterator]();
+  for (let next = await chunks?.next(); next !== undefined && !next.done; next = await chunks?.next()) {
+    gathered.push(next.value);
+    if (chunks !== undefined && gathered.bytes > MAX_INLINE_BYTES) {
+      const first = gathered.take();
+      return { held: first, rest: withFirst(first, chunks) };
+    }
+  }
+  return { held: gathered.take(), rest: null };
+}
+
+/** The exact name in a header of Hull's own (RFC 6266). */
+function filenameIn(disposition: string | null): string | null {
+  const exact = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? "")?.[1];
+  return exact === undefined ? null : decoded(exact);
+}
+
+/** A text as it came where it is not percent-encoded. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions (skill-formats.md §9). Each request is
+ * answered by itself: as JSON, or as events where the client wants to be told how a call gets on.
+ */
+import { grants } from "../../auth/api-key.ts";
+import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
+import { toHullError } from "../../errors.ts";
+import { parseWithOffset } from "../../run/json.ts";
+import { logError } from "../../run/problem.ts";
+import { decodeUtf8 } from "../../run/utf8.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { readBody } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { checkSentOrigin } from "../guard.ts";
+import { checkRate } from "../rate.ts";
+import { isJson, mediaType } from "../skills/media-type.ts";
+import type { Watch } from "../skills/run.ts";
+import { EventBody, wantsEvents } from "../sse.ts";
+import type { Exchange } from "./exchange.ts";
+import {
+  FAULT_CODES,
+  fault,
+  type Message,
+  type Outcome,
+  type RpcRequest,
+  readMessage,
+  responseTo,
+} from "./message.ts";
+import { dressed, methodOf, unknownMethod } from "./methods.ts";
+import { progressOf, progressToken } from "./progress.ts";
+import { BATCH_VERSION, type Spoken, SUBSCRIPTION_KEY, spokenBy, spokenByHeader } from "./version.ts";
+
+/** Longest message: files may travel in it, in Base64. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Most messages of a batch. */
+const MAX_BATCH = 20;
+
+/** @throws OriginNotAllowed, NotAcceptable, UnsupportedMediaType, BodyTooLarge, BadEncoding */
+export async function postMcp(context: RequestContext): Promise<Response> {
+  const { request } = context;
+  checkSentOrigin(context, true);
+  checkAccept(request);
+  const type = mediaType(request.headers.get("content-type"));
+  if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
+  const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
+  const parsed = parseWithOffset(decodeUtf8(await readBody(request, limit), "The body"));
+  if (!parsed.ok) {
+    return json(responseTo(null, fault(FAULT_CODES.parse, `Parse error: ${parsed.reason}`)), 400);
+  }
+  if (Array.isArray(parsed.value)) return batch(context, parsed.value);
+  const message = readMessage(parsed.value);
+  return message.kind === "request" ? single(context, message) : unanswered(context, message);
+}
+
+function checkAccept({ headers }: Request): void {
+  const accept = headers.get("accept");
+  if (accept === null || /application\/(?:json|\*)|text\/(?:event-stream|\*)|\*\/\*/i.test(accept)) return;
+  throw new NotAcceptable({ accepted: ["application/json", "text/event-stream"] });
+}
+
+const json = (body: Json, status = 200): Response =>
+  Response.json(body, { status, headers: { "cache-control": "no-store" } });
+
+const refusal = (id: string | number | null, refused: Outcome): Response =>
+  json(responseTo(id, refused), ("fault" in refused && refused.fault.status) || 400);
+
+/** What has no answer of its own is accepted, where it can be read. */
+function unanswered(context: RequestContext, message: Exclude<Message, RpcRequest>): Response {
+  if (message.kind === "invalid") {
+    return refusal(message.id, fault(FAULT_CODES.invalidRequest, `Invalid Request: ${message.reason}`));
+  }
+  const spoken = spokenByHeader(context.request.headers);
+  if ("fault" in spoken) return refusal(null, spoken);
+  if (message.kind === "response" && spoken.modern) {
+    return refusal(null, fault(FAULT_CODES.invalidRequest, "Invalid Request: nothing was asked."));
+  }
+  return new Response(null, { status: 202 });
+}
+
+/** The messages of a batch are carried out one after the other. */
+async function batch(context: RequestContext, values: Json[]): Promise<Response> {
+  const spoken = spokenByHeader(context.request.headers);
+  if ("fault" in spoken) return refusal(null, spoken);
+  const reason =
+    spoken.version !== BATCH_VERSION
+      ? `${spoken.version} has no batches`
+      : values.length === 0 || values.length > MAX_BATCH
+        ? `a batch has 1 to ${MAX_BATCH} messages`
+        : null;
+  if (reason !== null) return refusal(null, fault(FAULT_CODES.invalidRequest, `Invalid Request: ${reason}.`));
+  const answers: JsonObject[] = [];
+  for (const [index, value] of values.entries()) {
+    const message = readMessage(value);
+    if (message.kind === "invalid") {
+      answers.push(responseTo(message.id, fault(FAULT_CODES.invalidRequest, message.reason)));
+    }
+    if (message.kind !== "request") continue;
+    // The first one was counted with the request itself.
+    if (index > 0) await checkRate(context);
+    const exchange = exchangeOf(context, spoken, context.request.signal);
+    answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
+  }
+  return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
+}
+
+function exchangeOf(context: RequestContext, spoken: Spoken, signal: AbortSignal): Exchange {
+  return { context, spoken, invokes: grants(context.caller.scopes, "invoke"), signal };
+}
+
+async function single(context: RequestContext, request: RpcRequest): Promise<Response> {
+  const { id, method, params } = request;
+  context.log.mcp = method.slice(0, 100);
+  const spoken = spokenBy(request, context.request.headers);
+  if ("fault" in spoken) return refusal(id, spoken);
+  if (methodOf({ spoken }, method) === null) {
+    const unknown = unknownMethod(method);
+    return spoken.modern ? refusal(id, unknown) : json(responseTo(id, unknown));
+  }
+  const wanted = wantsEvents(context.request);
+  if (method === "subscriptions/listen") return streamed(context, spoken, request, null);
+  const token = method === "tools/call" ? progressToken(params) : null;
+  if (wanted === "only" || (wanted === "yes" && token !== null)) {
+    return streamed(context, spoken, request, token);
+  }
+  const exchange = exchangeOf(context, spoken, context.request.signal);
+  return json(responseTo(id, await outcomeOf(exchange, request, null)));
+}
+
+/** Answers as events: what is told on the way, then the response. The client's leaving ends the call. */
+function streamed(
+  context: RequestContext,
+  spoken: Spoken,
+  request: RpcRequest,
+  token: string | number | null,
+): Response {
+  const left = new AbortController();
+  const body = new EventBody(() => left.abort());
+  const send = (message: JsonObject): Promise<void> =>
+    body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  const tell = (message: JsonObject): Promise<void> =>
+    send(JSON.parse(JSON.stringify(context.redacted(message))));
+  const exchange = exchangeOf(context, spoken, AbortSignal.any([context.request.signal, left.signal]));
+  const answered = async (): Promise<void> => {
+    if (request.method === "subscriptions/listen") await send(acknowledgement(request));
+    const outcome = await outcomeOf(exchange, request, token === null ? null : progressOf(token, tell));
+    await send(responseTo(request.id, outcome));
+    await body.close();
+  };
+  context.finished = answered();
+  context.background(context.finished);
+  return new Response(body.stream, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+    },
+  });
+}
+
+/** Confirms a subscription to none of what was asked for. */
+function acknowledgement({ id }: RpcRequest): JsonObject {
+  const params = { _meta: { [SUBSCRIPTION_KEY]: id }, notifications: {} };
+  return { jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params };
+}
+
+/** Carries a request out; what is thrown on the way becomes a fault of the protocol. */
+async function outcomeOf(
+  exchange: Exchange,
+  { method, params }: RpcRequest,
+  watch: Watch | null,
+): Promise<Outcome> {
+  const carryOut = methodOf(exchange, method);
+  if (carryOut === null) return unknownMethod(method);
+  try {
+    return dressed(exchange, method, await carryOut(exchange, params, watch));
+  } catch (thrown) {
+    const error = toHullError(thrown);
+    logError(error, exchange.context);
+    return fault(FAULT_CODES.internal, error.data.detail, { data: { code: error.code } });
+  }
+}

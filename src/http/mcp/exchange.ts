@@ -1,0 +1,47 @@
+/** What the answer to one MCP request is made with. */
+import { readSkill } from "../../registry/published.ts";
+import type { Card, SkillRecord } from "../../skill/manifest.ts";
+import { byteOrder } from "../../skill/path.ts";
+import type { RequestContext } from "../context.ts";
+import { servedTo } from "../served.ts";
+import type { Spoken } from "./version.ts";
+
+export interface Exchange {
+  context: RequestContext;
+  spoken: Spoken;
+  /** Whether the caller's key may run things; without that it is shown nothing of them. */
+  invokes: boolean;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+}
+
+export interface Served {
+  card: Card;
+  record: SkillRecord;
+}
+
+/** Skills of one page of a list. */
+const PAGE = 100;
+
+/**
+ * The skills after a slug that the caller may invoke, sorted by slug.
+ * @returns `last`: the slug that the next page comes after; `null`: there is none
+ */
+export async function skillsAfter(
+  { context, invokes }: Exchange,
+  slug: string,
+): Promise<{ skills: Served[]; last: string | null }> {
+  if (!invokes) return { skills: [], last: null };
+  const { cards } = await servedTo(context);
+  const rest = cards.filter((card) => byteOrder(card.slug, slug) > 0);
+  const page = rest.slice(0, PAGE);
+  const skills = page.map(async (card) => ({ card, record: await readSkill(context.env, card.version) }));
+  return { skills: await Promise.all(skills), last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null };
+}
+
+/** One skill; `null`: there is none that the caller may invoke. */
+export async function skillOf({ context, invokes }: Exchange, slug: string): Promise<Served | null> {
+  if (!invokes) return null;
+  const card = (await servedTo(context)).bySlug.get(slug);
+  return card === undefined ? null : { card, record: await readSkill(context.env, card.version) };
+}

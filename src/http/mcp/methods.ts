@@ -1,0 +1,86 @@
+/** The methods of Hull's MCP server, by name and revision. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import { HULL_VERSION, LEGACY_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
+import type { Watch } from "../skills/run.ts";
+import { callTool } from "./call.ts";
+import type { Exchange } from "./exchange.ts";
+import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
+import { getPrompt, listPrompts } from "./prompts.ts";
+import { listResources, listTemplates, readResource } from "./resources.ts";
+import { listTools } from "./tools.ts";
+import { SERVER_INFO_KEY } from "./version.ts";
+
+type Method = (exchange: Exchange, params: JsonObject, watch: Watch | null) => Outcome | Promise<Outcome>;
+
+/** Those of every revision. */
+const METHODS = new Map<string, Method>([
+  ["tools/list", listTools],
+  ["tools/call", callTool],
+  ["prompts/list", listPrompts],
+  ["prompts/get", getPrompt],
+  ["resources/list", listResources],
+  ["resources/templates/list", listTemplates],
+  ["resources/read", readResource],
+]);
+const LEGACY_METHODS = new Map<string, Method>([
+  ["initialize", initialize],
+  ["ping", () => ({ result: {} })],
+]);
+const MODERN_METHODS = new Map<string, Method>([
+  ["server/discover", discover],
+  // Nothing that Hull serves announces its changes: a subscription is over as soon as it is confirmed.
+  ["subscriptions/listen", () => ({ result: {} })],
+]);
+
+/** Results that a modern client may keep, and how long (ms). Which skills there are differs from tenant to tenant. */
+const CACHEABLE = new Set([
+  ...["server/discover", "tools/list", "prompts/list"],
+  ...["resources/list", "resources/templates/list", "resources/read"],
+]);
+const FRESH_MS = 60_000;
+
+/** Whether this revision has such a method. */
+export function methodOf({ spoken }: Pick<Exchange, "spoken">, name: string): Method | null {
+  return METHODS.get(name) ?? (spoken.modern ? MODERN_METHODS : LEGACY_METHODS).get(name) ?? null;
+}
+
+export const unknownMethod = (name: string): Outcome =>
+  fault(FAULT_CODES.methodNotFound, `Method not found: ${name.slice(0, 100)}`, { status: 404 });
+
+/** A result as its revision has it. */
+export function dressed({ context, spoken }: Exchange, method: string, outcome: Outcome): Outcome {
+  if ("fault" in outcome || !spoken.modern) return outcome;
+  const { _meta = {}, ...result } = outcome.result;
+  const meta = { ...(typeof _meta === "object" ? _meta : {}), [SERVER_INFO_KEY]: serverInfo(context) };
+  const caching = CACHEABLE.has(method) ? { ttlMs: FRESH_MS, cacheScope: "private" } : {};
+  return { result: { resultType: "complete", ...result, ...caching, _meta: meta } };
+}
+
+const CAPABILITIES: JsonObject = { tools: {}, prompts: {}, resources: {} };
+
+function serverInfo({ settings }: Exchange["context"]): JsonObject {
+  return { name: settings.name, title: "Hull", version: HULL_VERSION };
+}
+
+const INSTRUCTIONS =
+  "Each tool without __ in its name is a skill of this deployment; <skill>__<tool> is one of its own tools. " +
+  "Prompts hold the skills' instructions, resources their files.";
+
+function initialize({ context }: Exchange, { protocolVersion }: JsonObject): Outcome {
+  if (typeof protocolVersion !== "string") return invalidParams("initialize takes a protocolVersion.");
+  const version = LEGACY_VERSIONS.find((known) => known === protocolVersion) ?? LEGACY_VERSIONS[0];
+  return {
+    result: {
+      protocolVersion: version,
+      capabilities: CAPABILITIES,
+      serverInfo: serverInfo(context),
+      instructions: INSTRUCTIONS,
+    },
+  };
+}
+
+function discover(): Outcome {
+  return {
+    result: { supportedVersions: [...VERSIONS], capabilities: CAPABILITIES, instructions: INSTRUCTIONS },
+  };
+}

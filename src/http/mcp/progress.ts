@@ -1,0 +1,58 @@
+/** What a run does on its way, as MCP progress notifications (skill-formats.md §9). */
+
+import type { RunEvent } from "../../run/events.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Watch } from "../skills/run.ts";
+import type { RequestId } from "./message.ts";
+
+/** Least time in ms between two notifications that say no more than that text came. */
+const TEXT_PAUSE_MS = 500;
+/** Longest message. */
+const MAX_MESSAGE = 500;
+
+/** The token by which a client wants to be told; `null`: it does not. */
+export function progressToken({ _meta }: JsonObject): RequestId | null {
+  const token = isObject(_meta) ? _meta.progressToken : undefined;
+  return typeof token === "string" || (typeof token === "number" && Number.isInteger(token)) ? token : null;
+}
+
+/** Tells of a run's events. @param send takes one notification */
+export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Watch {
+  let progress = 0;
+  let characters = 0;
+  let textToldAt = 0;
+  const tell = (message: string): Promise<void> => {
+    progress += 1;
+    const params = { progressToken: token, progress, message: message.slice(0, MAX_MESSAGE) };
+    return send({ jsonrpc: "2.0", method: "notifications/progress", params });
+  };
+  return async (event) => {
+    if (event.event !== "delta") {
+      const message = messageOf(event);
+      if (message !== null) await tell(message);
+      return;
+    }
+    const { text } = event.data;
+    characters += typeof text === "string" ? text.length : 0;
+    if (Date.now() - textToldAt < TEXT_PAUSE_MS) return;
+    textToldAt = Date.now();
+    await tell(`${characters} characters so far`);
+  };
+}
+
+function messageOf({ event, data }: RunEvent): string | null {
+  switch (event) {
+    case "tool_call":
+      return `calls ${data.name}`;
+    case "tool_result":
+      return data.ok === true ? "the tool has answered" : "the tool has failed";
+    case "round":
+      return data.restarted === true ? null : `model call ${Number(data.round) + 1} has ended`;
+    case "stderr":
+    case "tool_output":
+      return typeof data.text === "string" ? data.text.trim() || null : null;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,38 @@
+/** Skills as MCP prompts (skill-formats.md §9): the body, then what the user adds. */
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { cursorAfter, keyOf } from "./cursor.ts";
+import { type Exchange, skillOf, skillsAfter } from "./exchange.ts";
+import { invalidParams, type Outcome } from "./message.ts";
+
+/** `prompts/list`. */
+export async function listPrompts(exchange: Exchange, params: JsonObject): Promise<Outcome> {
+  const after = keyOf(params);
+  if (after === null) return invalidParams("The cursor is none of this list.");
+  const { skills, last } = await skillsAfter(exchange, after);
+  const prompts = skills.map(({ record: { manifest } }) => ({
+    name: manifest.slug,
+    title: manifest.name,
+    description: manifest.description,
+    arguments: [{ name: "input", description: "What the skill is asked.", required: false }],
+  }));
+  return { result: { prompts, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
+}
+
+/** `prompts/get`. */
+export async function getPrompt(exchange: Exchange, params: JsonObject): Promise<Outcome> {
+  const { name, arguments: given = {} } = params;
+  if (typeof name !== "string" || !isObject(given)) {
+    return invalidParams("prompts/get takes a name, and arguments by name.");
+  }
+  const { input = "", ...further } = given;
+  const [unknown] = Object.keys(further);
+  if (unknown !== undefined) return invalidParams(`The prompt has no argument "${unknown}".`);
+  if (typeof input !== "string") return invalidParams('The argument "input" must be a text.');
+  const served = await skillOf(exchange, name);
+  if (served === null) return invalidParams(`Unknown prompt: ${name}`);
+  const { manifest, body } = served.record;
+  const text = [body, input].filter((part) => part !== "").join("\n\n");
+  const messages = [{ role: "user", content: { type: "text", text } }];
+  return { result: { description: manifest.description, messages } };
+}

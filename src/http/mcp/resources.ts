@@ -1,0 +1,110 @@
+/** The files of skills as MCP resources (skill-formats.md §9): `skill://<slug>/<path>`, and nothing outside a bundle. */
+import { readBundleFile } from "../../registry/bundle-file.ts";
+import { toBase64 } from "../../run/delta.ts";
+import { utf8OrNull } from "../../run/utf8.ts";
+import { skillFileName } from "../../skill/file-text.ts";
+import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
+import { byteOrder } from "../../skill/path.ts";
+import { cursorAfter, keyOf } from "./cursor.ts";
+import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";
+import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
+
+/** Files of one page of the list. */
+const PAGE = 500;
+/** Longest file that is read as a resource: it is held in memory, and travels as JSON. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** `resources/list`: the files of each skill, `SKILL.md` first. A page ends within a skill where that has many. */
+export async function listResources(exchange: Exchange, params: JsonObject): Promise<Outcome> {
+  const key = keyOf(params);
+  if (key === null) return invalidParams("The cursor is none of this list.");
+  const [, slug = "", path] = /^([^\n]*)(?:\n(.*))?$/s.exec(key) ?? [];
+  const begun = path === undefined ? null : await skillOf(exchange, slug);
+  const { skills, last } = await skillsAfter(exchange, slug);
+  const rows: { row: JsonObject; key: string }[] = [];
+  for (const served of begun === null ? skills : [begun, ...skills]) {
+    const files = filesOf(served);
+    const from = served === begun ? files.findIndex((file) => file.shown === path) + 1 : 0;
+    for (const file of files.slice(from)) {
+      rows.push({ row: resource(served, file), key: `${served.card.slug}\n${file.shown}` });
+    }
+  }
+  const page = rows.slice(0, PAGE);
+  const next = rows.length > PAGE ? (page.at(-1)?.key ?? null) : last;
+  const resources = page.map(({ row }) => row);
+  return { result: { resources, ...(next === null ? {} : { nextCursor: cursorAfter(next) }) } };
+}
+
+/** `resources/templates/list`. */
+export function listTemplates({ invokes }: Exchange): Outcome {
+  const template = {
+    uriTemplate: "skill://{slug}/{+path}",
+    name: "skill-file",
+    description: "A file of a skill's folder; SKILL.md is there in every one.",
+  };
+  return { result: { resourceTemplates: invokes ? [template] : [] } };
+}
+
+/** `resources/read`. */
+export async function readResource(exchange: Exchange, { uri }: JsonObject): Promise<Outcome> {
+  if (typeof uri !== "string") return invalidParams("resources/read takes a uri.");
+  const unknown = fault(
+    exchange.spoken.modern ? FAULT_CODES.invalidParams : FAULT_CODES.resourceNotFound,
+    "Resource not found",
+    { data: { uri } },
+  );
+  const [, slug = "", path = ""] = /^skill:\/\/([a-z0-9-]+)\/([^?#]+)$/.exec(uri) ?? [];
+  const served = slug === "" ? null : await skillOf(exchange, slug);
+  const wanted = decoded(path);
+  const file = served === null ? undefined : filesOf(served).find((known) => known.shown === wanted);
+  if (served === null || file === undefined) return unknown;
+  if (file.size > MAX_BYTES) {
+    return invalidParams(`The file has ${file.size} bytes; resources of up to ${MAX_BYTES} can be read.`);
+  }
+  const bytes = await readBundleFile(exchange.context.env, served.record, file);
+  if (bytes === null) return unknown;
+  const text = utf8OrNull(bytes);
+  const content = text === null || text.includes("\0") ? { blob: toBase64(bytes) } : { text };
+  return { result: { contents: [{ uri, mimeType: mediaTypeOf(file.path), ...content }] } };
+}
+
+interface ShownFile extends BundledFile {
+  /** `SKILL.md` is whatever the file is called. */
+  shown: string;
+}
+
+/** Sorted, `SKILL.md` first. */
+function filesOf({ record: { files } }: Served): ShownFile[] {
+  const own = skillFileName(files.map(({ path }) => path));
+  const shown = files.map((file) => ({ ...file, shown: file.path === own ? "SKILL.md" : file.path }));
+  const first = ({ path }: BundledFile): number => (path === own ? 0 : 1);
+  return shown.sort((a, b) => first(a) - first(b) || byteOrder(a.shown, b.shown));
+}
+
+function resource({ record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
+  const own = path === "SKILL.md";
+  return {
+    uri: `skill://${manifest.slug}/${encoded(path)}`,
+    name: own ? manifest.slug : `${manifest.slug}/${path}`,
+    ...(own ? { title: manifest.name, description: manifest.description } : {}),
+    mimeType: mediaTypeOf(path),
+    size,
+  };
+}
+
+function decoded(path: string): string | null {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return null;
+  }
+}
+
+/** A path as it stands in a URI (RFC 3986). */
+function encoded(path: string): string {
+  return path
+    .split("/")
+    .map((segment) => encodeURIComponent(segment.toWellFormed()))
+    .join("/");
+}

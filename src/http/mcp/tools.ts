@@ -1,0 +1,104 @@
+/** Skills as MCP tools (skill-formats.md §9). */
+import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { cursorAfter, keyOf } from "./cursor.ts";
+import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";
+import { invalidParams, type Outcome } from "./message.ts";
+
+/** What stands between a skill's name and that of one of its own tools. No slug has it. */
+const SEPARATOR = "__";
+
+/** `tools/list`: each skill, followed by its own tools. */
+export async function listTools(exchange: Exchange, params: JsonObject): Promise<Outcome> {
+  const after = keyOf(params);
+  if (after === null) return invalidParams("The cursor is none of this list.");
+  const { skills, last } = await skillsAfter(exchange, after);
+  const tools = skills.flatMap(({ record }) => [
+    skillAsTool(record),
+    ...(record.tools ?? []).filter(({ hidden }) => !hidden).map((tool) => ownTool(exchange, record, tool)),
+  ]);
+  return { result: { tools, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
+}
+
+/** What a tool's name means; `null`: nothing. */
+export type Named = Served & { tool: SkillTool | null };
+
+export async function toolNamed(exchange: Exchange, name: string): Promise<Named | null> {
+  const [, skill = "", own] = /^([a-z0-9]+(?:_[a-z0-9]+)*)(?:__(.+))?$/.exec(name) ?? [];
+  const served = skill === "" ? null : await skillOf(exchange, skill.replaceAll("_", "-"));
+  if (served === null || own === undefined) return served === null ? null : { ...served, tool: null };
+  const tool = served.record.tools?.find((known) => known.name === own);
+  return tool === undefined ? null : { ...served, tool };
+}
+
+const toolName = ({ slug }: Manifest): string => slug.replaceAll("-", "_");
+
+function skillAsTool({ manifest }: SkillRecord): JsonObject {
+  const still = manifest.mode === "static-file";
+  return {
+    name: toolName(manifest),
+    title: manifest.name,
+    description: manifest.description,
+    inputSchema: inputSchema(manifest),
+    ...(still ? { annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false } } : {}),
+  };
+}
+
+/** The schema of a tool's structured results; `null`: it has none that this revision knows. */
+export function structuredSchema({ spoken }: Exchange, { output_schema }: SkillTool): JsonObject | null {
+  if (output_schema === undefined) return null;
+  // Up to 2025-11-25 they are objects.
+  return spoken.modern || output_schema.type === "object" ? output_schema : null;
+}
+
+function ownTool(exchange: Exchange, { manifest }: SkillRecord, tool: SkillTool): JsonObject {
+  const { display } = tool;
+  const outputSchema = structuredSchema(exchange, tool);
+  return {
+    name: `${toolName(manifest)}${SEPARATOR}${tool.name}`,
+    ...(display?.display_name === undefined ? {} : { title: display.display_name }),
+    description: tool.description,
+    inputSchema: { ...tool.parameters, type: "object" },
+    ...(outputSchema === null ? {} : { outputSchema }),
+    annotations: {
+      readOnlyHint: !tool.side_effects,
+      idempotentHint: tool.idempotent,
+      destructiveHint: tool.risk === "dangerous" || tool.risk === "critical",
+      openWorldHint: tool.network !== null,
+    },
+  };
+}
+
+const ID_OR_CONTENT: JsonObject = {
+  anyOf: [
+    { type: "string", description: "Id of a stored file (POST /files)." },
+    {
+      type: "object",
+      properties: {
+        filename: { type: "string" },
+        mime_type: { type: "string" },
+        data: { type: "string", description: "The content in Base64." },
+      },
+      required: ["mime_type", "data"],
+      additionalProperties: false,
+    },
+  ],
+};
+
+/** MCP wants the schema of an object; an input of any other kind is its member `input`. */
+function inputSchema({ input, input_schema }: Manifest): JsonObject {
+  if (input_schema !== undefined && takesWhole(input_schema)) return input_schema;
+  const properties: JsonObject =
+    input === "none"
+      ? {}
+      : {
+          input: input_schema ?? { type: "string", description: "What the skill is asked." },
+          ...(input === "file" ? { files: { type: "array", items: ID_OR_CONTENT, minItems: 1 } } : {}),
+        };
+  const required = input === "none" ? [] : [input === "file" ? "files" : "input"];
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** Whether a tool's arguments are the whole input of a skill with this schema. */
+export function takesWhole(schema: JsonObject): boolean {
+  return schema.type === "object";
+}

@@ -1,0 +1,103 @@
+/**
+ * Which revision of MCP a message speaks. Those up to 2025-11-25 open with `initialize` and name their version in a
+ * header; from 2026-07-28 on each request carries it, and nothing is opened. Hull keeps no sessions in either. Pure.
+ */
+
+import { fromBase64 } from "../../run/delta.ts";
+import { utf8OrNull } from "../../run/utf8.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
+import { FAULT_CODES, type Fault, type RpcRequest } from "./message.ts";
+
+/** That of a client which names none: the last one without the header. */
+const UNNAMED = "2025-03-26";
+/** The only one that has batches. */
+export const BATCH_VERSION = "2025-03-26";
+
+export const SERVER_INFO_KEY = `${META}/serverInfo`;
+export const SUBSCRIPTION_KEY = `${META}/subscriptionId`;
+
+export interface Spoken {
+  version: string;
+  /** Whether each request carries its version, and each result says what it is. */
+  modern: boolean;
+}
+
+const refused = (code: number, message: string, data?: JsonObject): { fault: Fault } => ({
+  fault: { code, message, status: 400, ...(data === undefined ? {} : { data }) },
+});
+
+const unsupported = (requested: string): { fault: Fault } =>
+  refused(FAULT_CODES.unsupportedVersion, "Unsupported protocol version", {
+    supported: [...VERSIONS],
+    requested,
+  });
+
+const mismatch = (message: string): { fault: Fault } =>
+  refused(FAULT_CODES.headerMismatch, `Header mismatch: ${message}`);
+
+/** The version of messages that carry none in their body: notifications, responses, batches, and older requests. */
+export function spokenByHeader(headers: Headers): Spoken | { fault: Fault } {
+  const sent = headers.get("mcp-protocol-version");
+  if (sent === null) return { version: UNNAMED, modern: false };
+  if (!VERSIONS.includes(sent)) return unsupported(sent);
+  return { version: sent, modern: MODERN_VERSIONS.some((version) => version === sent) };
+}
+
+/** The version of a request, whose headers must agree with its body where it is a modern one. */
+export function spokenBy(request: RpcRequest, headers: Headers): Spoken | { fault: Fault } {
+  const meta = isObject(request.params._meta) ? request.params._meta : {};
+  const claimed = meta[`${META}/protocolVersion`];
+  const header = headers.get("mcp-protocol-version");
+  if (typeof claimed !== "string") {
+    // The opening of an older client names its version in its own parameters.
+    if (request.method === "initialize") return { version: LEGACY_VERSIONS[0], modern: false };
+    const spoken = spokenByHeader(headers);
+    if ("fault" in spoken || !spoken.modern) return spoken;
+    return refused(FAULT_CODES.invalidParams, `params._meta lacks ${META}/protocolVersion.`);
+  }
+  if (header === null) return mismatch("the header MCP-Protocol-Version is missing");
+  if (header !== claimed) {
+    return mismatch(`MCP-Protocol-Version is "${header}", but the request says "${claimed}"`);
+  }
+  if (!MODERN_VERSIONS.some((version) => version === claimed)) return unsupported(claimed);
+  const disagreement = headerFault(request, headers);
+  if (disagreement !== null) return mismatch(disagreement);
+  if (!isObject(meta[`${META}/clientCapabilities`])) {
+    return refused(FAULT_CODES.invalidParams, `params._meta lacks ${META}/clientCapabilities.`);
+  }
+  return { version: claimed, modern: true };
+}
+
+/** Where `Mcp-Name` comes from, by method. */
+const NAMED = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+]);
+
+function headerFault({ method, params }: RpcRequest, headers: Headers): string | null {
+  const sent = headers.get("mcp-method");
+  if (sent !== method) return `Mcp-Method is ${quoted(sent)}, but the request calls "${method}"`;
+  const field = NAMED.get(method);
+  const name = field === undefined ? undefined : params[field];
+  // A request without a name is refused for that.
+  if (typeof name !== "string") return null;
+  const header = headers.get("mcp-name");
+  if (header !== null && decodedHeader(header) === name) return null;
+  return `Mcp-Name is ${quoted(header)}, but the request names "${name}"`;
+}
+
+const quoted = (text: string | null): string => (text === null ? "missing" : `"${text}"`);
+
+/** A header's value, which is Base64 of UTF-8 where it would not be plain ASCII; `null` where that cannot be read. */
+function decodedHeader(value: string): string | null {
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
+  if (encoded === undefined) return value;
+  try {
+    return utf8OrNull(fromBase64(encoded));
+  } catch {
+    return null;
+  }
+}

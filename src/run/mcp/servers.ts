@@ -1,0 +1,224 @@
+/**
+ * The MCP servers of a run's skills (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
+ * What goes wrong with a server is told to the log and, of a call, to the model; it never ends a run.
+ */
+import { HullError } from "../../errors.ts";
+import type { JsonObject, McpServer, SkillRecord } from "../../skill/manifest.ts";
+import { toolPrefix } from "../../skill/mcp-servers.ts";
+import { type Dialect, type ListedTool, McpClient } from "../../tool/mcp/client.ts";
+import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
+import { type RemoteTool, remoteTools, resultText } from "../../tool/mcp/remote-tool.ts";
+import type { Wire } from "../../tool/mcp/transport.ts";
+import type { RunContext } from "../context.ts";
+import { SentVariables } from "../sent-variables.ts";
+import { grantsOf } from "../variables.ts";
+
+/** How long what a server lists is not asked for again, and how long it may be used where the server fails, in ms. */
+const FRESH_MS = 60_000;
+const STALE_MS = 600_000;
+/** A run begins when its servers have listed their tools, or at the latest after so many ms. */
+const LIST_TIMEOUT_MS = 15_000;
+/** Servers that an isolate remembers. */
+const MAX_KNOWN = 200;
+
+interface Known {
+  tools: readonly ListedTool[];
+  dialect: Dialect;
+  /** Unix ms. */
+  at: number;
+}
+
+/** By address and headers, and by deployment: another one has other secrets. */
+const memory = new WeakMap<object, Map<string, Known>>();
+
+export interface FoundTool extends RemoteTool {
+  /** The skill's name of the server that has it. */
+  server: string;
+}
+
+export interface McpOutcome {
+  ok: boolean;
+  text: string;
+  /** `null`: the server answered. */
+  fault: FailureKind | null;
+  duration_ms: number;
+}
+
+/** The servers of one run. Sessions with them are the run's own. */
+export class RunServers {
+  readonly #context: RunContext;
+  readonly #clients = new Map<string, { client: McpClient; key: string }>();
+
+  constructor(context: RunContext) {
+    this.#context = context;
+  }
+
+  /** The tools that a skill brings from its servers. A server that fails brings none. */
+  async toolsOf(record: SkillRecord): Promise<FoundTool[]> {
+    const servers = record.manifest.llm?.mcp_servers ?? [];
+    const lists = servers.map(async (server) => {
+      const listed = await this.#listed(record, server);
+      if (!listed.ok) {
+        this.#note(record, server, listed.failure);
+        return [];
+      }
+      return remoteTools(server, listed.value).map((tool) => ({ ...tool, server: server.name }));
+    });
+    return (await Promise.all(lists)).flat();
+  }
+
+  /** The tool that a model calls by this name; `null`: none of the skill's servers has it. */
+  async named(record: SkillRecord, name: string): Promise<FoundTool | null> {
+    const servers = record.manifest.llm?.mcp_servers ?? [];
+    if (!servers.some((server) => name.startsWith(toolPrefix(server.name)))) return null;
+    return (await this.toolsOf(record)).find((tool) => tool.name === name) ?? null;
+  }
+
+  /** Calls a tool by the server's own name of it. */
+  async call(
+    record: SkillRecord,
+    { server: name, tool }: { server: string; tool: string },
+    args: JsonObject,
+    signal: AbortSignal,
+  ): Promise<McpOutcome> {
+    const started = Date.now();
+    const server = record.manifest.llm?.mcp_servers?.find((known) => known.name === name);
+    const reply = await this.#called(record, server, tool, args, signal);
+    signal.throwIfAborted();
+    const duration_ms = Date.now() - started;
+    const told = reply.ok ? resultText(reply.value) : null;
+    if (told !== null) return { ...told, fault: null, duration_ms };
+    const failure: McpFailure = reply.ok
+      ? { kind: "protocol", message: "Its result is none of MCP." }
+      : reply.failure;
+    if (server !== undefined) this.#note(record, server, failure);
+    const text = `The MCP server ${name} was of no use. ${failure.message}`;
+    return { ok: false, text, fault: failure.kind, duration_ms };
+  }
+
+  /** Ends the sessions. */
+  close(): void {
+    for (const { client } of this.#clients.values()) client.close();
+    this.#clients.clear();
+  }
+
+  async #called(
+    record: SkillRecord,
+    server: McpServer | undefined,
+    tool: string,
+    args: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Reply<JsonObject>> {
+    if (server === undefined) {
+      return { ok: false, failure: { kind: "refused", message: "The skill does not have it any more." } };
+    }
+    const opened = this.#client(record, server);
+    if (!opened.ok) return opened;
+    const { client, key } = opened.value;
+    const schema =
+      this.#known()
+        .get(key)
+        ?.tools.find(({ name }) => name === tool)?.inputSchema ?? {};
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
+    const reply = await client.callTool(tool, args, schema, limit);
+    // The tool may be gone, or want other arguments: the next run asks for the list again.
+    if (!reply.ok && reply.failure.kind === "error") this.#known().delete(key);
+    return reply;
+  }
+
+  async #listed(record: SkillRecord, server: McpServer): Promise<Reply<readonly ListedTool[]>> {
+    const opened = this.#client(record, server);
+    if (!opened.ok) return opened;
+    const { client, key } = opened.value;
+    const known = this.#known().get(key);
+    const age = Date.now() - (known?.at ?? 0);
+    if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
+    const limit = AbortSignal.timeout(Math.min(server.timeout_ms, LIST_TIMEOUT_MS));
+    const reply = await client.listTools(limit);
+    if (reply.ok) {
+      this.#remember(key, { ...reply.value, at: Date.now() });
+      return { ok: true, value: reply.value.tools };
+    }
+    if (known === undefined || age > STALE_MS) return reply;
+    this.#note(record, server, reply.failure);
+    return { ok: true, value: known.tools };
+  }
+
+  #known(): Map<string, Known> {
+    const { settings } = this.#context;
+    const known = memory.get(settings) ?? new Map<string, Known>();
+    memory.set(settings, known);
+    return known;
+  }
+
+  #remember(key: string, known: Known): void {
+    const all = this.#known();
+    all.delete(key);
+    const oldest = all.size >= MAX_KNOWN ? all.keys().next().value : undefined;
+    if (oldest !== undefined) all.delete(oldest);
+    all.set(key, known);
+  }
+
+  #client(record: SkillRecord, server: McpServer): Reply<{ client: McpClient; key: string }> {
+    const { settings, background } = this.#context;
+    const name = `${record.manifest.slug} ${server.name}`;
+    const open = this.#clients.get(name);
+    if (open !== undefined) return { ok: true, value: open };
+    const headers = this.#headers(record, server);
+    if (!headers.ok) return headers;
+    const key = `${server.url} ${JSON.stringify([...headers.value])}`;
+    const wire: Wire = {
+      url: new URL(server.url),
+      headers: headers.value,
+      allowed: {
+        hosts: settings.mcp.allowed_hosts,
+        loopback: settings.local && settings.mcp.allow_loopback,
+      },
+      fetch: (url, init) => fetch(url, init),
+    };
+    const dialect = this.#known().get(key)?.dialect ?? null;
+    const client = new McpClient(wire, dialect, background, () => this.#known().delete(key));
+    const made = { client, key };
+    this.#clients.set(name, made);
+    return { ok: true, value: made };
+  }
+
+  #headers(record: SkillRecord, server: McpServer): Reply<Headers> {
+    const { settings } = this.#context;
+    // Whatever a skill says, a provider's key is not for a tool.
+    const read = (name: string) => (settings.providerKeys.has(name) ? undefined : settings.read(name));
+    const variables = new SentVariables(read, grantsOf(settings, record));
+    const headers = new Headers();
+    try {
+      for (const [name, template] of Object.entries(server.headers)) {
+        headers.set(
+          name,
+          variables.fill(template, (value) => value),
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof HullError)) throw error;
+      const message = "One of its headers needs a variable that is not set.";
+      return { ok: false, failure: { kind: "refused", message, hint: error.message } };
+    }
+    headers.set("user-agent", "hull");
+    return { ok: true, value: headers };
+  }
+
+  /** A line in the log, since the run goes on without the server. */
+  #note(
+    { manifest }: SkillRecord,
+    { name }: McpServer,
+    { kind, message, status, code, hint }: McpFailure,
+  ): void {
+    const { requestId, tenant } = this.#context;
+    const further = {
+      ...(status === undefined ? {} : { status }),
+      ...(code === undefined ? {} : { code }),
+      ...(hint === undefined ? {} : { hint }),
+    };
+    const run = { event: "mcp_failure", request_id: requestId, tenant };
+    const line = { ...run, skill: manifest.slug, server: name, kind, message, ...further };
+    console.log(JSON.stringify(this.#context.redacted(line)));
+  }
+}

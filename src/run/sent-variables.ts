@@ -1,0 +1,32 @@
+/** Variables that Hull itself puts into calls to the outside, for proxies and MCP servers (serving.md §3.3). */
+import { ProxyNotConfigured } from "../errors/run.ts";
+import { parseTemplate } from "../skill/placeholder.ts";
+
+/** Reads a variable of the Worker; the secrets that were read are noted for redaction. */
+export class SentVariables {
+  readonly #read: (name: string) => string | undefined;
+  readonly #granted: ReadonlySet<string> | null;
+  /** Values that were put into the request. */
+  readonly used: string[] = [];
+
+  /** @param granted the variables that the skill may have; `null`: any */
+  constructor(read: (name: string) => string | undefined, granted: ReadonlySet<string> | null) {
+    this.#read = read;
+    this.#granted = granted;
+  }
+
+  /** Fills a template; `encode` is applied to substituted values only. @throws ProxyNotConfigured */
+  fill(template: string, encode: (value: string) => string): string {
+    return parseTemplate(template)
+      .pieces.map((piece) => ("text" in piece ? piece.text : encode(this.#value(piece.variable))))
+      .join("");
+  }
+
+  #value(name: string): string {
+    const refused = /^(HULL|HUSK)_/.test(name) || this.#granted?.has(name) === false;
+    const value = refused ? undefined : this.#read(name);
+    if (value === undefined) throw new ProxyNotConfigured({ variable: name });
+    this.used.push(value);
+    return value;
+  }
+}

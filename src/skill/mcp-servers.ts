@@ -1,0 +1,125 @@
+/** `mcp_servers` of an llm skill: remote servers whose tools its model gets (docs/mcp.md). */
+import { readInteger, readMap, readTexts, warnUnknown, wrongType } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import type { McpServer } from "./manifest.ts";
+import { parseTemplate } from "./placeholder.ts";
+import { readHeaders } from "./proxy.ts";
+import { child, type MapNode, type Slot } from "./tree.ts";
+
+const FIELDS = ["url", "headers", "tools", "timeout_ms"] as const;
+/** What it may be called, so that `<server>__<tool>` is a tool's name. */
+const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
+const MAX_NAME = 32;
+const MAX_SERVERS = 16;
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** @param keyVariables names of variables that hold provider keys, which no server gets */
+export function readMcpServers(
+  findings: Findings,
+  slot: Slot | undefined,
+  keyVariables: readonly string[],
+): McpServer[] {
+  const map = readMap(findings, slot);
+  if (map === undefined || slot === undefined) return [];
+  const prefixes = new Set<string>();
+  const servers: McpServer[] = [];
+  for (const name of map.entries.keys()) {
+    const at = child(map, name, slot.path);
+    if (at === undefined) continue;
+    const prefix = toolPrefix(name);
+    if (!NAME.test(name) || name.length > MAX_NAME || prefixes.has(prefix)) {
+      const why = prefixes.has(prefix)
+        ? "another one has it"
+        : `it is 1 to ${MAX_NAME} of a-z, 0-9, - and _, beginning with a letter`;
+      findings.error("mcp_server_name", at, `The server's name "${name}" is not accepted: ${why}.`);
+      continue;
+    }
+    prefixes.add(prefix);
+    const server = readServer(findings, name, at, keyVariables);
+    if (server !== null) servers.push(server);
+  }
+  if (servers.length > MAX_SERVERS) {
+    findings.error("mcp_server_count", slot, `A skill has at most ${MAX_SERVERS} MCP servers.`);
+  }
+  return servers;
+}
+
+/** What the names of a server's tools begin with. */
+export const toolPrefix = (name: string): string => `${name.replaceAll("-", "_")}__`;
+
+function readServer(
+  findings: Findings,
+  name: string,
+  slot: Slot,
+  keyVariables: readonly string[],
+): McpServer | null {
+  if (slot.node.kind !== "map") {
+    // The short form: the address alone.
+    const url = readUrl(findings, slot);
+    return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_TIMEOUT_MS };
+  }
+  const map = slot.node;
+  warnUnknown(findings, map, slot.path, FIELDS);
+  const urlSlot = child(map, "url", slot.path);
+  if (urlSlot === undefined) {
+    findings.error("mcp_server_url", slot, `The server ${name} has no url.`, "Add url: https://….");
+    return null;
+  }
+  const url = readUrl(findings, urlSlot);
+  const headersSlot = child(map, "headers", slot.path);
+  const headers = readHeaders(findings, headersSlot);
+  if (headersSlot !== undefined) checkKeys(findings, headersSlot, headers, keyVariables);
+  const tools = readTools(findings, map, slot.path);
+  const timeout = readInteger(findings, child(map, "timeout_ms", slot.path), { min: 1, max: 600_000 });
+  if (url === null) return null;
+  const timeout_ms = timeout ?? DEFAULT_TIMEOUT_MS;
+  return { name, url, headers, ...(tools === undefined ? {} : { tools }), timeout_ms };
+}
+
+function readTools(findings: Findings, map: MapNode, parent: string): string[] | undefined {
+  const names = readTexts(findings, child(map, "tools", parent), "names of the server's tools", () => null);
+  return names?.map(({ text }) => text);
+}
+
+function readUrl(findings: Findings, slot: Slot): string | null {
+  const text =
+    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
+  if (text === null) {
+    wrongType(findings, slot, "an address, or a mapping with url");
+    return null;
+  }
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  if (fits && url.hash === "" && !text.includes("${")) return url.href;
+  findings.error(
+    "mcp_server_url",
+    slot,
+    `The field ${slot.path} must be an http or https URL without user name, fragment and placeholders.`,
+    "Write for example https://mcp.example.com/mcp; secrets belong into headers.",
+  );
+  return null;
+}
+
+function checkKeys(
+  findings: Findings,
+  slot: Slot,
+  headers: McpServer["headers"],
+  keyVariables: readonly string[],
+): void {
+  for (const name of headerVariables(headers)) {
+    if (!keyVariables.includes(name)) continue;
+    findings.error(
+      "mcp_server_key",
+      slot,
+      `${name} is a model provider's key and is never sent to an MCP server.`,
+      "Give the server a key of its own.",
+    );
+  }
+}
+
+/** Names of the variables in the values of headers. */
+export function headerVariables(headers: McpServer["headers"]): string[] {
+  return Object.values(headers)
+    .flatMap((template) => parseTemplate(template).pieces)
+    .flatMap((piece) => ("variable" in piece ? [piece.variable] : []));
+}

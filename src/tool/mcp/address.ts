@@ -1,0 +1,25 @@
+/** Which MCP servers may be asked (docs/mcp.md): hosts that the deployment lists, public ones, by https. Pure. */
+import { hostFault } from "../public-host.ts";
+
+export interface AllowedHosts {
+  /** Names; `*.example.com` for all below one. */
+  hosts: readonly string[];
+  /** Local dev that permits servers on its own machine. */
+  loopback: boolean;
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Why the server may not be asked, as a sentence that says what to do; `null`: it may. */
+export function addressFault(url: URL, { hosts, loopback }: AllowedHosts): string | null {
+  if (LOOPBACK.has(url.hostname)) {
+    return loopback
+      ? null
+      : `The host ${url.hostname} is this machine; local dev permits it with allow_loopback = true under [mcp] in hull.toml.`;
+  }
+  const fault = hostFault(url, hosts);
+  if (fault !== null)
+    return `The host ${url.hostname} ${fault}. [mcp] allowed_hosts in hull.toml lists them.`;
+  // Headers hold secrets.
+  return url.protocol === "https:" ? null : `The host ${url.hostname} is asked for by http and not by https.`;
+}

@@ -1,0 +1,280 @@
+/**
+ * A client of one MCP server: finds out which revision it speaks, keeps its session where it wants one, lists its tools and
+ * calls them. It lives as long as the run that it is for.
+ */
+import * as z from "zod/mini";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { failed, type McpFailure, type Reply } from "./failure.ts";
+import { headersOf, headerValue } from "./param-headers.ts";
+import { errorShape, post, type Received, type Wire } from "./transport.ts";
+import { HULL_VERSION, LEGACY_VERSIONS, META, MODERN_VERSIONS } from "./versions.ts";
+
+/** How a server is spoken to, as far as it is the same for everybody. */
+export interface Dialect {
+  version: string;
+  modern: boolean;
+  /** It gives a session to each client. */
+  sessions: boolean;
+}
+
+/** Pages of a list, and tools of a server. */
+const MAX_PAGES = 20;
+const MAX_TOOLS = 500;
+
+const CLIENT_INFO = { name: "hull", version: HULL_VERSION };
+const [MODERN] = MODERN_VERSIONS;
+/** What modern servers refuse by; whoever says so is one. */
+const UNSUPPORTED_VERSION = -32022;
+
+const toolShape = z.lazy(() =>
+  z.object({
+    name: z.string().check(z.minLength(1), z.maxLength(128)),
+    description: z.optional(z.string()),
+    inputSchema: z.record(z.string(), z.custom<Json>()),
+    annotations: z.optional(
+      z.object({ readOnlyHint: z.optional(z.boolean()), idempotentHint: z.optional(z.boolean()) }),
+    ),
+  }),
+);
+export type ListedTool = z.infer<typeof toolShape>;
+
+const pageShape = z.lazy(() =>
+  z.object({ tools: z.array(z.unknown()), nextCursor: z.optional(z.nullable(z.string())) }),
+);
+const openedShape = z.lazy(() => z.object({ protocolVersion: z.string() }));
+const discoveredShape = z.lazy(() => z.object({ supportedVersions: z.array(z.string()) }));
+
+export class McpClient {
+  readonly #wire: Wire;
+  readonly #background: (work: Promise<unknown>) => void;
+  readonly #onListChanged: () => void;
+  #dialect: Dialect | null;
+  #session: string | null = null;
+  #opening: Promise<Reply<Dialect>> | null = null;
+  #asked = 0;
+
+  /**
+   * @param dialect what is known of the server already
+   * @param onListChanged called when the server says that its tools are others now
+   */
+  constructor(
+    wire: Wire,
+    dialect: Dialect | null,
+    background: (work: Promise<unknown>) => void,
+    onListChanged: () => void,
+  ) {
+    this.#wire = wire;
+    this.#dialect = dialect;
+    this.#background = background;
+    this.#onListChanged = onListChanged;
+  }
+
+  /** All tools, those that are none left out. */
+  async listTools(signal: AbortSignal): Promise<Reply<{ tools: ListedTool[]; dialect: Dialect }>> {
+    const tools: ListedTool[] = [];
+    let cursor: string | null = null;
+    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
+      const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, {}, signal);
+      if (!reply.ok) return reply;
+      const read = pageShape.safeParse(reply.value);
+      if (!read.success) return failed("protocol", "Its list of tools is none.");
+      for (const item of read.data.tools) {
+        const tool = toolShape.safeParse(item);
+        if (tool.success) tools.push(tool.data);
+      }
+      cursor = read.data.nextCursor ?? null;
+      if (cursor === null || cursor === "") break;
+    }
+    const dialect = this.#dialect;
+    if (dialect === null) return failed("protocol", "It speaks no revision of MCP that Hull does.");
+    return { ok: true, value: { tools: tools.slice(0, MAX_TOOLS), dialect } };
+  }
+
+  /** The result of a call as the server gave it. @param schema of the tool, which may ask for headers */
+  callTool(
+    name: string,
+    args: JsonObject,
+    schema: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Reply<JsonObject>> {
+    return this.#request("tools/call", { name, arguments: args }, headersOf(schema, args), signal);
+  }
+
+  /** Ends the session, where there is one. */
+  close(): void {
+    const session = this.#session;
+    if (session === null) return;
+    this.#session = null;
+    const headers = new Headers(this.#wire.headers);
+    headers.set("mcp-session-id", session);
+    const init = {
+      method: "DELETE",
+      headers,
+      redirect: "manual" as const,
+      signal: AbortSignal.timeout(5000),
+    };
+    const ended = this.#wire.fetch(this.#wire.url, init).then((response) => response.body?.cancel());
+    this.#background(ended.catch(() => {}));
+  }
+
+  async #request(
+    method: string,
+    params: JsonObject,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Reply<JsonObject>> {
+    const opened = await this.#opened(signal);
+    if (!opened.ok) return opened;
+    const reply = await this.#exchange(opened.value, method, params, headers, signal);
+    // A server that has forgotten the session wants a new one.
+    if (reply.ok || reply.failure.status !== 404 || this.#session === null) return reply;
+    this.#session = null;
+    this.#opening = null;
+    const again = await this.#opened(signal);
+    return again.ok ? this.#exchange(again.value, method, params, headers, signal) : again;
+  }
+
+  /** Calls that come at the same time open one session. */
+  #opened(signal: AbortSignal): Promise<Reply<Dialect>> {
+    const dialect = this.#dialect;
+    if (dialect !== null && (!dialect.sessions || this.#session !== null)) {
+      return Promise.resolve({ ok: true, value: dialect });
+    }
+    this.#opening ??= this.#open(signal).then((opened) => {
+      if (opened.ok) this.#dialect = opened.value;
+      else this.#opening = null;
+      return opened;
+    });
+    return this.#opening;
+  }
+
+  /** A modern server is told by its answer to a modern request; any other is opened the older way. */
+  async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
+    if (this.#dialect === null) {
+      const modern: Dialect = { version: MODERN, modern: true, sessions: false };
+      const asked = await this.#exchange(modern, "server/discover", {}, {}, signal);
+      if (asked.ok) {
+        const found = discoveredShape.safeParse(asked.value);
+        if (found.success && found.data.supportedVersions.includes(MODERN))
+          return { ok: true, value: modern };
+      } else if (!mayBeLegacy(asked.failure)) return asked;
+    }
+    return this.#initialize(signal);
+  }
+
+  async #initialize(signal: AbortSignal): Promise<Reply<Dialect>> {
+    const [latest] = LEGACY_VERSIONS;
+    const params = { protocolVersion: latest, capabilities: {}, clientInfo: CLIENT_INFO };
+    const received = await this.#send(null, "initialize", params, {}, signal);
+    if (!received.ok) return received;
+    const result = resultOf(received.value);
+    if (!result.ok) return result;
+    const { protocolVersion = "" } = openedShape.safeParse(result.value).data ?? {};
+    if (!LEGACY_VERSIONS.some((version) => version === protocolVersion)) {
+      return failed("protocol", "It speaks no revision of MCP that Hull does.");
+    }
+    this.#session = received.value.headers.get("mcp-session-id");
+    const dialect: Dialect = { version: protocolVersion, modern: false, sessions: this.#session !== null };
+    const message = { jsonrpc: "2.0", method: "notifications/initialized" };
+    await post(this.#wire, { message, headers: this.#headers(dialect, message.method, {}), signal });
+    return { ok: true, value: dialect };
+  }
+
+  async #exchange(
+    dialect: Dialect,
+    method: string,
+    params: JsonObject,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Reply<JsonObject>> {
+    const received = await this.#send(dialect, method, params, headers, signal);
+    return received.ok ? resultOf(received.value) : received;
+  }
+
+  async #send(
+    dialect: Dialect | null,
+    method: string,
+    params: JsonObject,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Reply<Received>> {
+    this.#asked += 1;
+    const id = this.#asked;
+    const whole = dialect?.modern === true ? { ...params, _meta: META_FIELDS } : params;
+    const received = await post(this.#wire, {
+      message: { jsonrpc: "2.0", id, method, params: whole },
+      headers: { ...this.#headers(dialect, method, params), ...(dialect?.modern === true ? headers : {}) },
+      signal,
+      onMessage: (message) => this.#heard(dialect, message),
+    });
+    if (!received.ok && signal.aborted && dialect?.modern === false) this.#cancel(dialect, id);
+    return received;
+  }
+
+  #headers(dialect: Dialect | null, method: string, { name }: JsonObject): Record<string, string> {
+    if (dialect === null) return {};
+    const session = this.#session === null ? {} : { "mcp-session-id": this.#session };
+    const version = { "mcp-protocol-version": dialect.version };
+    if (!dialect.modern) return { ...version, ...session };
+    return {
+      ...version,
+      "mcp-method": method,
+      ...(typeof name === "string" ? { "mcp-name": headerValue(name) } : {}),
+    };
+  }
+
+  /** What an older server says on the way to its answer. Hull offers it nothing, and tells it so. */
+  #heard(dialect: Dialect | null, { id, method }: JsonObject): void {
+    if (method === "notifications/tools/list_changed") this.#onListChanged();
+    if (dialect === null || dialect.modern || id === undefined || typeof method !== "string") return;
+    const answer =
+      method === "ping"
+        ? { result: {} }
+        : { error: { code: -32601, message: `Method not found: ${method}` } };
+    this.#tell(dialect, { jsonrpc: "2.0", id, ...answer });
+  }
+
+  #cancel(dialect: Dialect, requestId: number): void {
+    const params = { requestId, reason: "The call was given up." };
+    this.#tell(dialect, { jsonrpc: "2.0", method: "notifications/cancelled", params });
+  }
+
+  #tell(dialect: Dialect, message: JsonObject): void {
+    const signal = AbortSignal.timeout(5000);
+    this.#background(post(this.#wire, { message, headers: this.#headers(dialect, "", {}), signal }));
+  }
+}
+
+const META_FIELDS: JsonObject = {
+  [`${META}/protocolVersion`]: MODERN,
+  [`${META}/clientInfo`]: CLIENT_INFO,
+  [`${META}/clientCapabilities`]: {},
+};
+
+/** Whatever an older server may say to a request that it does not know. */
+function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
+  if (kind === "error" && code === UNSUPPORTED_VERSION) {
+    const supported = z.object({ supported: z.array(z.string()) }).safeParse(data).data?.supported ?? [];
+    return LEGACY_VERSIONS.some((version) => supported.includes(version));
+  }
+  return (
+    kind === "error" ||
+    kind === "protocol" ||
+    (status !== undefined && status >= 400 && status < 500 && ![401, 403, 429].includes(status))
+  );
+}
+
+function resultOf({ message, status }: Received): Reply<JsonObject> {
+  const { result, error } = message ?? {};
+  if (result !== undefined && result !== null && typeof result === "object" && !Array.isArray(result)) {
+    return { ok: true, value: result };
+  }
+  const fault = errorShape.safeParse(error).data;
+  if (fault === undefined) return failed("protocol", "Its answer has neither result nor error.");
+  const { code, message: said, data } = fault;
+  return failed("error", `It answered with the error ${code}: ${said.slice(0, 1000)}`, {
+    status,
+    code,
+    data,
+  });
+}

@@ -1,0 +1,99 @@
+/** Tools of MCP servers as a model sees them, and what they answer (docs/mcp.md). Pure. */
+import * as z from "zod/mini";
+import type { JsonObject, McpServer } from "../../skill/manifest.ts";
+import { toolPrefix } from "../../skill/mcp-servers.ts";
+import type { ListedTool } from "./client.ts";
+import { annotationsHold } from "./param-headers.ts";
+
+export interface RemoteTool {
+  /** `<server>__<tool>`. */
+  name: string;
+  /** The server's own name of it. */
+  remote: string;
+  description: string;
+  parameters: JsonObject;
+  /** The server says that a second call does no harm. */
+  idempotent: boolean;
+  /** The server says that it only reads. */
+  reads: boolean;
+}
+
+/** What providers take as a name. */
+const MAX_NAME = 64;
+const MAX_DESCRIPTION = 4096;
+/** Characters of a schema. */
+const MAX_SCHEMA = 32 * 1024;
+
+/** The tools of a server that a skill brings in; those that no model can be told of are left out. */
+export function remoteTools(
+  { name: server, tools: wanted }: McpServer,
+  listed: readonly ListedTool[],
+): RemoteTool[] {
+  const prefix = toolPrefix(server);
+  const found = new Map<string, RemoteTool>();
+  for (const { name: remote, description = "", inputSchema, annotations = {} } of listed) {
+    if (wanted !== undefined && !wanted.includes(remote)) continue;
+    const name = prefix + remote.replace(/[^A-Za-z0-9_]/g, "_");
+    const usable = inputSchema.type === "object" && JSON.stringify(inputSchema).length <= MAX_SCHEMA;
+    if (name.length > MAX_NAME || found.has(name) || !usable || !annotationsHold(inputSchema)) continue;
+    const { readOnlyHint: reads = false, idempotentHint = false } = annotations;
+    const idempotent = reads || idempotentHint;
+    const parameters = { ...inputSchema };
+    const shown = description.slice(0, MAX_DESCRIPTION);
+    found.set(name, { name, remote, description: shown, parameters, idempotent, reads });
+  }
+  return [...found.values()];
+}
+
+const contentShape = z.lazy(() => {
+  const text = z.string();
+  return z.union([
+    z.object({ type: z.literal("text"), text }),
+    z.object({ type: z.enum(["image", "audio"]), data: text, mimeType: text }),
+    z.object({ type: z.literal("resource_link"), uri: text, name: z.optional(text) }),
+    z.object({
+      type: z.literal("resource"),
+      resource: z.object({ uri: text, text: z.optional(text), blob: z.optional(text) }),
+    }),
+  ]);
+});
+
+const resultShape = z.lazy(() =>
+  z.object({
+    content: z.optional(z.array(z.unknown())),
+    structuredContent: z.optional(z.unknown()),
+    isError: z.optional(z.boolean()),
+    resultType: z.optional(z.string()),
+  }),
+);
+
+/** What a model is told of a result; `null`: it is none. */
+export function resultText(result: JsonObject): { ok: boolean; text: string } | null {
+  const read = resultShape.safeParse(result);
+  if (!read.success) return null;
+  const { content = [], structuredContent, isError = false, resultType = "complete" } = read.data;
+  if (resultType !== "complete") {
+    return { ok: false, text: "The server asks for further input, which nobody here can give." };
+  }
+  const lines = content.map(lineOf);
+  if (lines.length === 0 && structuredContent !== undefined) lines.push(JSON.stringify(structuredContent));
+  return { ok: !isError, text: lines.join("\n") };
+}
+
+function lineOf(item: unknown): string {
+  const content = contentShape.safeParse(item).data;
+  if (content === undefined) return "[content of an unknown kind]";
+  switch (content.type) {
+    case "text":
+      return content.text;
+    case "image":
+    case "audio":
+      return `[${content.type}: ${content.mimeType}, ${Math.floor((content.data.length * 3) / 4)} bytes]`;
+    case "resource_link":
+      return `[resource: ${content.name ?? content.uri}, ${content.uri}]`;
+    case "resource": {
+      const { uri, text } = content.resource;
+      return text ?? `[resource: ${uri}]`;
+    }
+  }
+}

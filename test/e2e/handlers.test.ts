@@ -1,0 +1,97 @@
+/** Tools of a tools.json whose handlers are processes: from the build over the Worker to the runner and back. */
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { readEvents } from "../support/sse.ts";
+
+const tool = (name: string, script: string, more: object = {}) => ({
+  ...{ name, script, description: name, parameters: { text: { type: "string", description: "t" } } },
+  ...more,
+});
+const SKILLS = {
+  "count/SKILL.md": "---\nname: count\ndescription: Counts\nmode: llm\nprovider: mock\n---\nCount.\n",
+  "count/tools.json": JSON.stringify([
+    tool("count_py", "scripts/count.py"),
+    tool("count_sh", "scripts/count.sh"),
+    tool("count_js", "scripts/count.js", { "x-tier": "runner" }),
+    tool("slow", "scripts/slow.py"),
+  ]),
+  "count/scripts/count.py":
+    'def handler(args):\n    print("counting")\n    open("counted.txt", "a").write("py ")\n    return {"count": len(args["text"].split())}\n',
+  "count/scripts/count.sh": "echo '\"three\"'\n",
+  "count/scripts/count.js":
+    'import { readFileSync } from "node:fs";\nexport default (args, ctx) => { ctx.emit("half"); return { js: true, saw: readFileSync("counted.txt", "utf8") }; };\n',
+  "count/scripts/slow.py":
+    'import time\ndef handler(args):\n    open(args["text"], "a").write("run ")\n    time.sleep(4)\n    return "slow end"\n',
+};
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
+});
+afterAll(async () => {
+  // What workerd leaves that is killed is not what this is about.
+  const temporary = join(hull.root, "tmp");
+  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  await hull.stop();
+});
+
+interface Run {
+  status: string;
+  result?: { text: string };
+}
+
+const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
+
+test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {
+  await post("/sessions", { id: "h1" });
+  const calls = ["count_py", "count_sh", "count_js"].map((name) => ({ name, arguments: { text: "a b c" } }));
+  const mock = [...calls.map((call) => ({ tool_calls: [call] })), { text: "all done" }];
+  const options = { skill: "count", mock };
+  const response = await post(
+    "/sessions/h1/runs",
+    { prompt: "go", options },
+    { accept: "text/event-stream" },
+  );
+  const events = await readEvents(response);
+  const told = events.filter(({ event }) => event === "tool_output").map(({ data }) => data);
+  expect(told).toMatchObject([
+    { stream: "stderr", text: "counting\n" },
+    { stream: "emit", text: "half" },
+  ]);
+  const results = events.filter(({ event }) => event === "tool_result").map(({ data }) => data.ok);
+  expect(results).toEqual([true, true, true]);
+  const transcript = await (await hull.call("/sessions/h1/transcript?view=full")).text();
+  for (const said of ['{"count":3}', "three", '{"js":true,"saw":"py "}']) expect(transcript).toContain(said);
+  expect(await (await hull.call("/sessions/h1/files/counted.txt")).text()).toBe("py ");
+});
+
+test("a Worker that dies while a handler runs: the next life has its result, and it ran once", async () => {
+  await post("/sessions", { id: "h2" });
+  const file = join(hull.root, "slow-marks");
+  const mock = [{ tool_calls: [{ name: "slow", arguments: { text: file } }] }, { text: "all done" }];
+  const begun = await post("/sessions/h2/runs?wait=none", {
+    prompt: "go",
+    options: { skill: "count", mock },
+  });
+  const { run_id } = await json<{ run_id: string }>(begun);
+  const marks = () => readFile(file, "utf8").catch(() => "");
+  await until(marks, (text) => text !== "", 15_000);
+  const worker = [...(await hull.processes())].filter(([, line]) =>
+    /direct-process\.ts|workerd serve/.test(line),
+  );
+  expect(worker.length).toBeGreaterThan(0);
+  for (const [pid] of worker) process.kill(pid, "SIGKILL");
+  const run = await until(
+    async () =>
+      json<Run>(await hull.call(`/sessions/h2/runs/${run_id}`)).catch((): Run => ({ status: "running" })),
+    ({ status }) => status !== "running",
+    40_000,
+  );
+  expect([run.status, run.result?.text]).toEqual(["done", "all done"]);
+  expect(JSON.stringify(run)).toContain("slow end");
+  expect(await marks()).toBe("run ");
+});

@@ -1,0 +1,195 @@
+/** Tools of MCP servers in runs, against servers of the official SDKs and one that misbehaves (docs/mcp.md). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
+import { until } from "../support/runner.ts";
+
+const SECRET = "mcp-secret-canary-77";
+const PROVIDER_KEY = "sk-openai-e2e-key";
+
+/** What a call of the tool `act` at this path is answered with. */
+const MISBEHAVIOURS: [path: string, told: RegExp][] = [
+  ["huge", /more than 8388608 bytes/],
+  ["huge-events", /longer than 8388608/],
+  ["slow", /took too long/],
+  ["no-json", /not a message of MCP/],
+  ["no-mcp", /not a message of MCP/],
+  ["no-answer", /end without an answer/],
+  ["other-id", /not a message of MCP/],
+  ["no-result", /neither result nor error/],
+  ["cut", /cannot be reached/],
+  ["fault", /error -32050: no luck/],
+  ["status", /status 503/],
+  ["to-metadata", /169\.254\.169\.254 is a private address/],
+  ["to-private", /10\.0\.0\.7 is a private address/],
+  ["to-unlisted", /elsewhere\.example is not among the hosts/],
+  ["to-file", /file: and not by http/],
+  ["loop", /redirects more than 3 times/],
+  ["see-other", /redirects in a way that is not followed/],
+];
+
+let fake: FakeProvider;
+let remote: TestMcpServer;
+let hull: HullDev;
+const skill = (name: string, servers: string): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\nprovider: openai\nmcp_servers:\n${servers}---\nUse tools.\n`,
+});
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  remote = await startMcpServer();
+  const at = (path: string) => `${remote.url}/${path}`;
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: {
+      OPENAI_API_KEY: PROVIDER_KEY,
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+      DOCS_TOKEN: SECRET,
+    },
+    project: { "hull.toml": '[mcp]\nallow_loopback = true\nallowed_hosts = ["mcp.example.com"]\n' },
+    skills: {
+      ...skill("plain", `  my-docs: ${at("stateless")}\n`),
+      ...skill(
+        "kept",
+        `  kept:\n    url: ${at("stateful")}\n    headers: {authorization: "Bearer \${DOCS_TOKEN}"}\n    tools: [echo, remember]\n`,
+      ),
+      ...skill("modern", `  modern: ${at("modern")}\n`),
+      ...skill("moved", `  moved: ${at("moved")}\n`),
+      ...skill("unset", `  unset: {url: "${at("stateless")}", headers: {x-key: "\${NOT_SET_ANYWHERE}"}}\n`),
+      ...skill(
+        "refused",
+        "  a: https://unlisted.example/mcp\n  b: http://mcp.example.com/mcp\n  c: http://169.254.169.254/mcp\n  d: https://[fd00::1]/mcp\n  e: https://10.1.2.3/mcp\n  f: http://192.168.0.1/\n",
+      ),
+      ...Object.assign(
+        {},
+        ...MISBEHAVIOURS.map(([path]) => skill(path, `  x: {url: "${at(path)}", timeout_ms: 1500}\n`)),
+      ),
+    },
+  });
+});
+afterAll(async () => {
+  await hull?.stop();
+  await remote?.close();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+  fake.script([]);
+  remote.asked.length = 0;
+});
+
+/** A way to run a skill with a model that makes these calls, one a round. */
+type Way = (skill: string, ...calls: { name: string; arguments: object }[]) => Promise<string[]>;
+
+function scripted(calls: { name: string; arguments: object }[]): void {
+  fake.requests.length = 0;
+  fake.script([...calls.map((call) => ({ tool_calls: [call] })), { text: "Done." }]);
+}
+
+/** What the model was told of each call. */
+const told = (): string[] =>
+  fake.requests.slice(1).map(({ body }) => {
+    const { content } = Object(body.messages.at(-1));
+    return typeof content === "string" ? content : JSON.stringify(content);
+  });
+
+const asAgent: Way = async (name, ...calls) => {
+  scripted(calls);
+  const options = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0, skill: name };
+  const response = await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
+    headers: { "content-type": "application/json" },
+  });
+  expect(await json(response)).toMatchObject({ status: "done", text: "Done." });
+  return told();
+};
+
+const asServed: Way = async (name, ...calls) => {
+  scripted(calls);
+  const response = await hull.call(`/skills/${name}`, "go", { headers: { "content-type": "text/plain" } });
+  expect([response.status, await response.text()]).toEqual([200, "Done."]);
+  return told();
+};
+
+const offered = (): string[] =>
+  (fake.requests[0]?.body.tools ?? []).map((tool) => String(Object(Object(tool).function).name));
+
+describe.each<[string, Way]>([
+  ["an agent run", asAgent],
+  ["a served skill", asServed],
+])("%s", (_, run) => {
+  test("has the tools of a server, named after it, and calls them", async () => {
+    const [echo, failing, mixed] = await run(
+      "plain",
+      { name: "my_docs__echo", arguments: { text: "hi" } },
+      { name: "my_docs__fail_it", arguments: {} },
+      { name: "my_docs__mixed", arguments: {} },
+    );
+    expect(offered()).toEqual(["my_docs__echo", "my_docs__fail_it", "my_docs__remember", "my_docs__mixed"]);
+    expect(echo).toContain("echo: hi");
+    expect(failing).toContain("it failed on purpose");
+    expect(mixed).toMatch(
+      /first.*\[image: image\/png, 3 bytes\].*\[resource: a, https:\/\/example\.com\/a\].*second/s,
+    );
+  });
+
+  test("keeps a session for its calls, sends the skill's headers, and brings in what is wanted", async () => {
+    const call = { name: "kept__remember", arguments: {} };
+    expect(await run("kept", call, call)).toEqual([
+      expect.stringContaining("call 1"),
+      expect.stringContaining("call 2"),
+    ]);
+    expect(offered()).toEqual(["kept__echo", "kept__remember"]);
+    expect(remote.headers.authorization).toBe(`Bearer ${SECRET}`);
+    expect(await run("kept", call)).toEqual([expect.stringContaining("call 1")]);
+    expect(hull.output()).not.toContain(SECRET);
+  });
+
+  test("speaks 2026-07-28 where the server does, headers of arguments included", async () => {
+    const [answer] = await run("modern", { name: "modern__place", arguments: { region: "Zürich" } });
+    expect(answer).toContain("in Zürich");
+    expect(remote.asked).not.toContain("/modern initialize");
+    expect(remote.headers["mcp-param-region"]).toBe("=?base64?WsO8cmljaA==?=");
+  });
+
+  test("asks a server for its list once in a while, not in every run", async () => {
+    await run("plain", { name: "my_docs__echo", arguments: { text: "1" } });
+    remote.asked.length = 0;
+    await run("plain", { name: "my_docs__echo", arguments: { text: "2" } });
+    expect(remote.asked).toEqual(["/stateless tools/call"]);
+  });
+
+  test("follows a redirect to where it may go", async () => {
+    const [answer] = await run("moved", { name: "moved__act", arguments: {} });
+    // There is no tool of that name where the call was sent on to.
+    expect(answer).toMatch(/act/);
+    expect(remote.asked).toContain("/stateless tools/call");
+  });
+
+  test.each(MISBEHAVIOURS)("a server that is %s costs the call, not the run", async (path, message) => {
+    const [answer] = await run(path, { name: "x__act", arguments: {} });
+    expect(answer).toMatch(message);
+    expect(answer).not.toContain("xxxxxxxxxx");
+  });
+
+  test("goes on without servers that may not be asked", async () => {
+    await run("refused");
+    expect(offered()).toEqual([]);
+    await run("unset");
+    expect(offered()).toEqual([]);
+    const lines = await until(
+      () => hull.output(),
+      (output) => output.includes("NOT_SET_ANYWHERE"),
+      5000,
+    );
+    for (const reason of [
+      "unlisted.example is not among the hosts",
+      "mcp.example.com is asked for by http",
+      "169.254.169.254 is a private address",
+      "[fd00::1] is a private address",
+      "10.1.2.3 is a private address",
+      "192.168.0.1 is a private address",
+    ]) {
+      expect(lines).toContain(reason);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+/** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+
+let hull: HullDev;
+beforeAll(async () => {
+  hull = await startHullDev({ args: ["--direct"] });
+});
+afterAll(() => hull?.stop());
+
+const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
+const sessions = (...args: string[]) => cli("sessions", ...args);
+const post = (path: string, body: object) =>
+  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
+const run = (id: string, mock: object[], more: object = {}) =>
+  post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
+
+test("a session is listed, shown, told something, read as a log, removed", async () => {
+  await post("/sessions", { id: "desk" });
+  expect(await sessions("send", "desk", "a word before")).toEqual({
+    code: 0,
+    output: "Kept for the next run.\n",
+  });
+  await run("desk", [{ text: "hello there" }]);
+  expect((await sessions("ls")).output).toMatch(/^ID +STATE .*\ndesk +active /);
+  const { output } = await sessions("show", "desk");
+  for (const part of [/^state +active$/m, /^run_\w+ +done /m, "a word before", "hello there"]) {
+    expect(output).toMatch(part);
+  }
+  const log = await cli("logs", "desk");
+  expect(log.output.split("\n").map((line) => line.trim().split(/ +/)[1])).toEqual(
+    expect.arrayContaining(["start", "delta", "round", "done"]),
+  );
+  const last = JSON.parse((await sessions("show", "desk", "--json")).output).last_event;
+  const end = (await cli("logs", "desk", "--after", String(last - 1), "--json")).output;
+  expect(JSON.parse(end)).toMatchObject({ seq: last, event: "done", data: { ok: true } });
+  expect(await cli("logs", "desk", "--after", String(last))).toEqual({ code: 0, output: "" });
+  expect(await sessions("rm", "desk")).toEqual({ code: 0, output: "Removed desk.\n" });
+  expect(await sessions("show", "desk")).toMatchObject({
+    code: 3,
+    output: expect.stringMatching(/not_found/),
+  });
+});
+
+test("a run is followed to its end; one that waits is stopped; a closed session is opened again", async () => {
+  await post("/sessions", { id: "live" });
+  await run("live", [{ text: "one two" }]);
+  const told = await sessions("tail", "live", "--after", "0", "--run");
+  expect([told.code, told.output]).toEqual([0, expect.stringMatching(/one two\n.*run_\w+ done/s)]);
+  const tools = [{ name: "ask", description: "Asks." }];
+  await run("live", [{ tool_calls: [{ name: "ask" }] }], { tools });
+  const { last_event } = await json<{ last_event: number }>(await hull.call("/sessions/live"));
+  const following = sessions("tail", "live", "--after", String(last_event), "--run");
+  expect((await sessions("stop", "live")).output).toMatch(/^run_\w+ is cancelled\.\n$/);
+  expect((await following).code).toBe(1);
+  expect(await sessions("stop", "live")).toMatchObject({ code: 3 });
+  await post("/sessions/live/close", {});
+  expect(await sessions("send", "live", "x")).toMatchObject({ code: 1 });
+  expect(await sessions("resume", "live")).toEqual({ code: 0, output: "live is active.\n" });
+  expect(await json(await hull.call("/sessions/live"))).toMatchObject({ state: "active" });
+});
+
+test.each<[string[], string]>([
+  [["sessions", "show"], "with which session"],
+  [["sessions", "send", "x"], "with which session"],
+  [["sessions", "send", "x", "y", "--delivery", "soon"], "interrupt_immediate"],
+  [["sessions", "tail", "x", "--after", "first"], "no number"],
+  [["logs"], "Which session"],
+])("%s is refused before anything is asked", async (args, message) => {
+  const { code, output } = await cli(...args);
+  expect(code).toBe(2);
+  expect(output).toContain(message);
+});

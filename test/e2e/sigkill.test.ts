@@ -1,0 +1,232 @@
+/**
+ * Whatever is killed at whatever moment, sessions keep their word: each message that was accepted is answered, each run is
+ * settled once, and what a tool did is neither lost nor done again. `HULL_KILLS` says how many kills, `HULL_KILL_SEED` which.
+ */
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type FakeProvider,
+  type FakeRequest,
+  type FakeTurn,
+  startFakeProvider,
+} from "../support/fake-provider.ts";
+import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { readEvents } from "../support/sse.ts";
+
+const KILLS = Number(process.env.HULL_KILLS ?? 8);
+const SEED = Number(process.env.HULL_KILL_SEED ?? 1);
+const SESSIONS = 4;
+
+/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+const random = numbers(SEED);
+const upTo = (limit: number, next = random): number => Math.floor(next() * limit);
+/** Of its own, since how often the provider is asked does not follow from the seed. */
+const pace = numbers(SEED);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const SKILLS = {
+  "agent/SKILL.md":
+    "---\nname: agent\ndescription: Works\nmode: llm\nprovider: anthropic\nmodel: fake\ntools:\n  - name: note\n    description: Notes\n" +
+    "    command: [./note.sh]\n    parameters: [{name: file, description: f}, {name: line, description: l}]\n---\nWork.\n",
+  // Notes its line outside of what Hull keeps, and among the session's files.
+  "agent/note.sh":
+    '#!/bin/bash\necho "$3" >> "$1"; sleep 0.0$((RANDOM % 10)); echo "$3" >> "$HULL_WORKSPACE/log"; echo "noted $3"\n',
+};
+
+let hull: HullDev;
+let provider: FakeProvider;
+let marks: string;
+beforeAll(async () => {
+  provider = await startFakeProvider();
+  provider.script(answer);
+  hull = await start();
+  marks = join(hull.root, "marks");
+  await mkdir(marks);
+});
+afterAll(async () => {
+  // What workerd leaves that is killed is not what this is about.
+  const temporary = join(hull.root, "tmp");
+  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  await rm(join(hull.stateDir, "runner", "scratch"), { recursive: true, force: true });
+  await hull.stop();
+  await provider.close();
+});
+
+const start = (from?: HullDev): Promise<HullDev> =>
+  startHullDev({
+    ...(from === undefined ? { skills: SKILLS } : { from }),
+    args: ["--direct"],
+    env: { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+  });
+
+/** A prompt is noted by the tool, then answered. */
+function answer({ text, body }: FakeRequest): FakeTurn {
+  const paced = { delay_ms: upTo(40, pace), delta_ms: upTo(10, pace) };
+  const last = JSON.stringify(body.messages.at(-1));
+  if (last.includes("tool_result")) return { text: ["all ", "of ", "it ", "is ", "noted"], ...paced };
+  const file = join(marks, text.split(" ")[0] ?? "");
+  return { tool_calls: [{ name: "note", arguments: { file, line: text } }], ...paced };
+}
+
+/** A request that is made until it is answered, by the same name. */
+async function insist<T>(path: string, init: RequestInit = {}): Promise<T> {
+  for (;;) {
+    try {
+      const response = await fetch(hull.url + path, { ...init, signal: AbortSignal.timeout(20_000) });
+      const text = await response.text();
+      if (response.ok) return JSON.parse(text);
+      if (response.status < 500) expect.fail(`${path}: ${response.status} ${text}`);
+    } catch (error) {
+      if (error instanceof Error && error.name === "AssertionError") throw error;
+    }
+    await pause(50);
+  }
+}
+const post = <T>(path: string, body: object, key: string): Promise<T> =>
+  insist(path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", "idempotency-key": key },
+  });
+
+interface Run {
+  run_id: string;
+  status: string;
+  result?: { text: string };
+  error?: { code: string };
+}
+/** What a session was told, in order, and what became of each run; `deaths`: of the Worker, meanwhile. */
+interface Told {
+  id: string;
+  prompts: string[];
+  runs: (Run & { deaths: number })[];
+}
+let deaths = 0;
+/** A run may be given up after four lives in a row that got nothing done (docs/sessions.md). */
+const MOST_LIVES = 4;
+
+/** Tells a session one thing after the other until it is over. */
+async function talk(told: Told, over: () => boolean): Promise<void> {
+  const path = `/sessions/${told.id}`;
+  await post("/sessions", { id: told.id }, `open-${told.id}`);
+  for (let turn = 1; !over(); turn += 1) {
+    const prompt = `${told.id} ${turn}`;
+    await post(`${path}/messages`, { content: `aside ${prompt}` }, `aside ${prompt}`);
+    const options = { skill: "agent", tool_retries: 0 };
+    const before = deaths;
+    const { run_id } = await post<Run>(`${path}/runs?wait=none`, { prompt, options }, prompt);
+    told.prompts.push(prompt);
+    const run = await until(
+      () => insist<Run>(`${path}/runs/${run_id}`),
+      ({ status }) => status !== "running",
+      60_000,
+    );
+    told.runs.push({ ...run, deaths: deaths - before });
+  }
+}
+
+/** SIGKILL to the processes whose command line has one of the words, as far as there are any now. */
+async function kill(...words: string[]): Promise<void> {
+  for (const [pid, line] of await hull.processes()) {
+    if (words.some((word) => line.includes(word))) process.kill(pid, "SIGKILL");
+  }
+}
+const WORKER = ["direct-process.ts", "workerd serve"];
+const RUNNER = [" --secret-file "];
+const VICTIMS: Record<string, () => Promise<void>> = {
+  worker: () => kill(...WORKER),
+  runner: () => kill(...RUNNER),
+  both: () => kill(...WORKER, ...RUNNER),
+  everything: async () => {
+    await hull.end("SIGKILL");
+    await until(hull.processes, (left) => left.size === 0, 20_000);
+    hull = await start(hull);
+  },
+};
+
+test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_000 }, async () => {
+  let over = false;
+  const all = Array.from({ length: SESSIONS }, (_, n): Told => ({ id: `s${n + 1}`, prompts: [], runs: [] }));
+  const talks = Promise.all(all.map((told) => talk(told, () => over)));
+  talks.catch(() => {});
+  for (let n = 0; n < KILLS; n += 1) {
+    await insist("/readyz");
+    await pause(upTo(1000));
+    const names = Object.keys(VICTIMS);
+    const name = names[upTo(names.length)] ?? "";
+    deaths += name === "runner" ? 0 : 1;
+    await VICTIMS[name]?.();
+  }
+  over = true;
+  await talks;
+  const lost = ({ error, deaths: died }: Told["runs"][number]): boolean =>
+    error?.code === "run_lost" && died >= MOST_LIVES;
+  const answered = all.flatMap(({ runs }) => runs.filter((run) => !lost(run)));
+  expect(answered.map(({ status, result, error }) => [status, result?.text ?? error])).toEqual(
+    answered.map(() => ["done", "all of it is noted"]),
+  );
+  for (const { id, prompts, runs } of all) {
+    expect(prompts.length, id).toBeGreaterThan(0);
+    const { data } = await insist<{ data: { role: string; content: unknown }[] }>(
+      `/sessions/${id}/messages?limit=1000`,
+    );
+    const said = data.filter(({ role }) => role === "user").map(({ content }) => content);
+    expect(said).toEqual(prompts.flatMap((prompt) => [`aside ${prompt}`, prompt]));
+    // What the model was told of its calls is what they did.
+    const resultOf = (prompt: string): string => {
+      const after = data.slice(data.findIndex(({ content }) => content === prompt) + 1);
+      const next = after.findIndex(({ role }) => role === "user");
+      const results = after.slice(0, next === -1 ? undefined : next).filter(({ role }) => role === "tool");
+      expect(results.length, prompt).toBeLessThanOrEqual(1);
+      return String(results[0]?.content);
+    };
+    const marked = lines(await readFile(join(marks, id), "utf8").catch(() => ""));
+    const filed = lines(await file(`/sessions/${id}/files/log`));
+    for (const [n, prompt] of prompts.entries()) {
+      const result = resultOf(prompt);
+      const times = [count(marked, prompt), count(filed, prompt)];
+      if (result.trim() === `noted ${prompt}`) expect(times, `${prompt}: ${result}`).toEqual([1, 1]);
+      else {
+        const run = runs[n];
+        if (run === undefined || !lost(run)) {
+          expect(result, prompt).toMatch(/may or may not have taken effect|cannot be reached/);
+        }
+        expect(Math.max(...times), `${prompt}: ${result}`).toBeLessThanOrEqual(1);
+      }
+    }
+    const events = await eventsOf(id, prompts.length);
+    expect(events.map(({ id: seq }) => seq)).toEqual(events.map((_, n) => `${id}:${n + 1}`));
+    expect(events.filter(({ event }) => event === "done")).toHaveLength(prompts.length);
+  }
+});
+
+const lines = (text: string): string[] => text.split("\n").filter((line) => line !== "");
+const count = (all: readonly string[], line: string): number => all.filter((other) => other === line).length;
+
+async function file(path: string): Promise<string> {
+  const response = await fetch(hull.url + path);
+  return response.status === 404 ? "" : response.text();
+}
+
+/** A session's events from the first on, up to the last of so many runs. */
+async function eventsOf(id: string, runs: number) {
+  const response = await fetch(`${hull.url}/sessions/${id}/events?after=0`);
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of response.body ?? []) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.split("event: done\n").length > runs && text.endsWith("\n\n")) break;
+  }
+  return readEvents(new Response(text));
+}

@@ -1,0 +1,188 @@
+/** MCP servers for tests: real ones, made with the official SDK, and one that misbehaves in the way that its path says. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { createMcpHandler, McpServer as ModernServer } from "@modelcontextprotocol/server";
+import * as z from "zod";
+
+export interface TestMcpServer {
+  /** Origin; `/stateful`, `/stateless` and `/modern` are servers, the rest misbehaves. */
+  url: string;
+  /** `<path> <JSON-RPC method>` of every message, in order; `DELETE` of ended sessions. */
+  asked: string[];
+  /** Headers of the last message. */
+  headers: IncomingMessage["headers"];
+  /** Calls of the tool `remember`, by session. */
+  sessions: Map<string, number>;
+  close(): Promise<void>;
+}
+
+const HUGE = "x".repeat(9 * 1024 * 1024);
+
+export async function startMcpServer(): Promise<TestMcpServer> {
+  const asked: string[] = [];
+  const sessions = new Map<string, number>();
+  const transports = new Map<string, StreamableHTTPServerTransport>();
+  const hanging = new Set<ServerResponse>();
+  const made: TestMcpServer = { url: "", asked, headers: {}, sessions, close: async () => {} };
+
+  const register = (server: McpServer, session: () => string): void => {
+    const echo = { description: "Repeats a text.", inputSchema: { text: z.string() } };
+    server.registerTool("echo", { ...echo, annotations: { readOnlyHint: true } }, async (args) => ({
+      content: [{ type: "text", text: `echo: ${args.text}` }],
+    }));
+    server.registerTool("fail-it", { description: "Fails." }, async () => ({
+      isError: true,
+      content: [{ type: "text", text: "it failed on purpose" }],
+    }));
+    server.registerTool("remember", { description: "Counts calls of a session." }, async () => {
+      const count = (sessions.get(session()) ?? 0) + 1;
+      sessions.set(session(), count);
+      return { content: [{ type: "text", text: `call ${count}` }] };
+    });
+    server.registerTool("mixed", { description: "All kinds of content." }, async () => ({
+      content: [
+        { type: "text", text: "first" },
+        { type: "image", data: "AAAA", mimeType: "image/png" },
+        { type: "resource_link", uri: "https://example.com/a", name: "a" },
+        { type: "resource", resource: { uri: "x:b", text: "second" } },
+      ],
+    }));
+  };
+
+  const stateful = async (request: IncomingMessage, response: ServerResponse, body: unknown) => {
+    const id = String(request.headers["mcp-session-id"] ?? "");
+    let transport = transports.get(id);
+    if (transport === undefined) {
+      const opened = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (session) => void transports.set(session, opened),
+      });
+      transport = opened;
+      const server = new McpServer({ name: "stateful", version: "1" });
+      register(server, () => opened.sessionId ?? "");
+      await server.connect(opened);
+    }
+    await transport.handleRequest(request, response, body);
+  };
+  const stateless = async (request: IncomingMessage, response: ServerResponse, body: unknown) => {
+    const server = new McpServer({ name: "stateless", version: "1" });
+    register(server, () => "none");
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+    await server.connect(transport);
+    await transport.handleRequest(request, response, body);
+  };
+  const modern = createMcpHandler(
+    () => {
+      const server = new ModernServer({ name: "modern", version: "1" });
+      const inputSchema = z.object({ region: z.string().meta({ "x-mcp-header": "Region" }) });
+      server.registerTool("place", { description: "Names a region.", inputSchema }, async ({ region }) => ({
+        content: [{ type: "text", text: `in ${region}` }],
+      }));
+      return server;
+    },
+    { legacy: "reject" },
+  );
+
+  /** By path: what is wrong with the answer to `tools/call`. */
+  const misbehave: Record<string, (response: ServerResponse, id: unknown) => void> = {
+    "/huge": (response, id) =>
+      json(response, { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: HUGE }] } }),
+    "/huge-events": (response) => events(response, HUGE),
+    "/slow": (response) => void hanging.add(response),
+    "/no-json": (response) =>
+      void response.writeHead(200, { "content-type": "application/json" }).end("{nope"),
+    "/no-mcp": (response) => json(response, { hello: "world" }),
+    "/no-answer": (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end('data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
+    },
+    "/other-id": (response) => json(response, { jsonrpc: "2.0", id: 99, result: {} }),
+    "/no-result": (response, id) => json(response, { jsonrpc: "2.0", id, result: "text" }),
+    "/cut": (response) => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write('{"jsonrpc"');
+      setTimeout(() => response.destroy(), 20);
+    },
+    "/fault": (response, id) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32050, message: "no luck" } }),
+    "/status": (response) => void response.writeHead(503).end("busy"),
+    "/to-metadata": redirect(() => "http://169.254.169.254/latest/meta-data/"),
+    "/to-private": redirect(() => "https://10.0.0.7/mcp"),
+    "/to-unlisted": redirect(() => "https://elsewhere.example/mcp"),
+    "/to-file": redirect(() => "file:///etc/passwd"),
+    "/loop": redirect(() => "/loop"),
+    "/see-other": (response) => void response.writeHead(303, { location: "/stateless" }).end(),
+    "/moved": redirect(() => "/stateless"),
+  };
+
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? "";
+    const body = await text(request);
+    const message = body === "" ? null : JSON.parse(body);
+    asked.push(`${path} ${message?.method ?? request.method}`);
+    made.headers = request.headers;
+    const wrong = misbehave[path];
+    if (wrong !== undefined) {
+      if (message.method === "tools/call") return wrong(response, message.id);
+      return listing(response, message);
+    }
+    if (path === "/modern") return passOn(modern, request, response, body);
+    if (path === "/stateful") return stateful(request, response, message ?? undefined);
+    if (path === "/stateless") return stateless(request, response, message ?? undefined);
+    response.writeHead(404).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bound = server.address();
+  made.url = `http://127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`;
+  made.close = async () => {
+    for (const response of hanging) response.destroy();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return made;
+}
+
+const redirect = (target: () => string) => (response: ServerResponse) =>
+  void response.writeHead(307, { location: target() }).end();
+
+function json(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+function events(response: ServerResponse, data: string): void {
+  response.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${data}\n\n`);
+}
+
+/** A server of 2025-11-25 as far as a client needs one to learn that there is a tool `act`. */
+function listing(response: ServerResponse, { id, method }: { id?: unknown; method: string }): void {
+  const tool = { name: "act", description: "Acts.", inputSchema: { type: "object" } };
+  const results = new Map<string, object>([
+    [
+      "initialize",
+      { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } },
+    ],
+    ["tools/list", { tools: [tool] }],
+  ]);
+  if (id === undefined) return void response.writeHead(202).end();
+  const result = results.get(method);
+  const error = { code: -32601, message: "Method not found" };
+  json(response, { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) });
+}
+
+async function passOn(
+  handler: ReturnType<typeof createMcpHandler>,
+  { headers, url, method }: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+): Promise<void> {
+  const sent = new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  const request = new Request(`http://127.0.0.1${url}`, { method: method ?? "POST", headers: sent, body });
+  const answer = await handler.fetch(request);
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  response.end(Buffer.from(await answer.arrayBuffer()));
+}

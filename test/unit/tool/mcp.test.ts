@@ -1,0 +1,153 @@
+/** The client of MCP servers, as far as it needs no server; what servers answer is in test/e2e/mcp-client.test.ts. */
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/skill/manifest.ts";
+import { addressFault } from "../../../src/tool/mcp/address.ts";
+import { annotationsHold, headersOf } from "../../../src/tool/mcp/param-headers.ts";
+import { remoteTools, resultText } from "../../../src/tool/mcp/remote-tool.ts";
+import { post } from "../../../src/tool/mcp/transport.ts";
+
+const ALLOWED = { hosts: ["mcp.example.com", "*.example.org"], loopback: false };
+
+describe("addresses", () => {
+  test.each([
+    ["https://mcp.example.com/mcp", null],
+    ["https://MCP.example.com:8443/mcp", null],
+    ["https://a.example.org/", null],
+    ["https://a.b.example.org/", null],
+    ["https://example.org/", /not among the hosts/],
+    ["https://mcp.example.com.evil.example/", /not among the hosts/],
+    ["https://notmcp.example.com/", /not among the hosts/],
+    ["http://mcp.example.com/", /by http and not by https/],
+    ["ftp://mcp.example.com/", /by ftp:/],
+    ["http://localhost:3000/", /is this machine/],
+    ["http://127.0.0.1/", /is this machine/],
+    ["http://[::1]/", /is this machine/],
+    ["https://127.0.0.2/", /private/],
+    ["https://2130706433/", /is this machine/],
+    ["https://0x7f.1/", /is this machine/],
+    ["https://169.254.169.254/", /private/],
+    ["https://[fe80::1]/", /private/],
+    ["https://[::ffff:10.0.0.1]/", /private/],
+    ["https://10.0.0.1/", /private/],
+    ["https://metadata.google.internal/", /private/],
+    ["https://intranet/", /private/],
+  ])("%s", (url, fault) => {
+    const told = addressFault(new URL(url), ALLOWED);
+    if (fault === null) expect(told).toBeNull();
+    else expect(told).toMatch(fault);
+  });
+
+  test("this machine may be asked where local dev permits it, and its neighbours may not", () => {
+    const local = { hosts: [], loopback: true };
+    for (const url of ["http://localhost:3000/", "http://127.0.0.1:9/", "http://[::1]/"]) {
+      expect(addressFault(new URL(url), local)).toBeNull();
+    }
+    expect(addressFault(new URL("http://192.168.0.1/"), local)).toMatch(/private/);
+    expect(addressFault(new URL("https://public.example.com/"), local)).toMatch(/not among the hosts/);
+  });
+});
+
+test("a redirect to another origin takes no secrets along", async () => {
+  const seen: [string, string | null, string | null][] = [];
+  const answer = { jsonrpc: "2.0", id: 1, result: {} };
+  const sent = await post(
+    {
+      url: new URL("https://mcp.example.com/mcp"),
+      headers: new Headers({ authorization: "Bearer secret" }),
+      allowed: ALLOWED,
+      fetch: async (url, init) => {
+        const headers = new Headers(init.headers);
+        seen.push([url.href, headers.get("authorization"), headers.get("mcp-method")]);
+        const location = seen.length === 1 ? "/here" : "https://a.example.org/there";
+        if (seen.length < 3) return new Response(null, { status: 307, headers: { location } });
+        return Response.json(answer);
+      },
+    },
+    {
+      message: { jsonrpc: "2.0", id: 1, method: "m" },
+      headers: { "mcp-method": "m" },
+      signal: new AbortController().signal,
+    },
+  );
+  expect(sent).toMatchObject({ ok: true, value: { message: answer } });
+  expect(seen).toEqual([
+    ["https://mcp.example.com/mcp", "Bearer secret", "m"],
+    ["https://mcp.example.com/here", "Bearer secret", "m"],
+    ["https://a.example.org/there", null, "m"],
+  ]);
+});
+
+describe("headers of arguments", () => {
+  const of = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
+    type: "object",
+    properties,
+    ...more,
+  });
+  const wants = (header: string, type = "string"): JsonObject => ({ type, "x-mcp-header": header });
+
+  test.each<[string, JsonObject, boolean]>([
+    ["none", of({ a: { type: "string" } }), true],
+    ["one, and one within an object", of({ a: wants("A"), b: of({ c: wants("C", "integer") }) }), true],
+    ["a property of that name", of({ "x-mcp-header": { type: "string" } }), true],
+    ["the same twice", of({ a: wants("Same"), b: wants("same") }), false],
+    ["no name", of({ a: wants("") }), false],
+    ["a line break", of({ a: wants("A\nB") }), false],
+    ["a number", of({ a: wants("A", "number") }), false],
+    ["within a list", of({ a: { type: "array", items: wants("A") } }), false],
+    ["within a choice", of({}, { anyOf: [of({ a: wants("A") })] }), false],
+  ])("%s", (_, schema, holds) => expect(annotationsHold(schema)).toBe(holds));
+
+  test("are those of the values that are there", () => {
+    const schema = of({
+      a: wants("A"),
+      b: wants("B", "boolean"),
+      n: wants("N", "integer"),
+      o: of({ c: wants("C") }),
+    });
+    expect(headersOf(schema, { a: " x", b: false, n: 42, o: { c: "=?base64?x?=" } })).toEqual({
+      "mcp-param-a": "=?base64?IHg=?=",
+      "mcp-param-b": "false",
+      "mcp-param-n": "42",
+      "mcp-param-c": "=?base64?PT9iYXNlNjQ/eD89?=",
+    });
+    expect(headersOf(schema, { a: null, o: {} })).toEqual({});
+  });
+});
+
+test("tools that no model can be told of are left out", () => {
+  const server = { name: "my-docs", url: "https://mcp.example.com/", headers: {}, timeout_ms: 1 };
+  const inputSchema = { type: "object" };
+  const listed = [
+    { name: "get.item-1", inputSchema },
+    { name: "get_item_1", inputSchema },
+    { name: "x".repeat(60), inputSchema },
+    { name: "list", inputSchema: { type: "array" } },
+    { name: "long", inputSchema: { type: "object", description: "x".repeat(40_000) } },
+    {
+      name: "odd",
+      inputSchema: { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } },
+    },
+  ];
+  expect(remoteTools(server, listed).map(({ name, remote }) => [name, remote])).toEqual([
+    ["my_docs__get_item_1", "get.item-1"],
+  ]);
+  expect(remoteTools({ ...server, tools: ["other"] }, listed)).toEqual([]);
+});
+
+test.each<[JsonObject, ReturnType<typeof resultText>]>([
+  [{ content: [] }, { ok: true, text: "" }],
+  [
+    { content: [], structuredContent: { n: 1 } },
+    { ok: true, text: '{"n":1}' },
+  ],
+  [
+    { content: [{ type: "text", text: "a" }], isError: true },
+    { ok: false, text: "a" },
+  ],
+  [{ content: [{ type: "hologram" }] }, { ok: true, text: "[content of an unknown kind]" }],
+  [{ content: "text" }, null],
+])("the result %j", (result, told) => expect(resultText(result)).toEqual(told));
+
+test("a result that asks for more is a failure", () => {
+  expect(resultText({ resultType: "input_required", inputRequests: {} })?.ok).toBe(false);
+});

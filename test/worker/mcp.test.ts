@@ -1,0 +1,304 @@
+/** `POST /mcp`: what its revisions want of a server, and whom it shows what. The official clients are in test/e2e. */
+import { beforeAll, describe, expect, it } from "vitest";
+import hull from "../../package.json";
+import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
+import { Client, mockSkill } from "./served.ts";
+import { FOLDER, skill, tenant } from "./tenant.ts";
+
+const client = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"cors_origins": ["https://own.example"]}' });
+const MODERN = "2026-07-28";
+
+beforeAll(async () => {
+  await client.publish({ cat: mockSkill("cat"), dog: mockSkill("dog"), "own-cat": mockSkill("own-cat") });
+});
+
+interface Rpc {
+  id?: unknown;
+  result?: Record<string, unknown>;
+  error?: { code: number; message: string; data?: Record<string, unknown> };
+}
+type Headers = Record<string, string>;
+
+const JSON_ONLY = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+function send(body: unknown, headers: Headers = {}, from = client): Promise<Response> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return from.fetch("/mcp", { method: "POST", headers: { ...JSON_ONLY, ...headers }, body: text });
+}
+const rpc = (method: string, params: object = {}) => ({ jsonrpc: "2.0", id: 7, method, params });
+const META = {
+  "io.modelcontextprotocol/protocolVersion": MODERN,
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+const modern = (method: string, params: object = {}) => rpc(method, { ...params, _meta: META });
+const named = (method: string, name?: string, version = MODERN): Headers => ({
+  "mcp-protocol-version": version,
+  "mcp-method": method,
+  ...(name === undefined ? {} : { "mcp-name": name }),
+});
+const read = async (response: Response) => ({ status: response.status, ...(await response.json<Rpc>()) });
+
+describe("every revision", () => {
+  it.each([
+    ["2025-11-25", "2025-11-25"],
+    ["2025-06-18", "2025-06-18"],
+    ["2025-03-26", "2025-03-26"],
+    ["2024-11-05", "2025-11-25"],
+    ["2099-01-01", "2025-11-25"],
+  ])("a client that opens with %s is spoken to in %s", async (protocolVersion, spoken) => {
+    const opened = await send(rpc("initialize", { protocolVersion, capabilities: {} }));
+    expect(opened.headers.get("mcp-session-id")).toBeNull();
+    expect(await read(opened)).toMatchObject({
+      id: 7,
+      result: { protocolVersion: spoken, capabilities: { tools: {} }, serverInfo: { version: HULL_VERSION } },
+    });
+  });
+
+  it("has the version of the package", () => expect(HULL_VERSION).toBe(hull.version));
+
+  it.each<[string, unknown, Headers, number, number | null]>([
+    ["a ping", rpc("ping"), {}, 200, null],
+    ["a ping of a version", rpc("ping"), { "mcp-protocol-version": "2025-06-18" }, 200, null],
+    ["an unknown version", rpc("ping"), { "mcp-protocol-version": "2031-01-01" }, 400, -32022],
+    ["no JSON", "{", {}, 400, -32700],
+    ["no object", "7", {}, 400, -32600],
+    ["another protocol", { id: 7, method: "ping" }, {}, 400, -32600],
+    ["no method", { jsonrpc: "2.0", id: 7 }, {}, 400, -32600],
+    ["an odd id", { jsonrpc: "2.0", id: null, method: "ping" }, {}, 400, -32600],
+    ["parameters in a list", { ...rpc("ping"), params: [] }, {}, 400, -32600],
+    ["an unknown method", rpc("logging/setLevel", { level: "info" }), {}, 200, -32601],
+    ["a call without a name", rpc("tools/call"), {}, 200, -32602],
+    ["a call with a list", rpc("tools/call", { name: "cat", arguments: [] }), {}, 200, -32602],
+    ["an unknown tool", rpc("tools/call", { name: "none" }), {}, 200, -32602],
+    ["a slug as a tool", rpc("tools/call", { name: "own-cat" }), {}, 200, -32602],
+    ["a strange cursor", rpc("tools/list", { cursor: "?" }), {}, 200, -32602],
+    ["an unknown prompt", rpc("prompts/get", { name: "none" }), {}, 200, -32602],
+    ["an unknown argument", rpc("prompts/get", { name: "cat", arguments: { x: "1" } }), {}, 200, -32602],
+    ["an unknown resource", rpc("resources/read", { uri: "skill://cat/../x" }), {}, 200, -32002],
+    ["a discovery of old", rpc("server/discover"), {}, 200, -32601],
+    ["a modern header alone", rpc("tools/list"), { "mcp-protocol-version": MODERN }, 400, -32602],
+    ["a modern request", modern("tools/list"), named("tools/list"), 200, null],
+    ["a modern call", modern("tools/call", { name: "cat" }), named("tools/call", "cat"), 200, null],
+    [
+      "its name in Base64",
+      modern("tools/call", { name: "cat" }),
+      named("tools/call", "=?base64?Y2F0?="),
+      200,
+      null,
+    ],
+    ["another name", modern("tools/call", { name: "cat" }), named("tools/call", "dog"), 400, -32020],
+    [
+      "a broken name",
+      modern("tools/call", { name: "cat" }),
+      named("tools/call", "=?base64?%?="),
+      400,
+      -32020,
+    ],
+    ["no name", modern("tools/call", { name: "cat" }), named("tools/call"), 400, -32020],
+    ["another method", modern("tools/list"), named("prompts/list"), 400, -32020],
+    ["no headers", modern("tools/list"), {}, 400, -32020],
+    ["another header", modern("tools/list"), named("tools/list", undefined, "2025-11-25"), 400, -32020],
+    ["a modern ping", modern("ping"), named("ping"), 404, -32601],
+    [
+      "a modern unknown resource",
+      modern("resources/read", { uri: "skill://x/y" }),
+      named("resources/read", "skill://x/y"),
+      200,
+      -32602,
+    ],
+  ])("%s", async (_, body, headers, status, code) => {
+    const answer = await read(await send(body, headers));
+    expect([answer.status, answer.error?.code ?? null]).toEqual([status, code]);
+  });
+
+  it("a version that is not spoken is answered with those that are", async () => {
+    const version = "2031-01-01";
+    const meta = { ...META, "io.modelcontextprotocol/protocolVersion": version };
+    const { error } = await read(
+      await send(rpc("tools/list", { _meta: meta }), named("tools/list", undefined, version)),
+    );
+    expect(error).toMatchObject({ code: -32022, data: { requested: version } });
+    expect(error?.data?.supported).toEqual([MODERN, "2025-11-25", "2025-06-18", "2025-03-26"]);
+    const bare = { "io.modelcontextprotocol/protocolVersion": MODERN };
+    const lacking = await read(await send(rpc("tools/list", { _meta: bare }), named("tools/list")));
+    expect([lacking.status, lacking.error?.code]).toEqual([400, -32602]);
+  });
+
+  it("a modern result says what it is, who made it, and how long it holds", async () => {
+    const { result } = await read(await send(modern("server/discover"), named("server/discover")));
+    expect(result).toMatchObject({
+      ...{ resultType: "complete", cacheScope: "private", capabilities: { tools: {} } },
+      _meta: { "io.modelcontextprotocol/serverInfo": { title: "Hull" } },
+    });
+    expect(result?.supportedVersions).toContain("2025-11-25");
+    expect(result?.ttlMs).toBeGreaterThan(0);
+    const called = await read(
+      await send(
+        modern("tools/call", { name: "cat", arguments: { input: "x" } }),
+        named("tools/call", "cat"),
+      ),
+    );
+    expect(called.result).toMatchObject({ resultType: "complete", content: [{ type: "text" }] });
+    expect(called.result).not.toHaveProperty("ttlMs");
+  });
+
+  it("a subscription is confirmed to nothing, and over", async () => {
+    const listen = "subscriptions/listen";
+    const response = await send(modern(listen, { notifications: { toolsListChanged: true } }), named(listen));
+    expect(response.headers.get("content-type")).toContain("text/event-stream");
+    const events = (await response.text()).split("\n\n").filter((event) => event !== "");
+    const messages = events.map((event) => JSON.parse(event.replace(/^event: message\ndata: /, "")));
+    expect(messages).toMatchObject([
+      { method: "notifications/subscriptions/acknowledged", params: { notifications: {} } },
+      { id: 7, result: { resultType: "complete" } },
+    ]);
+  });
+
+  it.each<[string, unknown, Headers, number]>([
+    ["a notification", { jsonrpc: "2.0", method: "notifications/initialized" }, {}, 202],
+    ["a response", { jsonrpc: "2.0", id: 1, result: {} }, {}, 202],
+    ["a modern response", { jsonrpc: "2.0", id: 1, result: {} }, named("x"), 400],
+    ["a notification of no version", { jsonrpc: "2.0", method: "x" }, { "mcp-protocol-version": "x" }, 400],
+    ["nothing that is accepted", rpc("ping"), { accept: "text/html" }, 406],
+    ["no JSON type", rpc("ping"), { "content-type": "text/plain" }, 415],
+    ["a page of another site", rpc("ping"), { origin: "https://evil.example" }, 403],
+    [
+      "a page of another site with a key",
+      rpc("ping"),
+      { origin: "https://evil.example", authorization: "Bearer x" },
+      403,
+    ],
+    ["a page that is listed", rpc("ping"), { origin: "https://own.example" }, 200],
+    ["too much", `"${"x".repeat(17 * 1024 * 1024)}"`, {}, 413],
+  ])("%s", async (_, body, headers, status) => {
+    expect((await send(body, headers)).status).toBe(status);
+  });
+
+  it("answers POST only", async () => {
+    for (const method of ["GET", "DELETE", "PUT"]) {
+      const { status, headers } = await client.fetch("/mcp", { method });
+      expect([status, headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
+    }
+  });
+
+  it("batches exist where the version has them", async () => {
+    const notice = { jsonrpc: "2.0", method: "notifications/initialized" };
+    const call = { ...rpc("tools/call", { name: "cat", arguments: { input: "x" } }), id: "b" };
+    const answers = await (await send([rpc("ping"), notice, call, 3])).json<Rpc[]>();
+    expect(answers).toMatchObject([
+      { id: 7, result: {} },
+      { id: "b", result: { content: [{}] } },
+      { error: { code: -32600 } },
+    ]);
+    expect((await send([notice])).status).toBe(202);
+    for (const [body, version] of [
+      [[rpc("ping")], "2025-06-18"],
+      [[], "2025-03-26"],
+      [Array.from({ length: 21 }, () => rpc("ping")), "2025-03-26"],
+    ] as const) {
+      const refused = await read(await send(body, { "mcp-protocol-version": version }));
+      expect([refused.status, refused.error?.code]).toEqual([400, -32600]);
+    }
+  });
+
+  it("lists in pages, each item once", async () => {
+    const many = new Client();
+    const skills = Array.from({ length: 230 }, (_, i) => `s-${String(i).padStart(3, "0")}`);
+    const catalog = await client.env.SKILLS.get<{ id: string }>("catalog:current", "json");
+    const further = { "a.md": new TextEncoder().encode("a"), "b.md": new TextEncoder().encode("b") };
+    await many.publish(Object.fromEntries(skills.map((name) => [name, mockSkill(name)])), further);
+    for (const [method, key, count] of [
+      ["tools/list", "tools", 230],
+      ["prompts/list", "prompts", 230],
+      ["resources/list", "resources", 690],
+    ] as const) {
+      const names: unknown[] = [];
+      let cursor: unknown;
+      let pages = 0;
+      do {
+        const { result } = await read(
+          await send(rpc(method, cursor === undefined ? {} : { cursor }), {}, many),
+        );
+        const items = result?.[key];
+        if (Array.isArray(items)) names.push(...items.map(({ uri, name }) => uri ?? name));
+        cursor = result?.nextCursor;
+        pages += 1;
+      } while (cursor !== undefined && pages < 20);
+      expect([method, names.length, new Set(names).size]).toEqual([method, count, count]);
+      expect(pages).toBeGreaterThan(1);
+    }
+    await client.post("/_hull/catalog", { id: catalog?.id });
+  });
+
+  it("an idempotency key makes a second call the first one", async () => {
+    const call = rpc("tools/call", { name: "cat", arguments: { input: "once" } });
+    const sent = { "idempotency-key": `mcp-${crypto.randomUUID()}` };
+    const metas = [];
+    for (const _ of [1, 2]) metas.push((await read(await send(call, sent))).result?._meta);
+    const [first, second] = metas.map((meta) => JSON.parse(JSON.stringify(meta)));
+    expect(second).toEqual({ ...first, "x-hull-replayed": "1" });
+    const other = rpc("tools/call", { name: "cat", arguments: { input: "other" } });
+    const { result } = await read(await send(other, sent));
+    expect(result).toMatchObject({ isError: true, _meta: { problem: { code: "idempotency_key_reused" } } });
+  });
+});
+
+describe("keys and tenants", () => {
+  const names = async (owner: Awaited<ReturnType<typeof tenant>>, method: string, key: string) => {
+    const response = await owner.fetch("/mcp", {
+      method: "POST",
+      headers: JSON_ONLY,
+      body: JSON.stringify(rpc(method)),
+    });
+    const { result } = await response.json<Rpc>();
+    const items = result?.[key];
+    return Array.isArray(items) ? items.map(({ name, uri }) => uri ?? name) : result;
+  };
+
+  it("shows the tenant's uploads to the tenant alone, and nothing to a key that may not invoke", async () => {
+    const keyed = new Client({ HULL_ADMIN_KEY: "hull-admin-canary-0123456789" });
+    const before = await client.env.SKILLS.get<{ id: string }>("catalog:current", "json");
+    await client.publish(FOLDER);
+    const [acme, other] = [
+      await tenant("acme-mcp", "invoke", "publish"),
+      await tenant("other-mcp", "invoke"),
+    ];
+    const blind = await tenant("acme-mcp", "publish");
+    expect((await acme.put("fox", skill("fox"))).status).toBe(201);
+    expect(await names(acme, "tools/list", "tools")).toEqual(["cat", "deep", "dog", "fox"]);
+    expect(await names(other, "tools/list", "tools")).toEqual(["cat", "deep", "dog"]);
+    expect(await names(acme, "resources/list", "resources")).toContain("skill://fox/SKILL.md");
+    for (const [method, key] of [
+      ["tools/list", "tools"],
+      ["prompts/list", "prompts"],
+      ["resources/list", "resources"],
+      ["resources/templates/list", "resourceTemplates"],
+    ] as const) {
+      expect([method, await names(blind, method, key)]).toEqual([method, []]);
+    }
+    const refused = async (owner: typeof acme, method: string, params: object) => {
+      const body = JSON.stringify(rpc(method, params));
+      const response = await owner.fetch("/mcp", { method: "POST", headers: JSON_ONLY, body });
+      return (await response.json<Rpc>()).error?.code;
+    };
+    for (const [owner, slug] of [
+      [blind, "cat"],
+      [other, "fox"],
+    ] as const) {
+      expect(await refused(owner, "tools/call", { name: slug })).toBe(-32602);
+      expect(await refused(owner, "prompts/get", { name: slug })).toBe(-32602);
+      expect(await refused(owner, "resources/read", { uri: `skill://${slug}/SKILL.md` })).toBe(-32002);
+    }
+    const unknown = await keyed.fetch("/mcp", { method: "POST", headers: JSON_ONLY, body: "{}" });
+    expect([unknown.status, unknown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    await client.post("/_hull/catalog", { id: before?.id });
+  });
+
+  it("counts requests against the caller's rate", async () => {
+    const config = JSON.stringify({ rate_limit: { requests: 2, window_s: 60 } });
+    const limited = new Client({ HULL_ENV: "local", HULL_CONFIG: config });
+    const statuses = [];
+    for (const _ of [1, 2, 3]) statuses.push((await send(rpc("ping"), {}, limited)).status);
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+});
