@@ -46,6 +46,11 @@ export function answer(
   return { description, headers, ...(content === null ? {} : { content }) };
 }
 
+/** The error answers of an operation. @param statuses must be statuses of the error vocabulary */
+export function problems(statuses: readonly number[]): { [status: string]: Json } {
+  return Object.fromEntries(statuses.map((status) => [String(status), ref("responses", String(status))]));
+}
+
 /** A query parameter. */
 export function query(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: "query", description, schema };
