@@ -59,10 +59,10 @@ function notKeptText(files: readonly { path: string; why: string }[]): string {
   return `Not kept among the session's files: ${[...named, ...more].join(", ")}.`;
 }
 
-/** M7: a tool without a script says where to read on. */
+/** M7: a tool without a script says where to read on. A run that is the skill has its instructions, and no load_skill. */
 function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
   const { slug } = record.manifest;
-  const message = `The tool ${tool.name} has no handler. How to do what it is for stands in the instructions of the skill ${slug}: call load_skill with {"name": "${slug}"}, and follow them.`;
+  const message = `The tool ${tool.name} has no handler. Follow the instructions of the skill ${slug}, which say how to do what it is for. Where you have not read them, call load_skill with {"name": "${slug}"}.`;
   return { value: { message }, fault: null, duration_ms: 0, exit_code: null, diagnostics: [] };
 }
 
