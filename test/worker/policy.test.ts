@@ -81,6 +81,15 @@ describe("a capability policy", () => {
       ["exec"],
       ["read"],
     ],
+    [
+      "without a name, of the first that the tool declares, whatever comes first",
+      {
+        calls: [["read", { before: "a", path: "zz" }]],
+        options: { policy: { tool_arg_constraints: [{ tool: "read", arg_patterns: ["a*"] }] } },
+      },
+      [],
+      ["read"],
+    ],
     ["the deployment's alone", { under: { tools: ["read"] } }, [], ["exec"]],
   ])("%s", async (_, asked, successful_tools, rejected_tools) => {
     const { status, body } = await run(asked);

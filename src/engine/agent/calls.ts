@@ -186,7 +186,7 @@ function judged(
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
   const scope = scopePatterns(run, tool);
-  const outside = scope === null ? null : brokenConstraint([scope], call.name, args);
+  const outside = scope === null ? null : brokenConstraint([scope], tool, args);
   if (outside !== null) return deny(outside);
   const granted = (): boolean =>
     state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));

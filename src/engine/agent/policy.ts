@@ -85,22 +85,28 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     if (outside !== undefined)
       return `${name} may not touch ${outside}: it is outside of the run's workspace roots.`;
   }
-  return brokenConstraint(policy.tool_arg_constraints, name, args);
+  return brokenConstraint(policy.tool_arg_constraints, tool, args);
 }
 
-/** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
+/**
+ * Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. First is what the
+ * tool declares first: a model chooses the order in which it sends arguments, and could put another one in front.
+ */
 export function brokenConstraint(
   constraints: Json | undefined,
-  name: string,
+  { definition }: Pick<AgentTool, "definition">,
   args: JsonObject,
 ): string | null {
+  const { name } = definition;
+  const declared = Object.keys(objectOf(definition.parameters.properties));
+  const further = Object.keys(args).filter((key) => !declared.includes(key));
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
     if (tool !== name) continue;
     const value =
       typeof arg_key === "string"
         ? args[arg_key]
-        : Object.values(args).find((each) => typeof each === "string");
+        : [...declared, ...further].map((key) => args[key]).find((each) => typeof each === "string");
     const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
     const globs = listOf(arg_patterns) ?? [];
     if (!globs.some((glob) => nameMatches(glob, text))) {
