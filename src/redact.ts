@@ -54,13 +54,27 @@ export class Redactor {
     return new TextDecoder().decode(this.bytes(new TextEncoder().encode(value)));
   }
 
-  /** A copy of a JSON-like value with every string redacted, keys included. */
+  /** A JSON-like value with every string redacted, keys included: itself where it holds no secret, else a copy. */
   json(value: unknown): unknown {
-    if (this.#patterns.length === 0) return value;
+    return this.#holdsSecret(value) ? this.#redacted(value) : value;
+  }
+
+  #redacted(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
-    if (Array.isArray(value)) return value.map((item) => this.json(item));
+    if (Array.isArray(value)) return value.map((item) => this.#redacted(item));
     if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.json(item)]));
+    const entries = Object.entries(value);
+    return Object.fromEntries(entries.map(([key, item]) => [this.text(key), this.#redacted(item)]));
+  }
+
+  #holdsSecret(value: unknown): boolean {
+    if (typeof value === "string") return this.#forms.some((form) => value.includes(form));
+    if (Array.isArray(value)) return value.some((item) => this.#holdsSecret(item));
+    if (typeof value !== "object" || value === null) return false;
+    for (const key of Object.keys(value)) {
+      if (this.#holdsSecret(key) || this.#holdsSecret(Reflect.get(value, key))) return true;
+    }
+    return false;
   }
 
   bytes(value: Uint8Array): Uint8Array {

@@ -18,9 +18,11 @@ export interface ToolCallNote {
   diagnostics?: { code: string; message: string }[];
 }
 
-/** Of arguments the log has a digest, so that equal calls can be told. */
+/** Of arguments the log has a digest, so that equal calls can be told. Calls that went well only where all is logged. */
 export async function logToolCall(context: RunContext, note: ToolCallNote): Promise<void> {
   const { run, skill, call, runtime, duration_ms, outcome, diagnostics = [] } = note;
+  const plain = outcome === "ok" && diagnostics.length === 0;
+  if (plain && !context.settings.logsAll) return;
   const line = {
     event: "tool_call",
     request_id: context.requestId,

@@ -82,7 +82,7 @@ export class Conversation {
     this.env = env;
     this.background = background;
     this.parts = parts;
-    const { redactor: answers, toldRedactor: told } = settings(env);
+    const { redactor: answers, toldRedactor: told, logsAll } = settings(env);
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
     this.files = new SessionFiles({
@@ -90,7 +90,7 @@ export class Conversation {
       changed: (changes, own) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background, workspace: this.files.byRun() },
+      ...{ log: this.log, env, parts, background, logsAll, workspace: this.files.byRun() },
       session: () => this.#identity ?? this.#row(),
       started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
       rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),

@@ -13,6 +13,8 @@ export interface EndOptions {
   log: SessionLog;
   parts: AgentParts;
   session: () => SessionIdentity;
+  /** Whether runs that went well are logged too. */
+  logsAll: boolean;
 }
 
 /** What the last life of a run knows. */
@@ -74,10 +76,11 @@ function noteEnd(
   store.clearHandedIn();
 }
 
-/** One line per run. @param state `null`: it was lost */
+/** One line per run, or per failed one. @param state `null`: it was lost */
 function logEnd(options: EndOptions, row: RunRow, state: AgentState | null): void {
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
+  if (code === undefined && !options.logsAll) return;
   logRun(options, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
