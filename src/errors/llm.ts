@@ -49,6 +49,6 @@ export const ToolsRejected = define<{ tools: readonly string[] }>(
 
 /** A file of the conversation, a session or anything else that a call names and that is not there. */
 export const CallNotFound = define<{ what: string; id: string }>("not_found", 404, "Not found", (d) => ({
-  detail: `There is no ${d.what} "${d.id}".`,
+  detail: `There is no ${d.what} "${d.id}".${d.what === "session" ? " POST /sessions opens one." : ""}`,
   members: { kind: "terminal", reason: "not_found", category: "not_found" },
 }));

@@ -105,6 +105,13 @@ export function prepareCall(input: CallInput, host: LlmHost): Plan {
 export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
+/** The same for faults whose messages say only what is wrong, not of what. */
+export const refusedAt = (errors: readonly Fault[]) =>
+  new InputInvalid({
+    reason: errors.map(({ path, message }) => `${path} ${message}`).join("; "),
+    errors: [...errors],
+  });
+
 function toolsOf({ tools: given }: CallOptions): Tool[] {
   if (given === undefined) return [];
   const read = readTools(given, { path: "options.tools", commands: false });

@@ -1,7 +1,7 @@
 /** The configured values that a tool's handler gets, and those that a run brings along (skill-formats.md §7.4). */
 
 import type { Settings } from "../env.ts";
-import { refused } from "../llm/prepare.ts";
+import { refusedAt } from "../llm/prepare.ts";
 import { type SealedFor, seal, unseal } from "../registry/tool-config/seal.ts";
 import { readValues, type StoredValue } from "../registry/tool-config/store.ts";
 import {
@@ -138,7 +138,7 @@ export async function readToolConfigs(
   }
   const tools = Array.from(owners.values(), ({ tool }) => tool);
   const result = readGiven(tools, given, "per_call", "options.tool_configs");
-  if ("faults" in result) throw refused(result.faults);
+  if ("faults" in result) throw refusedAt(result.faults);
   const configs: { [tool: string]: JsonObject } = {};
   for (const { tool, param, value } of result.values) {
     const record = owners.get(tool)?.record;

@@ -75,7 +75,7 @@ test("README.md: what curl prints", async () => {
 test("README.md: the tools of its tools.json and its skill.ts roll dice", async () => {
   const files = blocks(read("README.md"));
   const of = (language: string) => files.filter((file) => file.language === language).at(-1)?.text ?? "";
-  await open.write("dice/roll.py", of("python"));
+  await open.write("dice/scripts/roll.py", of("python"));
   await open.write("dice/tools.json", of("json"));
   await open.write("dice/SKILL.md", "---\nname: dice\ndescription: Rolls dice.\nmode: llm\n---\nRoll.\n");
   await open.write("typed-dice/skill.ts", of("ts"));

@@ -124,6 +124,8 @@ describe("the routes", () => {
   ])("422, and nothing is stored: %s", async (_, values, bot, params) => {
     const before = await rows("red");
     const response = await put(red, { ...values }, bot);
+    const { detail } = await response.clone().json<{ detail: string }>();
+    for (const name of params) expect(detail).toContain(`tools.build.${name}`);
     expect(await faults(response)).toEqual([422, ...params.map((name) => `tools.build.${name}`)]);
     expect(await rows("red")).toEqual(before);
   });

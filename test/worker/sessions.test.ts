@@ -35,7 +35,9 @@ describe("a session", () => {
     await client.env.FILES.put("sessions/default/one/files/a.txt", "a");
     await client.env.FILES.put("sessions/default/one2/a.txt", "another's");
     expect((await send("DELETE", "/sessions/one")).status).toBe(204);
-    expect(await codeOf(await client.fetch("/sessions/one"))).toEqual([404, "not_found"]);
+    const none = await client.fetch("/sessions/one");
+    expect((await none.clone().json<{ detail: string }>()).detail).toContain("POST /sessions opens one");
+    expect(await codeOf(none)).toEqual([404, "not_found"]);
     expect(await get("/sessions/one/exists")).toEqual({ exists: false });
     const { objects } = await client.env.FILES.list({ prefix: "sessions/default/one" });
     expect(objects.map(({ key }) => key)).toEqual(["sessions/default/one2/a.txt"]);

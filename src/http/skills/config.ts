@@ -1,7 +1,7 @@
 /** `/skills/:slug/config` (skill-formats.md §7.4): what the tenant has configured of a skill's tools. */
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
-import { refused } from "../../llm/prepare.ts";
+import { refusedAt } from "../../llm/prepare.ts";
 import { readSkill } from "../../registry/published.ts";
 import { seal, sealedNow, unseal } from "../../registry/tool-config/seal.ts";
 import {
@@ -43,7 +43,7 @@ export async function putConfig(
   const { tools } = await readJson(context.request, change);
   const layer = bot === null ? "global" : "per_bot";
   const given = readGiven(record.tools ?? [], tools, layer, "tools");
-  if ("faults" in given) throw refused(given.faults);
+  if ("faults" in given) throw refusedAt(given.faults);
   const { env, tenant } = context;
   const rows = await Promise.all(given.values.map((value) => rowOf(context, record, value, bot)));
   await writeValues(env, { tenant, slug }, rows, new Date());
