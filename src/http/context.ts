@@ -1,5 +1,6 @@
 /** What one HTTP request carries with it: ids, settings, timings and the fields of its log line. */
 import type { Context, Hono } from "hono";
+import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import { type Bindings, type Settings, settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
@@ -67,6 +68,11 @@ export class RequestContext implements RunContext {
 
   get tenant(): string {
     return this.caller.tenant;
+  }
+
+  /** Whether the caller may store skills. */
+  get publishes(): boolean {
+    return grants(this.caller.scopes, "publish");
   }
 
   get mockScope(): string {

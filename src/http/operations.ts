@@ -50,7 +50,7 @@ export const postRun = async (context: RequestContext): Promise<Response> => {
   const until = wait === "terminal" ? wait : "idle";
   return answer(
     context,
-    { operation: "runs", until, body: await read(context, callBody) },
+    { operation: "runs", until, publishes: context.publishes, body: await read(context, callBody) },
     { later: wait === "none" },
   );
 };

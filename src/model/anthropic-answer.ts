@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { orElse } from "./or-else.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
 import type { CallIdSource, WireTarget } from "./wire.ts";
@@ -24,7 +25,7 @@ const toolUseBlock = z.lazy(() =>
 );
 const serverToolUse = z.lazy(() => z.object({ id: z.string(), name: z.string() }));
 const searchResult = z.lazy(() => {
-  const references = z.catch(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
+  const references = orElse(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
   return z.object({ tool_use_id: z.string(), content: z.object({ tool_references: references }) });
 });
 

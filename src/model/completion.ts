@@ -9,6 +9,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
+import { orElse } from "./or-else.ts";
 import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
@@ -81,7 +82,7 @@ const ollamaGenerate: Wire<CompletionRequest> = {
 };
 
 const completionShape = z.lazy(() => {
-  const text = z.catch(z.nullish(z.string()), null);
+  const text = orElse(z.nullish(z.string()), null);
   const choice = z.object({ text: z.string(), finish_reason: text });
   return z.object({
     model: text,
@@ -90,7 +91,7 @@ const completionShape = z.lazy(() => {
   });
 });
 const generatedShape = z.lazy(() => {
-  const text = z.catch(z.nullish(z.string()), null);
+  const text = orElse(z.nullish(z.string()), null);
   return z.looseObject({ model: text, response: z.string(), done_reason: text });
 });
 

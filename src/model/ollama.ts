@@ -11,6 +11,7 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
+import { orElse } from "./or-else.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
 import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
@@ -132,7 +133,7 @@ function userMessage(parts: readonly Part[], { provider, model }: WireTarget): W
 }
 
 const answerShape = z.lazy(() => {
-  const text = z.catch(z.nullish(z.string()), null);
+  const text = orElse(z.nullish(z.string()), null);
   const called = z.object({ name: z.string(), arguments: z.optional(z.custom<Json>()) });
   const call = z.object({ id: text, function: called });
   return z.looseObject({

@@ -128,6 +128,7 @@ async function runHandlerTool(
       workspace: null,
       artifacts: made,
       choice: { bot, perCall: null },
+      policy: context.settings.policy ?? null,
     }),
   );
   for (const artifact of made.artifacts) {

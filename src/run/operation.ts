@@ -35,8 +35,8 @@ export const completionBody = z.lazy(() =>
 );
 
 /**
- * A request of one operation, its body checked. `account` names the soft ledger that it counts in; `tool_configs` is that
- * option of a run that is stored, its secrets sealed.
+ * A request of one operation, its body checked. `account` names the soft ledger that it counts in; `publishes`: whether who
+ * asks may store skills; `tool_configs` is that option of a run that is stored, its secrets sealed.
  */
 export type OperationRequest = { account: string } & (
   | { operation: "llm/call"; body: z.infer<typeof callBody> }
@@ -45,6 +45,7 @@ export type OperationRequest = { account: string } & (
       operation: "runs";
       until: "terminal" | "idle";
       body: z.infer<typeof callBody>;
+      publishes?: boolean;
       tool_configs?: JsonObject;
     }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
@@ -122,8 +123,12 @@ async function perform(
     case "runs": {
       const run = `run_${handle.id.replace(/^ex_/, "")}`;
       context.log.run_id = run;
-      const { tool_configs: toolConfigs } = request;
-      const input = { ...plain(request.body), ...(toolConfigs === undefined ? {} : { toolConfigs }) };
+      const { tool_configs: toolConfigs, publishes = false } = request;
+      const input = {
+        ...plain(request.body),
+        publishes,
+        ...(toolConfigs === undefined ? {} : { toolConfigs }),
+      };
       const spec = await agentSpec(context, host, input, { run, session: null });
       return runAnonymous(context, spec, {
         host,

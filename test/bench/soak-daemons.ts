@@ -7,7 +7,7 @@ import { startHullDev } from "../support/hull-dev.ts";
 
 const count = Number(process.argv[2] ?? 1000);
 const seconds = Number(process.argv[3] ?? 60);
-const SENDERS = 8;
+const SENDERS = 32;
 /** Events that are sent at the same time wait for the second of a daemon's timer, not for each other. */
 const LATE_MS = 15_000;
 

@@ -1,4 +1,4 @@
-/** The shell examples of README.md and docs/deploy.md, run as they stand against a real server. */
+/** The shell examples of README.md and of pages in docs, run as they stand against a real server. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocks, shellLines } from "../support/documents.ts";
 import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 
 const KEY = "documentation-admin-key";
 const WRANGLER = join(REPO, "node_modules/.bin/wrangler");
@@ -25,11 +26,11 @@ afterAll(async () => {
 });
 
 /** What a script prints in a shell where `npx hull` is this checkout's. */
-async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
+async function shell(script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> {
   const npx = `npx() { [ "$1" = hull ] && shift && ${process.execPath} ${REPO}scripts/hull.ts "$@"; }`;
   const { PATH = "" } = process.env;
   const { stdout } = await run("bash", ["-euo", "pipefail", "-c", `${npx}\n${script}`], {
-    cwd: REPO,
+    cwd,
     env: { PATH, HOME: keyed.root, ...env },
   });
   return stdout;
@@ -61,15 +62,68 @@ test("README.md: what curl prints", async () => {
   await open.write("days-until/days.py", program ?? "");
   const before = open.output().length;
   await open.write("days-until/SKILL.md", skill ?? "");
-  await open.printed(/Reloaded: 9 skills/, 20_000, before);
+  await open.printed(/Reloaded: \d+ skills/, 20_000, before);
   const calls = commented(document);
-  expect(calls).toHaveLength(4);
+  expect(calls).toHaveLength(6);
   for (const { command, comment } of calls) {
     const printed = await shell(here(command));
     if (!comment.startsWith("event:")) expect(printed, command).toMatch(pattern(comment));
     else for (const name of comment.match(/\w+(?=,|$)/g) ?? []) expect(printed).toContain(`event: ${name}`);
   }
 }, 60_000);
+
+test("README.md: the tools of its tools.json and its skill.ts roll dice", async () => {
+  const files = blocks(read("README.md"));
+  const of = (language: string) => files.filter((file) => file.language === language).at(-1)?.text ?? "";
+  await open.write("dice/roll.py", of("python"));
+  await open.write("dice/tools.json", of("json"));
+  await open.write("dice/SKILL.md", "---\nname: dice\ndescription: Rolls dice.\nmode: llm\n---\nRoll.\n");
+  await open.write("typed-dice/skill.ts", of("ts"));
+  for (const skill of ["dice", "typed-dice"]) {
+    const options = { skill, mock: [{ tool_calls: [{ name: "roll", arguments: { dice: 2 } }] }, {}] };
+    const answer = await until(
+      async () => {
+        const response = await fetch(`${open.url}/runs`, {
+          method: "POST",
+          body: JSON.stringify({ prompt: "Roll.", options }),
+        });
+        return { status: response.status, text: await response.text() };
+      },
+      ({ status }) => status !== 404,
+      20_000,
+    );
+    expect(answer.text).toMatch(/\{\\"rolls\\":\[[1-6],[1-6]\]\}/);
+  }
+}, 60_000);
+
+test.each<[document: string, among: RegExp, printed: RegExp[]]>([
+  [
+    "README.md",
+    /\/sessions|\/daemons/,
+    [/prompt of 3 words: Who are you\?/, /1 of 1024 events/, /status +stopped/],
+  ],
+  ["docs/runs.md", /\/runs/, [/words: Greet Ada/, /"successful_tools":\["count_words"\]/]],
+  ["docs/sessions.md", /\/runs/, [/words: Who are you/]],
+  ["docs/session-files.md", /\/files/, [/"path":"notes\/todo\.txt","size":10/]],
+  [
+    "docs/daemons.md",
+    /\/daemons/,
+    [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
+  ],
+  ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
+])(
+  "%s: its shell examples do what they say",
+  async (path, among, printed) => {
+    const examples = blocks(read(path)).filter(
+      ({ language, text }) => language === "bash" && among.test(text),
+    );
+    expect(examples.length).toBeGreaterThan(0);
+    const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
+    expect(text).not.toContain("urn:hull:problem");
+    for (const expected of printed) expect(text).toMatch(expected);
+  },
+  60_000,
+);
 
 test("docs/budgets.md: what curl prints, in order", async () => {
   const calls = commented(read("docs/budgets.md"));

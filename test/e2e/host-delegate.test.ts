@@ -120,3 +120,34 @@ test("a search of tools may be the host's", async () => {
   ]);
   expect(result.status).toBe("done");
 });
+
+test.each([
+  [
+    { matches: [{ name: "two", score: 0.9, reason: "near" }, { name: "none" }] },
+    "host",
+    "BODY TWO",
+    "BODY ONE",
+  ],
+  [{ nothing: 1 }, "metadata", "BODY ONE", "BODY TWO"],
+])("skills may be matched by the host: %j", async (matches, strategy, active, idle) => {
+  answer = () => ({ body: matches });
+  const skills = ["one", "two"].map((name) => ({
+    ...{ name, description: `Skill ${name}`, prompt: `BODY ${name.toUpperCase()}` },
+  }));
+  const mock = [{ text: "end" }];
+  const response = await hull.call(
+    "/runs",
+    JSON.stringify({ prompt: "use one", options: { skills, mock, skill_match: { strategy: "host" } } }),
+    { headers: { "content-type": "application/json" } },
+  );
+  const result = await json<{ mock_calls: { system: string }[]; transcript: { events: object[] } }>(response);
+  expect(asked[0]).toMatchObject({
+    method: "skill/match",
+    params: { strategy: "host", prompt: "use one", candidates: [{ name: "one" }, { name: "two" }] },
+  });
+  expect(result.mock_calls[0]?.system).toContain(active);
+  expect(result.mock_calls[0]?.system).not.toContain(idle);
+  expect(result.transcript.events).toContainEqual(
+    expect.objectContaining({ kind: "skill_matched", metadata: expect.objectContaining({ strategy }) }),
+  );
+});

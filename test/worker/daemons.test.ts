@@ -140,6 +140,40 @@ describe("a daemon", () => {
   });
 });
 
+describe("a run without a session", () => {
+  const run = async (query: string, options: Body): Promise<Body> => {
+    const mock = [{ text: "one" }, { text: "two" }, { text: "three" }];
+    const all = { provider: "mock", daemon: true, mock, ...options };
+    return (await post(`/runs${query}`, { prompt: "go", options: all })).json<Body>();
+  };
+  const ended = { wake_sources: [], daemon_state: "idle", status: "idle", iterations: 1 };
+
+  it.each<[string, Body, Body]>([
+    ["", {}, ended],
+    ["?wait=terminal", {}, ended],
+    ["", { wake_interval_ms: 1 }, ended],
+    ["?wait=terminal", { require_successful_tools: ["edit"] }, ended],
+    [
+      "?wait=terminal",
+      { wake_interval_ms: 1, max_iterations: 2 },
+      { status: "budget_exhausted", daemon_state: "budget_exhausted", iterations: 2, text: "onetwo" },
+    ],
+  ])("%s %j", async (query, options, wanted) => {
+    expect(await run(query, options)).toMatchObject(wanted);
+  });
+
+  it("goes on after its answer was promised: none, with a place to look", async () => {
+    const response = await post("/runs?wait=none", {
+      prompt: "go",
+      options: { provider: "mock", daemon: true },
+    });
+    expect([response.status, response.headers.get("location")]).toEqual([
+      202,
+      expect.stringMatching(/^\/executions\/ex_/),
+    ]);
+  });
+});
+
 describe("files", () => {
   const put = (id: string, path: string, body: string) =>
     client.fetch(`/sessions/${id}/files/${path}`, { method: "PUT", body });
@@ -235,6 +269,10 @@ describe("refuses", () => {
     [{ task: "x", webhook: { secret_env: "OPENAI_API_KEY", header: "x-sig" } }, "webhook.secret_env"],
     [{ task: "x", webhook: { secret_env: "HULL_ADMIN_KEY", header: "x-sig" } }, "webhook.secret_env"],
     [{ task: "x", webhook: { secret_env: "NOT_SET", header: "x-sig" } }, "webhook.secret_env"],
+    [
+      { task: "x", webhook: { secret_env: "HOOK_SECRET", header: "x-sig", tolerance_s: 43_201 } },
+      "webhook.tolerance_s",
+    ],
   ])("%j", async (body, path) => {
     const response = await post("/daemons", { provider: "mock", ...body });
     const { errors } = await response.json<{ errors: { path: string }[] }>();

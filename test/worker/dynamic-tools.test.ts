@@ -5,6 +5,8 @@ import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
 type Body = Record<string, unknown>;
+type Sender = Pick<Client, "fetch">;
+const JSON_TYPE = { "content-type": "application/json" };
 const NUMBERS = { a: { type: "number", description: "A" }, b: { type: "number", description: "B" } };
 const ADD = {
   name: "add",
@@ -23,10 +25,10 @@ beforeAll(async () => {
   });
 });
 
-const post = (path: string, body: unknown) =>
-  client.fetch(path, {
+const post = (path: string, body: unknown, by: Sender = client) =>
+  by.fetch(path, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: JSON_TYPE,
     body: JSON.stringify(body),
   });
 
@@ -38,13 +40,13 @@ async function session(): Promise<string> {
 }
 
 /** One call after the other; answers what each was answered, and the tools of the last request. */
-async function turns(id: string | null, calls: [string, object][], options: Body = {}) {
+async function turns(id: string | null, calls: [string, object][], options: Body = {}, by: Sender = client) {
   const mock = [
     ...calls.map(([name, args]) => ({ tool_calls: [{ name, arguments: args }] })),
     { text: "end" },
   ];
   const body = { prompt: "go", options: { mock, dynamic_tools: true, ...options } };
-  const response = await post(id === null ? "/runs" : `/sessions/${id}/runs`, body);
+  const response = await post(id === null ? "/runs" : `/sessions/${id}/runs`, body, by);
   const result = await response.json<{
     status: unknown;
     mock_calls: { tools: { name: string }[] | null }[];
@@ -209,6 +211,43 @@ describe("a persistent tool", () => {
     );
     expect(other.answers).toEqual([4, { removed: "fetch__weather_" }]);
     expect(await stored()).toEqual([]);
+  });
+
+  it("is neither stored nor removed by who may not publish", async () => {
+    const admin = "k".repeat(40);
+    const keyed = new Client({ HULL_ADMIN_KEY: admin });
+    const withKey = (key: string): Sender => ({
+      fetch: (path, init) =>
+        keyed.fetch(path, { ...init, headers: { ...JSON_TYPE, authorization: `Bearer ${key}` } }),
+    });
+    const keyFor = async (...scopes: string[]): Promise<Sender> => {
+      const made = await post("/admin/keys", { tenant: "dynamic", scopes, name: "k" }, withKey(admin));
+      return withKey((await made.json<{ key: string }>()).key);
+    };
+    const [user, author] = [await keyFor("invoke"), await keyFor("invoke", "publish")];
+    const remove: [string, object] = ["remove_tool", { name: WEATHER.name }];
+    const refused = { error: expect.stringContaining("may not publish") };
+    const skills = { skills: ["fetch-weather"] };
+    const anonymous = new Client({ HULL_PUBLIC: "1" });
+    for (const by of [user, anonymous]) {
+      expect((await post("/sessions", { id: "other" }, by)).status).toBe(201);
+      for (const id of ["other", null]) {
+        const asked = await turns(
+          id,
+          [
+            ["define_tool", WEATHER],
+            ["define_tool", ADD],
+          ],
+          {},
+          by,
+        );
+        expect(asked.answers).toEqual([refused, { defined: "add" }]);
+      }
+    }
+    const made = await turns(null, [["define_tool", WEATHER]], {}, author);
+    expect(made.answers).toEqual([{ defined: WEATHER.name, skill: "fetch-weather" }]);
+    expect((await turns(null, [remove], skills, user)).answers).toEqual([refused]);
+    expect((await turns(null, [remove], skills, author)).answers).toEqual([{ removed: WEATHER.name }]);
   });
 
   it("that asks for nothing but the session is not stored", async () => {

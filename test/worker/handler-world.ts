@@ -78,6 +78,7 @@ export async function handle(source: string, scene: Scene = {}): Promise<Heard> 
       return { value: "from the runner", fault: null, duration_ms: 0, exit_code: 0, diagnostics: [] };
     },
     python: async (_call, code) => ({ stdout: `ran ${code}`, stderr: "", exit_code: 0 }),
+    processes: true,
     folder: null,
     config: async () => ({ values: {}, secrets: [], diagnostics: [] }),
     artifacts: {

@@ -286,6 +286,21 @@ describe("§7: what a handler says, and what it is told", () => {
     expect(JSON.stringify([events, text])).not.toContain("configured-canary");
   });
 
+  it("under a ceiling without processes nothing becomes one: no ctx.python, no runner in the isolate's place", async () => {
+    const source = "export default async (args, ctx) => (await ctx.python('print(1)')).stdout";
+    const place = { processes: false };
+    const asked = await handle(source, { tool: { filesystem: true }, place });
+    expect([asked.fault, asked.text]).toEqual(["tool_error", expect.stringContaining("no Python")]);
+    const folder = new FakeFolder();
+    folder.tooLarge = true;
+    for (const scene of [{ place: { ...place, folder } }, { place, variables: { LOADER: undefined } }]) {
+      const { fault, text, inRunner } = await handle("export default () => 1", scene);
+      expect([fault, text, inRunner]).toEqual(["tool_error", expect.stringContaining("policy"), []]);
+    }
+    const runner = await handle("", { place, tool: { tier: "runner" } });
+    expect(runner.inRunner).toHaveLength(1);
+  });
+
   it("ctx.python is there for tools that declare files", async () => {
     const source = "export default async (args, ctx) => (await ctx.python('print(1)')).stdout";
     expect(await value(source, { tool: { filesystem: true } })).toBe("ran print(1)");

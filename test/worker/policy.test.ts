@@ -1,5 +1,10 @@
 /** Policies of runs below the deployment's own, through POST /runs (agent-runtime.md §9 and its Checks). */
+
 import { beforeAll, describe, expect, it } from "vitest";
+import { detachedContext } from "../../src/run/context.ts";
+import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
+import { handlerPlace } from "../../src/run/handler/place.ts";
+import type { JsonObject } from "../../src/skill/manifest.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const client = (policy: object | null) =>
@@ -102,4 +107,22 @@ describe("a capability policy", () => {
     expect(status).toBe(422);
     expect(body.errors).toContainEqual(expect.objectContaining({ path }));
   });
+});
+
+it.each<[JsonObject | null, boolean]>([
+  [null, true],
+  [{}, true],
+  [{ side_effect_level: "workspace_write" }, false],
+  [{ side_effect_level: "process_exec" }, true],
+  [{ side_effect_level: "network" }, true],
+])("under the ceiling %j handlers in isolates may start processes: %s", (policy, processes) => {
+  const origin = { requestId: "r", tenant: "acme", startedAt: 0 };
+  const place = handlerPlace(
+    detachedContext(new Client().env, origin, () => {}),
+    {
+      ...{ emit: () => {}, known: null, workspace: null, choice: { bot: null, perCall: null }, policy },
+      artifacts: new RunArtifacts(() => null).call("e"),
+    },
+  );
+  expect(place.processes).toBe(processes);
 });

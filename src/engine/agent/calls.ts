@@ -13,7 +13,7 @@ import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
 import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
-import { afterCall, beforeCall } from "./tool-hooks.ts";
+import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
 /** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
@@ -133,15 +133,14 @@ function stepOf(
     again: open.stage === "started",
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
-  const scope = scopePatterns(run, tool);
-  const outside = scope === null ? null : brokenConstraint([scope], call.name, given);
-  if (outside !== null) return settle(denied(call.name, outside));
-  const refusal = judged(state, run, open, tool, given, now);
+  const refusal = judged(state, run, open, tool, given, now, null);
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);
   if ("ask" in before) return before.ask;
   if ("deny" in before) return settle(denied(call.name, before.deny));
-  const { args } = before;
+  const { args, changedBy } = before;
+  const changed = changedBy === null ? null : judged(state, run, open, tool, args, now, changedBy);
+  if (changed !== null) return changed;
   const missing = missingOf(tool, args);
   if (missing.length > 0) {
     return settle(
@@ -164,7 +163,11 @@ function toolOf(run: RunState, name: string): AgentTool | null {
   return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
 }
 
-/** Policy, permissions and approvals; `null`: the call may be made. */
+/**
+ * The skills' own bounds, policy, permissions and approvals; `null`: the call may be made.
+ * @param changedBy who changed the arguments after the model's own were judged; `null`: they are the model's. Nothing leads
+ * around a bound, but what was approved the deployment's own hooks may change.
+ */
 function judged(
   state: AgentState,
   run: RunState,
@@ -172,16 +175,22 @@ function judged(
   tool: AgentTool,
   args: JsonObject,
   now: number,
+  changedBy: ChangedBy | null,
 ): AgentStep | null {
   const { call, effect } = open;
   const at = { run: run.spec.run_id, effect };
+  // Questions about other arguments are others.
+  const question = changedBy === null ? effect : effects.changed(effect);
   const deny = (reason: string): AgentStep => ({
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
+  const scope = scopePatterns(run, tool);
+  const outside = scope === null ? null : brokenConstraint([scope], call.name, args);
+  if (outside !== null) return deny(outside);
   const granted = (): boolean =>
     state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
-  const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(effect, hook)];
+  const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(question, hook)];
   const verdict = judgeCall(run.spec.policies, tool, args, asked);
   switch (verdict.verdict) {
     case "allow":
@@ -190,12 +199,12 @@ function judged(
       return deny(verdict.reason);
     case "consult": {
       const { hook } = verdict;
-      const consulted = effects.permission(effect, hook);
+      const consulted = effects.permission(question, hook);
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
     case "escalate": {
       if (granted()) return null;
-      const asked = effects.escalation(effect);
+      const asked = effects.escalation(question);
       const answer = run.hookResults[asked];
       if (answer === undefined) {
         const payload: JsonObject = {
@@ -210,7 +219,9 @@ function judged(
       return isGrant(answer) ? null : deny(verdict.reason);
     }
     case "ask":
-      return granted() ? null : approval(run, open, tool, args, now, { ...verdict, deny });
+      if (granted() || changedBy === "deployment") return null;
+      if (changedBy === "upload") return deny("A hook of an uploaded skill changed what was approved.");
+      return approval(run, open, tool, args, now, { ...verdict, deny });
   }
 }
 

@@ -48,6 +48,7 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
       return { type: "record", records: opening(state, run) };
     case "match": {
       const due = dueMatch(state, run);
+      if ("ask" in due) return due.ask;
       return due.length > 0 ? { type: "record", records: due } : fromSkillHooks(state, run, vault);
     }
     case "skill_hooks":

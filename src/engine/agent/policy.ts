@@ -43,6 +43,12 @@ export function judgeCall(
   return byApproval(policies.approval_policy, tool, args);
 }
 
+/** Whether this ceiling lets tools start processes. */
+export function mayExecute(policy: JsonObject | null): boolean {
+  const limit = rank(policy?.side_effect_level);
+  return limit === -1 || limit >= rank("process_exec");
+}
+
 /** What an approval is bound to: SHA-256 (hex) of the tool and its exact arguments. */
 export function callDigest(tool: string, args: JsonObject): string {
   return sha256(canonicalJson([tool, args]));

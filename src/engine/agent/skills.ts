@@ -1,4 +1,5 @@
 /** Which skills of a run are active (agent-runtime.md §11), and what that means for prompt and tools. Pure. */
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { globMatches } from "./glob.ts";
@@ -6,8 +7,9 @@ import type { AgentRecordBody } from "./records.ts";
 import { allTools } from "./session-tools.ts";
 import { invocationIn } from "./skill-prefix.ts";
 import { activation, activeAlready, brings, catalogue, listedSkills } from "./skill-text.ts";
-import type { AgentSkill, AgentTool } from "./spec.ts";
-import type { AgentState, RunState } from "./state.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import { type AgentState, effects, type RunState } from "./state.ts";
+import type { AgentStep } from "./step.ts";
 
 export const LOAD_SKILL = "load_skill";
 
@@ -54,8 +56,11 @@ function scoreOf(
   return { name: skill.name, score, reason: reasons.join("; ") };
 }
 
-/** The match of this iteration, where there is one to make, or a message that names a skill; with what to record of it. */
-export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] {
+/**
+ * The match of this iteration, where there is one to make, or a message that names a skill: what to record of it, or what the
+ * host delegate is to be asked first.
+ */
+export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | { ask: AgentStep } {
   const { spec } = run;
   if (spec.skills.length === 0) return [];
   const invocation = invocationIn(state.visible, spec.skills);
@@ -63,22 +68,53 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] {
   const reassess = run.iterations > 1;
   const rehydrated = !reassess && spec.skill_match.sticky && run.active.length > 0;
   if (rehydrated || (reassess && spec.skill_match.sticky)) return [];
-  const candidates = matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
-  const active = candidates.slice(0, Math.max(1, spec.skill_match.top_n)).map(({ name }) => name);
-  const { strategy } = spec.skill_match;
-  const warnings: Warning[] =
-    strategy === "metadata"
-      ? []
-      : [
-          {
-            code: "skill_match_strategy",
-            message: `skill_match.strategy "${strategy}" needs a host delegate; skills were matched by metadata.`,
-            option: "skill_match.strategy",
-          },
-        ];
   const iteration = run.iterations - 1;
+  const { strategy, top_n } = spec.skill_match;
+  const hosted = spec.policies.host === true && HOST_STRATEGIES.includes(strategy);
+  const effect = effects.skillMatch(iteration);
+  if (hosted && run.hookResults[effect] === undefined) {
+    const payload = hostQuestion(spec, latestRequest(state.visible));
+    return { ask: { type: "call_hook", effect, hook: "", purpose: "host_skill_match", payload } };
+  }
+  const found = hosted ? hostMatches(spec, run.hookResults[effect]) : null;
+  const candidates = found ?? matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
+  const active = candidates.slice(0, Math.max(1, top_n)).map(({ name }) => name);
+  const by = found === null ? "metadata" : strategy;
+  const warnings: Warning[] = by === strategy ? [] : [unmatched(strategy, hosted)];
   const at = { run: spec.run_id, iteration };
-  return [{ type: "skills_matched", ...at, strategy: "metadata", reassess, candidates, active, warnings }];
+  return [{ type: "skills_matched", ...at, strategy: by, reassess, candidates, active, warnings }];
+}
+
+const HOST_STRATEGIES = ["host", "embedding"];
+
+function unmatched(strategy: string, hosted: boolean): Warning {
+  const why = hosted ? "the host delegate gave no answer that could be used" : "it needs a host delegate";
+  return {
+    code: "skill_match_strategy",
+    message: `skill_match.strategy "${strategy}": ${why}; skills were matched by metadata.`,
+    option: "skill_match.strategy",
+  };
+}
+
+/** What the host delegate is asked (§11.2). */
+function hostQuestion({ skills, skill_match, working_files }: AgentSpec, prompt: string): JsonObject {
+  const candidates = skills
+    .filter((skill) => !skill.disable_model_invocation)
+    .map(({ name, description, when_to_use, paths }) => ({ name, description, when_to_use, paths }));
+  return { strategy: skill_match.strategy, prompt, working_files, candidates };
+}
+
+/** The host's choice, its order kept; `null`: it gave none that can be used. */
+function hostMatches({ skills }: AgentSpec, answer: Json | undefined): Candidate[] | null {
+  const { matches, skills: named } = objectOf(answer);
+  const list = Array.isArray(matches) ? matches : named;
+  if (!Array.isArray(list)) return null;
+  return list.flatMap((item): Candidate[] => {
+    const { name, score = 1, reason = "" } = typeof item === "string" ? { name: item } : objectOf(item);
+    const skill = skills.find((each) => each.name === name && !each.disable_model_invocation);
+    if (skill === undefined) return [];
+    return [{ name: skill.name, score: typeof score === "number" ? score : 1, reason: String(reason) }];
+  });
 }
 
 /** The latest message of a person: feedback of the loop is none. */

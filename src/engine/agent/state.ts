@@ -178,7 +178,10 @@ export const effects = {
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
   context: (iteration: number): string => `context-${iteration}`,
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
+  skillMatch: (iteration: number): string => `skill-match-${iteration}`,
   hostPermission: (call: string): string => `host-${call}`,
+  /** A call with the arguments that hooks put in place of the model's. */
+  changed: (call: string): string => `changed-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,

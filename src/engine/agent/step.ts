@@ -36,6 +36,7 @@ export type HookPurpose =
   | "post_turn"
   | "permission"
   | "host_permission"
+  | "host_skill_match"
   | "escalation"
   | "pre_tool"
   | "post_tool";

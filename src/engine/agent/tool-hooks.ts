@@ -1,4 +1,5 @@
 /** Hooks around the tool calls of a run (agent-runtime.md §7.12), and what is made of long outputs (§8.3). Pure. */
+import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { shortenOutput } from "./compaction.ts";
@@ -10,12 +11,16 @@ import type { AgentStep } from "./step.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
 
+/** Whose hooks put other arguments in place of the model's: the deployment's own alone, or also those of an upload. */
+export type ChangedBy = "deployment" | "upload";
+
 /** What the hooks before a call make of it: other arguments, a refusal, or a question that is still to be asked. */
-export type Before = { args: JsonObject } | { deny: string } | { ask: HookStep };
+export type Before = { args: JsonObject; changedBy: ChangedBy | null } | { deny: string } | { ask: HookStep };
 
 /** Asks the hooks before a call, in their order; each sees the arguments as the one before left them. */
 export function beforeCall(run: RunState, { call, effect }: OpenCall, given: JsonObject): Before {
   let args = given;
+  let changedBy: ChangedBy | null = null;
   for (const [index, { deny, pre }] of hooksOf(run.spec, call.name).entries()) {
     if (deny !== null) return { deny };
     if (pre === null) continue;
@@ -27,9 +32,12 @@ export function beforeCall(run: RunState, { call, effect }: OpenCall, given: Jso
     }
     if (!isObject(answer)) continue;
     if (typeof answer.deny === "string") return { deny: answer.deny };
-    if (isObject(answer.args)) args = answer.args;
+    if (!isObject(answer.args) || canonicalJson(answer.args) === canonicalJson(args)) continue;
+    args = answer.args;
+    const uploaded = run.spec.hooks?.[pre]?.fresh === true;
+    changedBy = uploaded || changedBy === "upload" ? "upload" : "deployment";
   }
-  return { args };
+  return { args, changedBy };
 }
 
 /** Whether a result still goes through hooks before it counts. */

@@ -62,6 +62,7 @@ async function declare(context: RunContext, { slug, version }: Card): Promise<vo
   const spec = await daemonSpec(context, id, {
     prompt: daemon.task,
     system: null,
+    publishes: true,
     options: optionsOf(slug, daemon),
   });
   const settings = {

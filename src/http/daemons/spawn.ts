@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import type { RunInput } from "../../run/agent/options.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
@@ -13,6 +13,8 @@ import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret, SECRET_NAME } from "./webhook.ts";
 
 const maybe = z.exactOptional;
+/** A signed call that comes again is known for a day; it may come from so long before its time to so long after. */
+const MAX_TOLERANCE_S = 43_200;
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 
 const webhook = () =>
@@ -21,7 +23,7 @@ const webhook = () =>
     header: z.string().check(z.regex(HEADER, "the name of a header")),
     algorithm: maybe(z.literal("hmac-sha256")),
     timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
-    tolerance_s: maybe(z.int().check(z.positive())),
+    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
   });
 
 /** A folder in the session's files: `a/b`, without `.` and `..`. */
@@ -75,6 +77,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   const spec = await specOf(context, id, {
     prompt,
     system,
+    publishes: context.publishes,
     options: { ...options, ...(exclusive ? { persist_path: `${persist_path}/daemon.json` } : {}) },
   });
   const request = await requestName(context, body);
@@ -93,11 +96,7 @@ function webhookOf(given: z.infer<ReturnType<typeof webhook>>): Webhook {
 }
 
 /** Findings name the options as the body does. */
-async function specOf(
-  context: RequestContext,
-  id: string,
-  input: { prompt: string; system: string | null; options: JsonObject },
-) {
+async function specOf(context: RequestContext, id: string, input: RunInput) {
   try {
     return await daemonSpec(context, id, input);
   } catch (error) {

@@ -54,9 +54,10 @@ export async function signedCall(
   const time = timestamp_header === null ? null : timeIn(headers.get(timestamp_header), webhook);
   const bytes = await body();
   const signed = time === null ? bytes : joined(new TextEncoder().encode(`${time}.`), bytes);
-  if (!(await verified(secret, sent, signed)))
+  const digits = digitsOf(sent);
+  if (digits === null || !(await verified(secret, digits, signed)))
     throw new WebhookRefused({ reason: "the signature is another one" });
-  return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${sent}`) };
+  return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${digits}`) };
 }
 
 /** The time as it was sent. @throws WebhookRefused */
@@ -72,10 +73,13 @@ function timeIn(sent: string | null, { timestamp_header, tolerance_s }: Webhook)
   return sent;
 }
 
-/** The platform compares in constant time. @param sent hex, `sha256=` may stand before it */
-async function verified(secret: string, sent: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
-  const [, digits = ""] = /^(?:sha256=)?([0-9a-f]{64})$/i.exec(sent) ?? [];
-  if (digits === "") return false;
+/** A signature in its one form, however it was written: `sha256=` may stand before it. `null`: it is none. */
+function digitsOf(sent: string): string | null {
+  return /^(?:sha256=)?([0-9a-f]{64})$/i.exec(sent)?.[1]?.toLowerCase() ?? null;
+}
+
+/** The platform compares in constant time. @param digits hex */
+async function verified(secret: string, digits: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const signature = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const raw = new TextEncoder().encode(secret);

@@ -36,6 +36,7 @@ export async function callHandlerTool(
       workspace: null,
       artifacts: new RunArtifacts(() => null).call(id),
       choice: { bot, perCall: null },
+      policy: context.settings.policy ?? null,
     }),
   );
   const meta = { "x-hull-execution-id": id };

@@ -80,7 +80,12 @@ async function summariser(context: RequestContext, session: string, options: Jso
   const account = accountOf(context, session);
   const of = { signal: context.request.signal, session, skill: null, account };
   const host = await llmHost(context, of, options.mock);
-  return agentSpec(context, host, { prompt: null, system: null, options }, { run: "compact", session });
+  return agentSpec(
+    context,
+    host,
+    { prompt: null, system: null, options, publishes: false },
+    { run: "compact", session },
+  );
 }
 
 /** `POST /sessions/:id/fork`: another session that begins as this one stands. */

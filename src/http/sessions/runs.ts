@@ -55,7 +55,8 @@ async function begin(
   const of = { signal, session: session.id, skill: null, account };
   const host = await llmHost(context, of, options.mock);
   const at = { run: newRunId(), session: session.id };
-  const spec = await agentSpec(context, host, { prompt, system, options }, at);
+  const input = { prompt, system, options, publishes: context.publishes };
+  const spec = await agentSpec(context, host, input, at);
   return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
 }
 

@@ -175,7 +175,7 @@ function placeholder(schema: Json | undefined, text: string): Json {
   switch (schema.type) {
     case "number":
     case "integer":
-      return 0;
+      return nearestToZero(schema);
     case "boolean":
       return false;
     case "array":
@@ -185,4 +185,11 @@ function placeholder(schema: Json | undefined, text: string): Json {
     default:
       return text;
   }
+}
+
+/** 0, or the number next to it that the schema permits. */
+function nearestToZero({ minimum, exclusiveMinimum, maximum }: JsonObject): number {
+  if (typeof minimum === "number" && minimum > 0) return minimum;
+  if (typeof exclusiveMinimum === "number" && exclusiveMinimum >= 0) return exclusiveMinimum + 1;
+  return typeof maximum === "number" && maximum < 0 ? maximum : 0;
 }

@@ -5,6 +5,7 @@ import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";
 import { utf8 } from "../../skill/bundle.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { parametersOf } from "../../skill/tools-json/parameters.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
@@ -24,8 +25,14 @@ const MAX_CODE = 65_536;
 /** For what a module does when it is loaded. */
 const MAX_LOAD_MS = 2000;
 
-/** The two tools, for runs with the option `dynamic_tools`. */
-export function dynamicTools(): AgentTool[] {
+/** What a call of the two tools may do beside making tools of the session; a run that began without it may do less. */
+const STORES: JsonObject = { stores: true };
+
+/**
+ * The two tools, for runs with the option `dynamic_tools`.
+ * @param stores whether tools may be stored as skills, and such skills removed: who asked for the run may do so itself
+ */
+export function dynamicTools(stores: boolean): AgentTool[] {
   const text = (description: string): JsonObject => ({ type: "string", description });
   const tool = (
     name: string,
@@ -36,7 +43,7 @@ export function dynamicTools(): AgentTool[] {
     definition: { name, description, parameters: { type: "object", properties, required } },
     executor: "builtin",
     annotations: { side_effect_level: "workspace_write" },
-    handler: null,
+    handler: stores ? STORES : null,
     skill: null,
   });
   return [
@@ -52,7 +59,7 @@ export function dynamicTools(): AgentTool[] {
         code: text(
           "Body of an async function of args and ctx, which returns the result; workDir is the folder of the session's files. Or a whole module that begins with: export default",
         ),
-        persistent: text('"true": it is stored as a skill, for other sessions too'),
+        ...(stores ? { persistent: text('"true": it is stored as a skill, for other sessions too') } : {}),
       },
       ["name", "description", "code"],
     ),
@@ -69,10 +76,11 @@ export async function runDynamicTool(
   { tools }: Pick<AgentEffectContext, "tools">,
 ): Promise<AgentToolResult> {
   const args = call.arguments ?? {};
+  const stores = isObject(tool.handler) && tool.handler.stores === true;
   try {
     return tool.definition.name === DEFINE_TOOL
-      ? await define(args, { context, spec })
-      : await remove(args, { context, spec, tools });
+      ? await define(args, { context, spec, stores })
+      : await remove(args, { context, spec, stores, tools });
   } catch (error) {
     // Of a stored skill: its name is taken, or there are too many.
     if (!(error instanceof HullError) || error.data.status >= 500) throw error;
@@ -90,10 +98,18 @@ interface Definition {
   code: string;
 }
 
-async function define(
-  args: JsonObject,
-  { context, spec }: { context: RunContext; spec: AgentSpec },
-): Promise<AgentToolResult> {
+interface Made {
+  context: RunContext;
+  spec: AgentSpec;
+  /** See `dynamicTools`. */
+  stores: boolean;
+}
+
+const MAY_NOT_STORE = "Who asked for this run may not publish skills";
+
+async function define(args: JsonObject, { context, spec, stores }: Made): Promise<AgentToolResult> {
+  const persistent = args.persistent === true || args.persistent === "true";
+  if (persistent && !stores) return failed(`${MAY_NOT_STORE}; leave out persistent.`);
   const read = readDefinition(args, spec);
   if (typeof read === "string") return failed(read);
   const { LOADER: loader } = context.env;
@@ -102,7 +118,6 @@ async function define(
   const isolate = { loader, source: async () => read.code, guarded: context.settings.local };
   const fault = await handlerFault(isolate, `scripts/${read.name}.js`, MAX_LOAD_MS);
   if (fault !== null) return failed(`The code cannot be loaded: ${context.settings.redactor.text(fault)}`);
-  const persistent = args.persistent === true || args.persistent === "true";
   const defined = persistent ? await stored(context, read) : ofSession(context, read);
   const content = { defined: read.name, ...(persistent ? { skill: skillNameOf(read.name) } : {}) };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { defined } };
@@ -158,7 +173,7 @@ async function stored(context: RunContext, definition: Definition): Promise<Agen
 
 async function remove(
   { name }: JsonObject,
-  { context, spec, tools }: { context: RunContext; spec: AgentSpec; tools: readonly AgentTool[] },
+  { context, spec, stores, tools }: Made & { tools: readonly AgentTool[] },
 ): Promise<AgentToolResult> {
   const wanted = (tool: AgentTool): boolean => tool.definition.name === name;
   const tool = tools.find(wanted) ?? spec.tools.find(wanted);
@@ -167,6 +182,7 @@ async function remove(
   const slug = tool.trust === "uploaded" ? tool.skill : null;
   const made = tool.trust === "session" || (slug !== null && (await wasDefined(context, slug)));
   if (!made) return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
+  if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
   if (slug !== null) await dropSkill(context.env, slug, context.tenant);
   const content = { removed: name };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };

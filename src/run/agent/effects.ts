@@ -31,7 +31,7 @@ import { toolWorkspace } from "../workspace/transfer.ts";
 import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
-import { callHostTool, hostPermission } from "./host-tools.ts";
+import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
@@ -77,6 +77,8 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
     runTool: (planned, context) => runTool(options, servers, planned, context),
     async callHook(step, { signal }) {
       const { context, spec } = options;
+      if (step.purpose === "host_skill_match")
+        return hostAnswer(context, "skill/match", step.payload, signal);
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
       const payload = hookPayload(step, options.records);
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));

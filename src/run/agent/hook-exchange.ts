@@ -96,6 +96,7 @@ function madeShapes(): Record<HookPurpose, Shape> {
   return {
     skill: anything,
     host_permission: anything,
+    host_skill_match: anything,
     context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
     compact: {
       accepts: z.union([text, z.object({ summary: text })]),

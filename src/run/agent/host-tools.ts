@@ -7,7 +7,7 @@ import { HullError } from "../../errors.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import { hostDelegate } from "../host-delegate.ts";
+import { type HostMethod, hostDelegate } from "../host-delegate.ts";
 
 /**
  * A call that the host carries out. One that was begun by an earlier life of the run is asked for again only where its tool
@@ -55,16 +55,24 @@ function resultOf(answer: Json): AgentToolResult {
   return { ...plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null), value };
 }
 
-/** What the host says of a call that needs an approval: `{decision, scope?, reason?}`; `null`: it has no say. */
-export async function hostPermission(context: RunContext, asked: Json, signal: AbortSignal): Promise<Json> {
-  const host = hostDelegate(context);
-  if (host === null) return null;
+/** What the host answers; `null`: nothing, or it failed, and the run goes on without it. */
+export async function hostAnswer(
+  context: RunContext,
+  method: HostMethod,
+  asked: Json,
+  signal: AbortSignal,
+): Promise<Json> {
   try {
-    const answer = await host.ask("session/request_permission", asked, signal);
-    if (typeof answer === "boolean") return { decision: answer ? "approve" : "deny" };
-    return isObject(answer) && (answer.decision === "approve" || answer.decision === "deny") ? answer : null;
+    return (await hostDelegate(context)?.ask(method, asked, signal)) ?? null;
   } catch (error) {
     if (signal.aborted || !(error instanceof HullError)) throw error;
     return null;
   }
+}
+
+/** What the host says of a call that needs an approval: `{decision, scope?, reason?}`; `null`: it has no say. */
+export async function hostPermission(context: RunContext, asked: Json, signal: AbortSignal): Promise<Json> {
+  const answer = await hostAnswer(context, "session/request_permission", asked, signal);
+  if (typeof answer === "boolean") return { decision: answer ? "approve" : "deny" };
+  return isObject(answer) && (answer.decision === "approve" || answer.decision === "deny") ? answer : null;
 }

@@ -29,6 +29,8 @@ export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
+  /** Whether who asks for the run may store skills. */
+  publishes: boolean;
   /** What `readToolConfigs` made of the option before, where that was asked for early. */
   toolConfigs?: JsonObject;
 }
@@ -64,7 +66,7 @@ export async function agentSpec(
     // The run's own skill is active from the start.
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
-  const dynamic = options.dynamic_tools === true ? dynamicTools() : [];
+  const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
   const tools = await withRemoteTools(context, local, records);
   const hosted = context.settings.host !== undefined;

@@ -47,7 +47,7 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
 }
 
 /** The run that calls are made for. */
-export interface ToolRun extends Omit<PlaceOptions, "choice"> {
+export interface ToolRun extends Omit<PlaceOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;
@@ -72,7 +72,7 @@ export async function runSkillTool(
       ...{ executionId: `${run}-${effect}`, runId: run, sessionId: spec.session_id },
       ...{ bot: choice.bot, models: spec.models ?? {}, leftMs: Number.MAX_SAFE_INTEGER },
     },
-    handlerPlace(context, { ...options, choice }),
+    handlerPlace(context, { ...options, choice, policy: spec.policies.policy }),
   );
   return options.artifacts.settle(agentResult(result, retryable));
 }

@@ -1,4 +1,6 @@
 /** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
+import { mayExecute } from "../../engine/agent/policy.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
@@ -18,16 +20,19 @@ export interface PlaceOptions {
   artifacts: ArtifactShelf;
   /** Whose configured values count. */
   choice: ConfigChoice;
+  /** The ceiling of the run. */
+  policy: JsonObject | null;
 }
 
 export function handlerPlace(
   context: RunContext,
-  { emit, known, workspace, choice, artifacts }: PlaceOptions,
+  { emit, known, workspace, choice, artifacts, policy }: PlaceOptions,
 ): HandlerPlace {
   return {
     context,
     emit,
     ...runnerPorts(context, known, workspace),
+    processes: mayExecute(policy),
     folder: workspace === null ? null : workFolder(context.env.FILES, workspace),
     config: (record, tool) => configForCall(context, record, tool, choice),
     artifacts,

@@ -33,6 +33,8 @@ export interface HandlerPlace {
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
   /** Python of a handler in an isolate, in the session's folder of the runner; answers what the handler gets. */
   python: (call: HandlerCall, code: string, timeoutMs: number | null) => Promise<JsonObject>;
+  /** Whether a call may start processes that its tool's tier does not need: for `ctx.python`, or in an isolate's place. */
+  processes: boolean;
   /** `null`: calls have no session. */
   folder: WorkFolder | null;
   config: ConfigReader;

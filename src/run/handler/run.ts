@@ -5,7 +5,7 @@ import { isolateOf } from "./isolate.ts";
 import type { HandlerPlace } from "./ports.ts";
 
 /** Where a call ran. */
-export type Runtime = "isolate" | "runner" | "stub";
+export type Runtime = "isolate" | "runner" | "stub" | "none";
 
 /**
  * Carries a call out. What only a process can do, what finds no isolate here, and what works on more files than an
@@ -22,13 +22,19 @@ export async function runHandler(
   if (tool.tier === "stub") return { outcome: stubAnswer(call), runtime: "stub" };
   const inRunner = async () => ({ outcome: await place.runner(call), runtime: "runner" as const });
   if (tool.tier === "runner") return inRunner();
+  // A tool of this tier passed its run's ceiling as one that starts no process.
+  const instead = async () =>
+    place.processes
+      ? inRunner()
+      : { outcome: failedCall("tool_error", noProcess(call), 0), runtime: "none" as const };
   const isolate = await isolateOf(place.context, call, source);
-  if (isolate === null) return inRunner();
+  if (isolate === null) return instead();
   const files = (await place.folder?.files()) ?? (place.folder === null ? [] : null);
-  if (files === null) return inRunner();
-  const python = tool.filesystem
-    ? (code: string, timeoutMs: number | null) => place.python(call, code, timeoutMs)
-    : null;
+  if (files === null) return instead();
+  const python =
+    tool.filesystem && place.processes
+      ? (code: string, timeoutMs: number | null) => place.python(call, code, timeoutMs)
+      : null;
   const { outcome, changes } = await callHandler(call, isolate, { files, python });
   const notKept = changes.left.map(([path, why]) => ({ path, why }));
   const changed = changes.written.length + changes.removed.length > 0;
@@ -40,6 +46,10 @@ export async function runHandler(
   return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };
 }
 
+function noProcess({ tool }: HandlerCall): string {
+  return `The tool ${tool.name} can only run as a process here, which the run's policy does not permit.`;
+}
+
 /** Files named, of those that were not kept. */
 const MOST_NAMED = 10;
 
@@ -49,10 +59,10 @@ function notKeptText(files: readonly { path: string; why: string }[]): string {
   return `Not kept among the session's files: ${[...named, ...more].join(", ")}.`;
 }
 
-/** M7: a tool without a script says where to read on. */
+/** M7: a tool without a script says where to read on. A run that is the skill has its instructions, and no load_skill. */
 function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
   const { slug } = record.manifest;
-  const message = `The tool ${tool.name} has no handler. How to do what it is for stands in the instructions of the skill ${slug}: call load_skill with {"name": "${slug}"}, and follow them.`;
+  const message = `The tool ${tool.name} has no handler. Follow the instructions of the skill ${slug}, which say how to do what it is for. Where you have not read them, call load_skill with {"name": "${slug}"}.`;
   return { value: { message }, fault: null, duration_ms: 0, exit_code: null, diagnostics: [] };
 }
 

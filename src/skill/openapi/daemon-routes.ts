@@ -122,7 +122,7 @@ export function daemonSchemas(): JsonObject {
         header: { ...TEXT, description: "Of the signature: HMAC-SHA256 in hex." },
         algorithm: { const: "hmac-sha256" },
         timestamp_header: { ...TEXT, description: "`<its value>.<body>` is signed then, else the body." },
-        tolerance_s: { ...POSITIVE, default: 300 },
+        tolerance_s: { ...POSITIVE, maximum: 43_200, default: 300 },
       },
       ["algorithm", "timestamp_header", "tolerance_s"],
     ),

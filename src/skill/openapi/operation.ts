@@ -1,7 +1,6 @@
 /** One operation of a fixed route, and the parts that several of them have. */
 import type { Json, JsonObject } from "../manifest.ts";
-import { answer, answerHeaders, inPath, query, ref, TEXT } from "./parts.ts";
-import { problems } from "./problems.ts";
+import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
 
 type Scope = "open" | "invoke" | "publish" | "admin";
 

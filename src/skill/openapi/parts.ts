@@ -18,6 +18,12 @@ export const TEXT: JsonObject = { type: "string" };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
+/** Files that were stored before, named by their ids. */
+export const FILE_IDS: JsonObject = {
+  type: "array",
+  maxItems: 100,
+  items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
+};
 
 /** The headers of every answer (serving.md §5.3). */
 export function answerHeaders(): JsonObject {
@@ -38,6 +44,11 @@ export function answer(
   headers: JsonObject = answerHeaders(),
 ): JsonObject {
   return { description, headers, ...(content === null ? {} : { content }) };
+}
+
+/** The error answers of an operation. @param statuses must be statuses of the error vocabulary */
+export function problems(statuses: readonly number[]): { [status: string]: Json } {
+  return Object.fromEntries(statuses.map((status) => [String(status), ref("responses", String(status))]));
 }
 
 /** A query parameter. */

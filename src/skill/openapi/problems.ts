@@ -6,7 +6,7 @@ import * as request from "../../errors/request.ts";
 import * as run from "../../errors/run.ts";
 import * as session from "../../errors/session.ts";
 import { Internal } from "../../errors.ts";
-import type { Json, JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
 
 /** Of an execution whose client left: in logs and stored state only. */
@@ -80,10 +80,4 @@ export function problemResponses(): JsonObject {
       },
     ]),
   );
-}
-
-/** The error answers of an operation. @param statuses must be statuses of the vocabulary */
-export function problems(statuses: readonly number[]): { [status: string]: Json } {
-  const known = [...new Set(statuses)].filter((status) => CODES_BY_STATUS.has(status));
-  return Object.fromEntries(known.map((status) => [String(status), ref("responses", String(status))]));
 }

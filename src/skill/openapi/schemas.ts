@@ -5,7 +5,7 @@ import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
-import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { COUNT, FILE_IDS, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
@@ -31,12 +31,6 @@ const API_KEY: JsonObject = {
   created_at: { type: "string", format: "date-time" },
 };
 
-/** Files that were stored before, named by their ids. */
-export const FILE_IDS: JsonObject = {
-  type: "array",
-  maxItems: 100,
-  items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
-};
 function uploadSchemas(): JsonObject {
   const time: JsonObject = { type: "string", format: "date-time" };
   const upload: JsonObject = {

@@ -1,11 +1,12 @@
-/** What one skill accepts and answers, as OpenAPI operations (serving.md §3, §5.1, §5.2). */
+/**
+ * What one skill accepts and answers, as OpenAPI operations (serving.md §3, §5.1, §5.2). Part of the Worker, for uploads:
+ * it imports none of the fixed routes, schemas and problems, which are in the published document already.
+ */
 import { embeddedSchema } from "../json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "../manifest.ts";
 import { isTextType, mediaTypeOf } from "../media.ts";
 import type { Components } from "./components.ts";
-import { answer, BINARY, ref, runHeaders, TEXT } from "./parts.ts";
-import { problems } from "./problems.ts";
-import { FILE_IDS } from "./schemas.ts";
+import { answer, BINARY, FILE_IDS, problems, ref, runHeaders, TEXT } from "./parts.ts";
 
 /** Statuses that any skill's route can answer with. */
 const ALWAYS = [401, 403, 404, 405, 429, 500, 503];

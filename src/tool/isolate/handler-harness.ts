@@ -152,7 +152,7 @@ const contextOf = (call, workDir, store, hear) => {
       update: (id, value) => artifact({ ...value, id, __artifact_update__: true }),
     }),
     python: async (code, options) => {
-      if (!call.python) throw new TypeError("ctx.python is there for tools that declare x-requires-filesystem only.");
+      if (!call.python) throw new TypeError("There is no Python here: ctx.python is for tools that declare x-requires-filesystem, under a policy that permits processes.");
       const answer = JSON.parse(await ask("python", JSON.stringify({ code: String(code), timeoutMs: options?.timeoutMs ?? null })));
       if (typeof answer.error === "string") throw new TypeError(answer.error);
       return answer;

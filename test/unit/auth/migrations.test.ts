@@ -3,6 +3,7 @@ import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
 import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/catalogue/rules-schema.ts";
+import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts";
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
 import { SESSIONS_SCHEMA } from "../../../src/session/index-schema.ts";
@@ -14,7 +15,8 @@ const SCHEMAS = {
   "0002_uploaded_skills.sql": UPLOADS_SCHEMA,
   "0003_capability_rules.sql": CAPABILITY_RULES_SCHEMA,
   "0004_sessions.sql": SESSIONS_SCHEMA,
-  "0005_daemons.sql": DAEMONS_SCHEMA,
+  "0005_tool_config.sql": TOOL_CONFIG_SCHEMA,
+  "0006_daemons.sql": DAEMONS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -50,6 +50,48 @@ describe("tool hooks", () => {
     expect(played.hooks.map((each) => each.hook)).toEqual(["first", "second"]);
   });
 
+  it("changed arguments are judged as the model's are: no hook leads around a ceiling or a permission", async () => {
+    const ceiling = { policy: { tool_arg_constraints: [{ tool: "edit_file", arg_patterns: ["docs/*"] }] } };
+    const bounds: [Partial<RunPolicies>, JsonObject, number][] = [
+      [ceiling, { path: "docs/b" }, 1],
+      [ceiling, { path: "src/b" }, 0],
+      [{ policy: { workspace_roots: ["docs"] } }, { path: "src/b" }, 0],
+      [{ permissions: { deny: { edit_file: ["src/*"] } } }, { path: "src/b" }, 0],
+      [{ permissions: { allow: { edit_file: "small" } } }, { path: "docs/b" }, 1],
+      [{ permissions: { allow: { edit_file: "small" } } }, { path: "src/b" }, 0],
+      [{ approval_policy: { write_path_allowlist: ["docs/**"] } }, { path: "src/b" }, 0],
+    ];
+    for (const [policies, args, executed] of bounds) {
+      const played = await play({
+        spec: {
+          tools: [edit],
+          policies: { ...SPEC.policies, ...policies },
+          tool_hooks: [hook({ pre: "turn" })],
+        },
+        replies: [call({ path: "docs/a" }), "end"],
+        hooks: { turn: () => ({ args }), small: (given) => JSON.stringify(given).includes("docs/") },
+      });
+      expect([policies, args, played.executed.length]).toEqual([policies, args, executed]);
+    }
+  });
+
+  it.each<[string, boolean, JsonObject, number]>([
+    ["the deployment's own hook may change what was approved", false, { path: "b" }, 1],
+    ["an uploaded skill's may not", true, { path: "b" }, 0],
+    ["and may leave it as it is", true, { path: "a" }, 1],
+  ])("%s", async (_, fresh, args, executed) => {
+    const target = { slug: "s", module: "m", exportName: "turn", fresh };
+    const played = await play({
+      spec: {
+        ...{ tools: [edit], tool_hooks: [hook({ pre: "turn" })], hooks: { turn: target } },
+        policies: { ...SPEC.policies, host: true, approval_policy: { require_approval: ["edit_file"] } },
+      },
+      replies: [call({ path: "a" }), "end"],
+      hooks: { "": () => ({ decision: "approve" }), turn: () => ({ args }) },
+    });
+    expect(played.executed.map(({ args: made }) => made)).toEqual(executed === 1 ? [args] : []);
+  });
+
   it("post hooks rewrite a result that was stored before they are asked", async () => {
     const played = await play({
       spec: { tools: [edit], tool_hooks: [hook({ post: "mask" }), hook({ post: "fail" })] },

@@ -54,6 +54,19 @@ describe("by itself", () => {
     expect(answer({ tools: [TOOL], messages }).block).toMatchObject({ ...call, id: "mock_call_2" });
   });
 
+  it("fills a number with the one next to 0 that its limits permit", () => {
+    const properties = {
+      dice: { type: "integer", minimum: 1 },
+      more: { type: "integer", exclusiveMinimum: 0 },
+      frost: { type: "number", maximum: -2.5 },
+      any: { type: "integer", minimum: -5, maximum: 5 },
+    };
+    const tool = { ...TOOL, parameters: { type: "object", properties, required: Object.keys(properties) } };
+    expect(answer({ tools: [tool] }).block).toMatchObject({
+      arguments: { dice: 1, more: 1, frost: -2.5, any: 0 },
+    });
+  });
+
   it("calls the tool that is named, and passes over deferred ones", () => {
     const tools = [{ ...TOOL, name: "later", defer_loading: true }, TOOL, { ...TOOL, name: "other" }];
     expect(answer({ tools }).block).toMatchObject({ name: "greet" });
