@@ -155,13 +155,10 @@ export function joined(
 }
 
 /** A new id. */
-export const newId: IdSource = () => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+export const newId: IdSource = () => uuidV7(Date.now(), crypto.randomUUID());
 
-/** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random 10 random bytes */
-export function uuidV7(now: number, random: Uint8Array): string {
+/** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random one of version 4, whose random bits are taken */
+export function uuidV7(now: number, random: string): string {
   const time = Math.floor(now).toString(16).padStart(12, "0");
-  const rest = Array.from(random.subarray(0, 10), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const variant = (0x8 | (Number.parseInt(rest[4] ?? "0", 16) & 0x3)).toString(16);
-  const tail = rest.slice(5).padEnd(15, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(1, 4)}-${variant}${tail.slice(0, 3)}-${tail.slice(3, 15)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
 }

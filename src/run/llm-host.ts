@@ -80,6 +80,7 @@ class Host implements LlmHost {
   readonly #mocking: Mocking;
   /** How each provider was chosen, for the error of a missing key. */
   #how = "";
+  readonly #resolved = new Map<string, ResolvedTarget>();
 
   constructor(
     context: RunContext,
@@ -195,8 +196,18 @@ class Host implements LlmHost {
     console.log(JSON.stringify(this.#context.redacted(line)));
   }
 
+  /** How a target is reached is the same for all calls of a run: neither variables nor catalogue change meanwhile. */
+  #resolve(target: ModelTarget, options: ExchangeOptions): ResolvedTarget {
+    const { provider, model } = target;
+    const api = options.own[provider]?.api === "responses";
+    const key = JSON.stringify([provider, model, api, options.native_search, this.#how]);
+    const known = this.#resolved.get(key) ?? this.#resolveAnew(target, options);
+    this.#resolved.set(key, known);
+    return known;
+  }
+
   /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
-  #resolve({ provider, model }: ModelTarget, { own, native_search }: ExchangeOptions): ResolvedTarget {
+  #resolveAnew({ provider, model }: ModelTarget, { own, native_search }: ExchangeOptions): ResolvedTarget {
     if (this.#mocking.active) return mockTarget(provider, model, this.#catalogue);
     const version = model === null ? null : gptVersion(model);
     const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);

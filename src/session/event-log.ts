@@ -103,6 +103,8 @@ export class EventLog {
     last: (event: RunEvent) => boolean,
   ): Promise<void> {
     const { signal } = this.#closed;
+    // What was gathered while nobody followed.
+    this.#tryFlush();
     try {
       for (let seen = after; !signal.aborted; ) {
         const stored = this.#store.events(seen);

@@ -55,12 +55,12 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
       return fromSkillHooks(state, run, vault);
     case "compact":
     case "context":
-      return fromContext(state, run, vault);
+      return fromContext(state, run, askingOf(state, run, vault));
     case "model":
-      return modelStep(state, run, vault);
+      return modelStep(state, run, askingOf(state, run, vault));
     case "turn":
       return run.turn === null
-        ? modelStep(state, run, vault)
+        ? modelStep(state, run, askingOf(state, run, vault))
         : { type: "record", records: takeTurn(state, run, run.turn) };
     case "tools":
       return nextCallStep(state, run, vault, now) ?? afterTools(state, run, vault);
@@ -94,9 +94,9 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
 
 function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { compaction, model } = run.spec;
-  const system = systemText(state, run, offered(run, vault).further);
-  const plan = dueCompaction(state.visible, system, compaction, model.context_window, "preflight");
-  return plan === null ? fromContext(state, run, vault) : compactionStep(state, run, plan);
+  const asking = askingOf(state, run, vault);
+  const plan = dueCompaction(state.visible, asking.system, compaction, model.context_window, "preflight");
+  return plan === null ? fromContext(state, run, asking) : compactionStep(state, run, plan);
 }
 
 /** Summaries that Hull writes itself are recorded at once; others are asked for first. */
@@ -151,18 +151,17 @@ function summaryIn(answer: Json): string {
   return typeof text === "string" ? text : JSON.stringify(answer);
 }
 
-function fromContext(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+function fromContext(state: AgentState, run: RunState, asking: Asking): AgentStep {
   const hook = run.spec.context_callback;
   const effect = effects.context(run.iterations - 1);
-  if (hook === null || run.hookResults[effect] !== undefined) return modelStep(state, run, vault);
-  return { type: "call_hook", effect, hook, purpose: "context", payload: contextPayload(state, run, vault) };
+  if (hook === null || run.hookResults[effect] !== undefined) return modelStep(state, run, asking);
+  const payload = contextPayload(state, run, asking.system);
+  return { type: "call_hook", effect, hook, purpose: "context", payload };
 }
 
-function modelStep(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+function modelStep(state: AgentState, run: RunState, { offer, system }: Asking): AgentStep {
   const { spec } = run;
   const iteration = run.iterations - 1;
-  const offer = offered(run, vault);
-  const system = systemText(state, run, offer.further);
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
   const said = changed?.messages ?? state.visible;
   // For this call only: it is no part of the history.
@@ -178,6 +177,17 @@ function modelStep(state: AgentState, run: RunState, vault: Vault | null): Agent
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
   };
   return { type: "call_model", effect: effects.model(iteration), iteration, request };
+}
+
+/** What the next request is made of beside the messages. */
+interface Asking {
+  offer: VaultOffer;
+  system: string;
+}
+
+function askingOf(state: AgentState, run: RunState, vault: Vault | null): Asking {
+  const offer = offered(run, vault);
+  return { offer, system: systemText(state, run, offer.further) };
 }
 
 /** The tools of the next request: scoped by skills, then as the vault leaves them. */
@@ -257,7 +267,7 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
   if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
   const { compaction, model } = spec;
-  const system = systemText(state, run, offered(run, vault).further);
+  const { system } = askingOf(state, run, vault);
   const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
   if (plan !== null) return compactionStep(state, run, plan);
   const effect = effects.postTurn(run.iterations - 1);
@@ -322,14 +332,14 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
 }
 
 /** What the driver makes the hook's thirteen fields of: it knows what was recorded beside what is visible. */
-function contextPayload(state: AgentState, run: RunState, vault: Vault | null): JsonObject {
+function contextPayload(state: AgentState, run: RunState, system: string): JsonObject {
   const { visible } = state;
   const results = visible.flatMap((message) => (message.role === "tool" ? message.results : []));
   return {
     messages: toJson(visible),
     compacted: state.summary !== null,
     latest_tool_result: results.findLast(({ content }) => content !== "")?.content ?? null,
-    system: systemText(state, run, offered(run, vault).further),
+    system,
     iteration: run.iterations - 1,
     provider: run.spec.model.provider,
     model: run.spec.model.model,

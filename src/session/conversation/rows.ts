@@ -30,12 +30,14 @@ export class Rows<T> {
     this.#last = null;
   }
 
-  /** @param value that is a `T` once it was JSON */
-  insert(seq: number, value: unknown): void {
-    for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
+  /** Answers how many bytes it takes. @param value that is a `T` once it was JSON */
+  insert(seq: number, value: unknown): number {
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    for (const [part, data] of cut(bytes)) {
       this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
     }
     this.#last = seq;
+    return bytes.length;
   }
 
   /** The rows after number `after` in their order, read as they are asked for. Nothing may be written meanwhile. */

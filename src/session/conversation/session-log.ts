@@ -27,12 +27,24 @@ export interface Redactors {
   told: Redactor;
 }
 
+/** Bytes of records that are kept in memory. */
+const KEPT_BYTES = 256 * 1024;
+
+/** The last records, as long as they are few: all in the rows after number `after`. */
+interface LastRecords {
+  after: number;
+  records: AgentRecord[];
+  bytes: number;
+}
+
 export class SessionLog {
   readonly store: ConversationStore;
   readonly events: EventLog;
   readonly now: () => number;
   readonly #fold: Fold;
   readonly #redactors: Redactors;
+  /** Begun with a run, so that its result is made without reading them again; `null`: they have to be read. */
+  #recent: LastRecords | null = null;
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
     this.store = store;
@@ -54,6 +66,12 @@ export class SessionLog {
   /** What is in memory may not be what is stored. */
   forget(): void {
     this.#fold.forget();
+    this.#recent = null;
+  }
+
+  /** The records in rows after number `after`, oldest first; what cannot be read is left out. */
+  recordsAfter(after: number): Iterable<AgentRecord> {
+    return this.#recent?.after === after ? this.#recent.records : this.store.records(after);
   }
 
   record(body: AgentRecordBody): AgentRecord {
@@ -68,25 +86,43 @@ export class SessionLog {
   }
 
   append(records: readonly AgentRecord[], also: Also = {}): void {
-    const before = this.state();
-    const after = this.store.transaction(() => {
-      const waited = this.events.take();
-      const told: RunEvent[] = [];
-      let state = before;
-      this.store.appendRecords(records);
-      for (const record of records) {
-        told.push(...eventsOf(record, state));
-        this.store.artifacts.note(record, state);
-        state = applyAgentRecord(state, record);
-      }
-      told.push(...(also.events?.(state) ?? []));
-      const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);
-      also.write?.(state, last);
-      this.store.checkpointIfDue(state);
-      return state;
-    });
-    this.#fold.replace(after);
+    try {
+      this.#fold.replace(this.store.transaction(() => this.#write(records, also)));
+    } catch (error) {
+      this.#recent = null;
+      throw error;
+    }
+    // The result of the run was made.
+    if (records.some(({ type }) => type === "run_settled")) this.#recent = null;
     this.events.announce();
+  }
+
+  /** Answers the state after the records. */
+  #write(records: readonly AgentRecord[], also: Also): AgentState {
+    const waited = this.events.take();
+    const told: RunEvent[] = [];
+    let state = this.state();
+    this.#recent = this.#kept(records);
+    for (const record of records) {
+      told.push(...eventsOf(record, state));
+      this.store.artifacts.note(record, state);
+      state = applyAgentRecord(state, record);
+    }
+    told.push(...(also.events?.(state) ?? []));
+    const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);
+    also.write?.(state, last);
+    this.store.checkpointIfDue(state);
+    return state;
+  }
+
+  /** Stores records; answers the last ones with these, unless they are too many. */
+  #kept(records: readonly AgentRecord[]): LastRecords | null {
+    const begins = records.some(({ type }) => type === "run_started");
+    const from = begins ? { after: this.store.lastRecord(), records: [], bytes: 0 } : this.#recent;
+    const bytes = this.store.appendRecords(records) + (from?.bytes ?? 0);
+    if (from === null || bytes > KEPT_BYTES) return null;
+    from.records.push(...records);
+    return { ...from, bytes };
   }
 
   /** Stores records whose fold may be out of reach, e.g. because making it is what kills the process. */
@@ -95,6 +131,7 @@ export class SessionLog {
       this.add(bodies, { events: () => events, write: (_, last) => write(last) });
       return;
     }
+    this.#recent = null;
     this.store.transaction(() => {
       this.store.appendRecords(bodies.map((body) => this.record(body)));
       write(this.store.appendEvents(events.map((event) => this.redacted(event))));

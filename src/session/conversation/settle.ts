@@ -38,7 +38,7 @@ export function settleRun(
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
   log.append(records, {
     events: (state) => {
-      const own = log.store.records(row.first_record - 1);
+      const own = log.recordsAfter(row.first_record - 1);
       return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
     },
     write: ({ run }, done_event) => {

@@ -153,9 +153,9 @@ export class ConversationStore implements EventSource, KnownExecutions {
       .map(({ id }) => id);
   }
 
-  /** Stores records that belong together as one row. */
-  appendRecords(records: readonly AgentRecord[]): void {
-    if (records.length > 0) this.#records.insert(this.#records.last() + 1, [...records]);
+  /** Stores records that belong together as one row; answers how many bytes it takes. */
+  appendRecords(records: readonly AgentRecord[]): number {
+    return records.length > 0 ? this.#records.insert(this.#records.last() + 1, records) : 0;
   }
 
   /** Number of the last row of records; 0: none. */

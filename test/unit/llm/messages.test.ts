@@ -91,7 +91,7 @@ describe("messages", () => {
 
 describe("transcripts (§12.3)", () => {
   let n = 0;
-  const ids = () => uuidV7(1_700_000_000_000 + n++, new Uint8Array(10).fill(0xab));
+  const ids = () => uuidV7(1_700_000_000_000 + n++, "abababab-abab-4bab-abab-abababababab");
   it("hold a message or tool_result event per message, and what a turn adds", () => {
     const turn = {
       blocks: conversation[1]?.role === "assistant" ? conversation[1].content : [],
