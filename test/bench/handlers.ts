@@ -2,14 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { EMPTY_ISOLATE, startIsolateWorker } from "./isolate-worker.ts";
 import { compare, load, post } from "./load.ts";
 import { ms, perSecond, type Row, row } from "./row.ts";
 import { spawnAndWait } from "./script.ts";
 
-const EMPTY = `import { WorkerEntrypoint } from "cloudflare:workers";
-export default class extends WorkerEntrypoint { call(text) { return text; } }`;
 const HANDLER = `import { argv } from "node:process";
 export default async function handler(args) {
   const { text } = args;
@@ -21,7 +18,7 @@ const ARGS = JSON.stringify({ text: "one two three" });
 
 const WORKER = `
 import { callHandler } from "./src/tool/isolate/handler.ts";
-const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY)} }, globalOutbound: null };
+const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY_ISOLATE)} }, globalOutbound: null };
 const tool = { name: "count_words", script: "scripts/count_words.js" };
 let count = 0;
 export default {
@@ -41,27 +38,9 @@ export default {
 };`;
 
 export async function isolateRows(rounds: number): Promise<Row[]> {
-  const { outputFiles } = await build({
-    stdin: { contents: WORKER, resolveDir: join(import.meta.dirname, "..", ".."), loader: "js" },
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
-  });
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      name: "handlers",
-      modules: [{ type: "ESModule", path: "worker.mjs", contents: outputFiles[0]?.text ?? "" }],
-      compatibilityDate: "2026-10-20",
-      workerLoaders: { LOADER: {} },
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-    }),
-  );
+  const miniflare = await startIsolateWorker("handlers", WORKER);
   const dir = mkdtempSync(join(tmpdir(), "hull-bench-isolate-"));
   writeFileSync(join(dir, "handler.mjs"), HANDLER);
-  await miniflare.ready;
   try {
     const { origin } = await miniflare.unsafeGetDirectURL();
     const ask = (path: string) => () => post(`${origin}/${path}`, ARGS);

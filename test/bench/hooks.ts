@@ -1,19 +1,15 @@
 /** A hook call in a warm isolate, beside the emptiest call of an isolate that Worker Loader allows. */
-import { join } from "node:path";
-import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { EMPTY_ISOLATE, startIsolateWorker } from "./isolate-worker.ts";
 import { compare, post } from "./load.ts";
 import { ms, type Row, row } from "./row.ts";
 
-const EMPTY = `import { WorkerEntrypoint } from "cloudflare:workers";
-export default class extends WorkerEntrypoint { call(text) { return text; } }`;
 const HOOK = "export const turn = (payload) => payload;";
 
 const WORKER = `
 import { Redactor } from "./src/redact.ts";
 import { callInIsolate } from "./src/tool/isolate/hook.ts";
 const redactor = new Redactor([]);
-const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY)} }, globalOutbound: null };
+const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY_ISOLATE)} }, globalOutbound: null };
 export default {
   async fetch(request, { LOADER }) {
     const text = await request.text();
@@ -26,25 +22,7 @@ export default {
 };`;
 
 export async function hookRows(rounds: number): Promise<Row[]> {
-  const { outputFiles } = await build({
-    stdin: { contents: WORKER, resolveDir: join(import.meta.dirname, "..", ".."), loader: "js" },
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
-  });
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      name: "hooks",
-      modules: [{ type: "ESModule", path: "worker.mjs", contents: outputFiles[0]?.text ?? "" }],
-      compatibilityDate: "2026-10-20",
-      workerLoaders: { LOADER: {} },
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-    }),
-  );
-  await miniflare.ready;
+  const miniflare = await startIsolateWorker("hooks", WORKER);
   try {
     const { origin } = await miniflare.unsafeGetDirectURL();
     const turn = JSON.stringify({ tool_names: ["a", "b"], iteration: 3 });

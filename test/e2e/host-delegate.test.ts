@@ -1,7 +1,6 @@
 /** The host delegate (agent-runtime.md §0.5): a real server that is asked by `hull dev`. */
 import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 
@@ -30,7 +29,9 @@ beforeAll(async () => {
     response.end(JSON.stringify(given));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  if (address === null || typeof address === "string") return expect.fail("no port");
+  const { port } = address;
   hull = await startHullDev({
     args: ["--direct"],
     env: { HULL_HOST_SECRET: SECRET },

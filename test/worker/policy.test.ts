@@ -90,6 +90,18 @@ describe("a capability policy", () => {
       [],
       ["read"],
     ],
+    [
+      "of two lists the tools of both",
+      { under: { tools: ["read", "exec"] }, options: { policy: { tools: ["read"] } } },
+      [],
+      ["exec"],
+    ],
+    [
+      "nothing at all below a list",
+      { calls: [["read"]], under: { tools: ["read"] }, options: { policy: { tools: [] } } },
+      [],
+      ["read"],
+    ],
     ["the deployment's alone", { under: { tools: ["read"] } }, [], ["exec"]],
   ])("%s", async (_, asked, successful_tools, rejected_tools) => {
     const { status, body } = await run(asked);
