@@ -2,7 +2,8 @@
 import { text as read } from "node:stream/consumers";
 import { AdminClient, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags } from "../command.ts";
+import { remoteAction } from "../remote-action.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
 import { eventNumber } from "./logs.ts";
@@ -78,18 +79,10 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
       },
       3,
     );
-    const [name = "", id = "", payload] = positionals;
-    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (
-      action === undefined ||
-      (name === "ls") !== (id === "") ||
-      (name === "send") !== (payload !== undefined)
-    ) {
-      const hint = `hull daemons ls, send <id> <event>, ${Object.keys(ACTIONS)
-        .filter((known) => known !== "ls" && known !== "send")
-        .join("|")} <id>`;
-      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which daemon?", hint);
-    }
+    const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
+    const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
+    const usage = { question: "Do what with which daemon?", hint };
+    const { name, id, text: payload, action } = remoteAction(ACTIONS, positionals, usage);
     const { url, key } = target(values, `hull daemons ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),

@@ -3,6 +3,7 @@ import { text as read } from "node:stream/consumers";
 import { AdminClient, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { remoteAction } from "../remote-action.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
 import { eventNumber } from "./logs.ts";
@@ -83,17 +84,11 @@ from stdin. stop cancels the run under way. rm removes the session with its file
       },
       3,
     );
-    const [name = "", id = "", text] = positionals;
-    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (
-      action === undefined ||
-      (name === "ls") !== (id === "") ||
-      (name === "send") !== (text !== undefined)
-    ) {
-      const hint =
-        "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which session?", hint);
-    }
+    const usage = {
+      question: "Do what with which session?",
+      hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
+    };
+    const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
     const { delivery = "finish_step" } = values;
     if (!DELIVERIES.includes(delivery)) {
       const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;

@@ -1,0 +1,24 @@
+/** What `hull sessions` and `hull daemons` are asked to do: an action, whose it is, and for `send` what is sent. */
+import { CommandError, EXIT } from "./command.ts";
+
+export interface RemoteAction<T> {
+  name: string;
+  /** `""`: of all of them. */
+  id: string;
+  text: string | undefined;
+  action: T;
+}
+
+/** Throws `CommandError` for an action that is none, or with too little or too much. @param usage the question and its answer */
+export function remoteAction<T>(
+  actions: Readonly<Record<string, T>>,
+  [name = "", id = "", text]: readonly string[],
+  usage: { question: string; hint: string },
+): RemoteAction<T> {
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+  const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
+  if (action === undefined || !whole) {
+    throw new CommandError(EXIT.usage, "bad_arguments", usage.question, usage.hint);
+  }
+  return { name, id, text, action };
+}
