@@ -66,6 +66,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       process.env,
       first.skills.map((skill) => skill.manifest),
       layers,
+      Object.values(project.config.mcp?.servers ?? {}),
     );
     // wrangler prints each request's URL itself, whatever the client put there.
     const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
