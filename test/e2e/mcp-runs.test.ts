@@ -1,5 +1,6 @@
 /** MCP servers that runs name, and that skills bind, against servers of the official SDK (docs/mcp.md). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
@@ -53,6 +54,7 @@ beforeEach(() => {
   remote.holds = false;
 });
 
+const approvals = z.tuple([z.object({ id: z.string(), arguments_digest: z.string() })]);
 type Call = { name: string; arguments: object };
 const model = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const scripted = (...calls: Call[]): void => {
@@ -173,14 +175,14 @@ describe("mcp_servers", () => {
     const waiting = await json(await post("/sessions/approving/runs?wait=idle", { prompt: "go", options }));
     expect(waiting.status).toBe("awaiting_approval");
     const { data } = await json(await hull.call("/sessions/approving/approvals"));
-    const [{ id, arguments_digest }] = data;
+    const [{ id, arguments_digest }] = approvals.parse(data);
     await post(`/sessions/approving/approvals/${id}`, { decision: "approve", arguments_digest });
     const done = await until(
       async () => json(await hull.call(`/sessions/approving/runs/${waiting.run_id}`)),
       ({ status }) => status === "done",
       10_000,
     );
-    expect(done.result.successful_tools).toEqual(["my_docs__echo"]);
+    expect(done).toMatchObject({ result: { successful_tools: ["my_docs__echo"] } });
   });
 
   test("daemons have them too", async () => {
