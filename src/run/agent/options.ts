@@ -1,6 +1,5 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
-import { resources } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
@@ -15,6 +14,7 @@ import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
@@ -83,10 +83,11 @@ export async function agentSpec(
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
+  const reader = { session_id: at.session, input: input.prompt ?? "" };
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
+    system: [input.system ?? "", served === null ? "" : ownInstructions(served, reader)]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
     prompt: resumed?.prompt ?? promptOf(input, model.options),

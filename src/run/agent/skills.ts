@@ -8,11 +8,11 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
-import { instructionFiles } from "../../skill/file-text.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RunContext } from "../context.ts";
+import { listedFiles, namesFiles } from "../own-skill.ts";
 
 export interface RunSkills {
   skills: AgentSkill[];
@@ -82,9 +82,7 @@ export async function ownSkill(
   slug: string,
 ): Promise<{ record: SkillRecord; skill: AgentSkill | null }> {
   const { record, digest } = await servedVersion(context, slug);
-  const skill = skillOf(record, digest);
-  const named = skill.files?.paths.some((path) => record.body.includes(path)) === true;
-  return { record, skill: named ? skill : null };
+  return { record, skill: namesFiles(record) ? skillOf(record, digest) : null };
 }
 
 async function servedVersion(
@@ -118,12 +116,9 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** Files that the model is told of by name. */
-const MAX_LISTED_FILES = 200;
-
-function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentSkill {
+function skillOf(record: SkillRecord, digest: string): AgentSkill {
+  const { manifest, body } = record;
   const { activation = {} } = manifest;
-  const paths = instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
@@ -139,7 +134,7 @@ function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentS
     digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
     ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
-    files: { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length },
+    files: listedFiles(record),
   };
 }
 
