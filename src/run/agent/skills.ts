@@ -11,8 +11,10 @@ import { tenantCatalog } from "../../registry/tenant-catalog.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
+import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { listedFiles, namesFiles } from "../own-skill.ts";
+import { checkTrust } from "../trust.ts";
 
 export interface RunSkills {
   skills: AgentSkill[];
@@ -60,7 +62,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
     if (typeof item === "string") {
       const { record, digest } = await servedVersion(context, item);
       records.push(record);
-      skills.push(skillOf(record, digest));
+      skills.push({ ...skillOf(record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
   }
@@ -71,7 +73,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   return { skills, tools, records };
 }
 
-/** A served skill of the tenant's. @throws SkillNotFound */
+/** A served skill of the tenant's. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
 }
@@ -101,7 +103,9 @@ async function servedVersion(
       ),
     });
   }
-  return { record: await readSkill(context.env, card.version), digest: card.version };
+  const record = await readSkill(context.env, card.version);
+  checkTrust(context.settings, record);
+  return { record, digest: card.version };
 }
 
 /** The argv tools of a served skill; the runner finds the skill by its digest. */
@@ -114,6 +118,14 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
     handler: { slug, tool: tool.name },
     skill: slug,
   }));
+}
+
+/** Whose signature it has, and whether that counts. */
+function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentSkill, "signature"> {
+  const { signature } = record;
+  if (signature === undefined) return {};
+  const trusted = signatureFault(record, settings.signatures) === null;
+  return { signature: { signer: signature.signer, trusted } };
 }
 
 function skillOf(record: SkillRecord, digest: string): AgentSkill {
