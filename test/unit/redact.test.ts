@@ -41,6 +41,26 @@ describe("redaction", () => {
     );
   });
 
+  it("S82: passes texts that hold nothing of a secret, as they would have come out", () => {
+    const piece = fc.oneof(
+      fc.constantFrom("sk-", "canary", "-1234567890/+=", "s", "k"),
+      fc.string({ maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const stream = redactor.stream();
+        const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+        const said = pieces.map((text) =>
+          stream.passes(text) ? text : decode(stream.push(new TextEncoder().encode(text))),
+        );
+        expect(said.join("") + decode(stream.end())).toBe(redactor.text(pieces.join("")));
+      }),
+    );
+    expect([redactor.stream().passes("a word"), redactor.stream().passes("words")]).toEqual([true, false]);
+    // Half a character is not text yet.
+    expect(redactor.stream().passes("\ud83d")).toBe(false);
+  });
+
   it("holds back only what could begin a secret", () => {
     const stream = redactor.stream();
     const push = (text: string): string =>
