@@ -204,11 +204,40 @@ export async function processesWith(mark: string): Promise<string[]> {
   return lines.filter((line) => line.includes(mark) && !/^\s*\d+\s+Z/.test(line));
 }
 
-/** Polls until `check` holds; fails with the last value after `limitMs`. */
+/**
+ * How many processes have `mark` at one moment: those that two looks in a row find. A single look takes its time, and may
+ * find one that ends and the next one, which begins after that.
+ */
+export async function atOnce(mark: string): Promise<number> {
+  const pids = async () => (await processesWith(mark)).map((line) => /\d+/.exec(line)?.[0]);
+  const before = new Set(await pids());
+  return (await pids()).filter((pid) => before.has(pid)).length;
+}
+
+/** Waits until so many processes of this machine have `mark` in their command lines. */
+export async function running(mark: string, count = 1): Promise<void> {
+  await until(
+    () => processesWith(mark),
+    (found) => found.length >= count,
+  );
+}
+
+/** Waits until no process has `mark` any more: killed, since a mark is of a process that would last for a minute. */
+export async function gone(mark: string): Promise<void> {
+  await until(
+    () => processesWith(mark),
+    (found) => found.length === 0,
+  );
+}
+
+/**
+ * Polls until `check` holds; fails with the last value after `limitMs`. The limit is for what never comes: no test asks how
+ * soon something comes, since a machine that has other things to do takes its time.
+ */
 export async function until<T>(
   read: () => Promise<T> | T,
   check: (value: T) => boolean,
-  limitMs = 5000,
+  limitMs = 20_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
   for (;;) {

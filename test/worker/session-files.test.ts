@@ -340,8 +340,8 @@ describe("the session", () => {
     await sql("UPDATE workspace_object SET due_at = 1");
     await sql("UPDATE due SET at = 1 WHERE kind = 'files'");
     await runDurableObjectAlarm(object());
-    await vi.waitFor(async () => expect(await objects()).toEqual([]));
-    await vi.waitFor(async () => expect(await alarm()).toBeNull());
+    await vi.waitFor(async () => expect(await objects()).toEqual([]), 20_000);
+    await vi.waitFor(async () => expect(await alarm()).toBeNull(), 20_000);
   });
 
   it("takes all of it along when it is removed, also what is still coming; one of its name begins anew", async () => {
