@@ -1,12 +1,13 @@
 /** A real runner process for tests: random secret, temporary state, a free port. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { Pipes } from "../../container/pipes.ts";
+import { randomSecret } from "../../scripts/dev/random-secret.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
@@ -37,7 +38,7 @@ export interface RunnerSettings {
 /** Starts `container/main.ts` and waits until it listens. */
 export async function startRunner({ flags = [], env = {}, from }: RunnerSettings = {}): Promise<TestRunner> {
   const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
-  const secret = from?.secret ?? randomBytes(24).toString("hex");
+  const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
   // Whatever happens to the test, its runner does not outlive it.
