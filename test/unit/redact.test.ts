@@ -1,6 +1,6 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { REDACTED, Redactor } from "../../src/redact.ts";
+import { fc } from "../support/property.ts";
 
 const SECRET = "sk-canary-1234567890/+=";
 const redactor = new Redactor([SECRET, "sk-canary", "short"]);
