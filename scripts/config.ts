@@ -47,6 +47,8 @@ const runner = z.strictObject({
   queue_timeout_ms: count.default(10_000),
   grace_ms: z.int().min(0).max(600_000).default(2000),
   drain_ms: z.int().min(0).max(900_000).default(30_000),
+  /** What of the network handlers get: what their tool declares, or what every process has. */
+  network: z.enum(["declared", "open"]).default("declared"),
   /** Whether packages of Python handlers are fetched; `null`: where processes reach the network. */
   installs: z.boolean().nullable().default(null),
   install_ms: z.int().min(1).max(3_600_000).default(180_000),

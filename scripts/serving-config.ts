@@ -36,6 +36,7 @@ export function runnerFlags(config: HullConfig["runner"]): string[] {
     ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
     ...["--grace-ms", String(config.grace_ms), "--drain-ms", String(config.drain_ms)],
     ...["--install-ms", String(config.install_ms)],
+    ...(config.network === "declared" ? [] : ["--network", config.network]),
     ...(config.installs === null ? [] : ["--installs", config.installs ? "on" : "off"]),
     ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
   ];
