@@ -63,6 +63,8 @@ const hostDelegate = z
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
       .optional(),
     timeout_ms: count.optional(),
+    /** Names of its tools that only read; `*` stands for any characters. */
+    read_only_tools: texts.optional(),
   })
   .refine(
     ({ url, binding }) => (url === undefined) !== (binding === undefined),
@@ -82,6 +84,11 @@ const mcp = z.strictObject({
     .default([]),
   /** Only `hull dev` heeds it. */
   allow_loopback: z.boolean().default(false),
+});
+
+const daemons = z.strictObject({
+  /** Variables that signed events may be checked with (docs/daemons.md); `*` stands for any characters. */
+  webhook_secrets: texts.optional(),
 });
 
 const config = z.strictObject({
@@ -113,6 +120,7 @@ const config = z.strictObject({
   mcp: z.optional(mcp),
   /** Who answers what Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
+  daemons: z.optional(daemons),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */

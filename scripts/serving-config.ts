@@ -24,6 +24,7 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
     ...(config.approvals === undefined ? {} : { approvals: config.approvals }),
     ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
+    ...(config.daemons === undefined ? {} : config.daemons),
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
     ...(config.policy === undefined ? {} : { policy: config.policy }),
     pin_hosts: pinHosts,

@@ -101,6 +101,8 @@ const servingConfig = z.lazy(() => {
         /** Name of the secret that requests are signed with. */
         secret_env: z.optional(z.string()),
         timeout_ms: z.optional(positive),
+        /** Names of its tools that only read; `*` stands for any characters. */
+        read_only_tools: z.optional(z.array(z.string())),
       }),
     ),
     /** Which MCP servers skills may bring tools from (docs/mcp.md). */
@@ -113,6 +115,8 @@ const servingConfig = z.lazy(() => {
       }),
       { allowed_hosts: [], allow_loopback: false },
     ),
+    /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
+    webhook_secrets: z._default(z.array(z.string()), ["WEBHOOK_*", "*_WEBHOOK_SECRET"]),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
