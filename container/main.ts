@@ -15,6 +15,7 @@ import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
+import { AtRest } from "./at-rest.ts";
 import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
@@ -59,7 +60,7 @@ async function run(options: RunnerOptions): Promise<void> {
   const inherited = inheritedEnvironment(process.env);
   const commands = new Commands(inherited);
   const { launcher, spawners, cgroups, group, enforced } = await isolate(options, commands, state);
-  const journal = await Journal.open(join(state, "journal"), limits);
+  const journal = await Journal.open(join(state, "journal"), limits, new AtRest(() => auth.secret));
   const leftover = await launcher.killProcessesOf(new Set(journal.lost()));
   if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
   const scratch = new ScratchRoot(join(state, "scratch"), group, (path) => launcher.openTree(path));

@@ -4,7 +4,7 @@
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
-import { Redactor } from "./redact.ts";
+import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
@@ -260,6 +260,10 @@ export function learnVariables(env: Bindings, catalog: { id: string; variables: 
   const known = settings(env);
   if (learned.get(known) === catalog.id) return;
   learned.set(known, catalog.id);
+  const names = [...catalog.variables, ...SECRET_VARIABLES, ...known.providerKeys];
+  const short = known.local ? [] : tooShortToRedact(names, known.read);
+  // Names only; whoever runs the deployment is who can mend it.
+  if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
   known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 
