@@ -7,8 +7,21 @@
 /** What stands in a secret's place. */
 export const REDACTED = "[redacted]";
 
-/** Shorter values are not secrets worth the false hits they would cause. */
-const MIN_SECRET_LENGTH = 8;
+/** Characters of the shortest value that is removed: shorter ones would cause false hits everywhere. */
+export const MIN_SECRET_LENGTH = 8;
+
+const SOUNDS_SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|AUTH)(?:_|$)/i;
+
+/** Those of the variables whose names say that they hold secrets, and whose values are too short to be removed. */
+export function tooShortToRedact(
+  names: Iterable<string>,
+  read: (name: string) => string | undefined,
+): string[] {
+  return [...new Set(names)].filter((name) => {
+    const length = read(name)?.length ?? 0;
+    return SOUNDS_SECRET.test(name) && length > 0 && length < MIN_SECRET_LENGTH;
+  });
+}
 
 const EMPTY = new Uint8Array(0);
 const MARK = new TextEncoder().encode(REDACTED);

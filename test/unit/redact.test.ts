@@ -1,9 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { REDACTED, Redactor } from "../../src/redact.ts";
+import { REDACTED, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { fc } from "../support/property.ts";
 
 const SECRET = "sk-canary-1234567890/+=";
 const redactor = new Redactor([SECRET, "sk-canary", "short"]);
+
+it.each([
+  ["API_KEY", "1234567", true],
+  ["API_KEY", "12345678", false],
+  ["api_key", "short", true],
+  ["DB_PASSWORD", "x", true],
+  ["GITHUB_TOKEN_2", "x", true],
+  ["API_KEY", undefined, false],
+  ["API_KEY", "", false],
+  ["PORT", "3000", false],
+  ["KEYBOARD", "us", false],
+])("%s with the value %o is told of as too short: %o", (name, value, told) => {
+  expect(tooShortToRedact([name, name], () => value)).toEqual(told ? [name] : []);
+});
 
 describe("redaction", () => {
   it("removes a secret plain, URL-encoded and in Base64", () => {

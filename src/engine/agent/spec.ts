@@ -27,7 +27,7 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
-  /** Of a skill's tool; absent: not known. */
+  /** Of a skill's tool, and of one that the host carries out; absent: not known. */
   risk?: Risk;
   /** The deployment wants an approval for each call. */
   needs_approval?: boolean;
