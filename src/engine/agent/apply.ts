@@ -256,7 +256,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle", consolidated: false });
+      return next({
+        ...{ stage: "idle", status: "idle", consolidated: false, taken: null, calls: [] },
+        ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
+      });
     case "woke":
       return wake(state, run, record.wake);
     case "run_settled": {

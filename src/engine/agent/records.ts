@@ -6,7 +6,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
-import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
@@ -176,7 +176,8 @@ export type AgentRecord = { v: 1; at: number } & (
   /** The client's answer to a tool that it declared without a handler. */
   | { type: "client_tool_answered"; run: string; call_id: string; content: string; is_error: boolean }
   | { type: "compacted"; run: string | null; compacted: Compacted }
-  | { type: "went_idle"; run: string }
+  /** `reached`: the limit that ended its wake. Absent: it was done. */
+  | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }
   | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null }
 );
