@@ -4,7 +4,7 @@ import { toHullError } from "../errors.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
-import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
+import type { Adopted, ForkStep, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { keepSnapshots } from "./daemon/keep.ts";
 
@@ -41,9 +41,9 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     }
   }
 
-  adopt(call: string, messages: LongText): Promise<boolean> {
-    const fork: ForkCall = JSON.parse(call);
-    return this.#conversation.adopt(fork, messages);
+  adopt(step: string, part: LongText): Promise<Adopted> {
+    const fork: ForkStep = JSON.parse(step);
+    return this.#conversation.adopt(fork, part);
   }
 
   override alarm(): Promise<void> {

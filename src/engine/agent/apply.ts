@@ -24,6 +24,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
       return known === undefined ? imported : { ...imported, known };
     }
+    case "artifacts_imported":
     case "session_state_changed":
       return state;
     case "session_reset":
@@ -80,6 +81,7 @@ type RunRecord = Exclude<
     type:
       | "message_added"
       | "session_imported"
+      | "artifacts_imported"
       | "session_state_changed"
       | "session_reset"
       | "session_trimmed"

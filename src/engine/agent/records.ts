@@ -4,7 +4,7 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Artifact } from "../artifact.ts";
+import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
@@ -108,6 +108,8 @@ export type AgentRecord = { v: 1; at: number } & (
       /** As `AgentState.known`. */
       known?: Record<string, { digest: string; arguments: string }>;
     }
+  /** Of a fork: what its parent's tools made. */
+  | { type: "artifacts_imported"; artifacts: ImportedArtifact[] }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }

@@ -68,6 +68,8 @@ export class SessionDesk {
 function handlersOf(conversation: Conversation): Handlers {
   const { log, runs, files, env, background, parts } = conversation;
   const { store } = log;
+  /** Under way, by request: one that is asked twice at the same time is made once. */
+  const forks = new Map<string, Promise<void>>();
   /** For questions about a session that has to be there. */
   const within =
     <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
@@ -155,14 +157,20 @@ function handlersOf(conversation: Conversation): Handlers {
       const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
-    fork: within(async ({ dst, keep_first, request }, row, { request_id }) => {
+    fork: within(async ({ dst, keep_first, request }, row, caller) => {
       const known = store.request(request.name, log.now());
       if (known !== null && known.hash !== request.hash)
         throw new IdempotencyKeyReused({ key: request.name });
       if (known === null) {
         conversation.quiet(row);
-        await forkInto(env, log, row, { dst, keep_first, request: request.name, request_id });
+        const { request_id } = caller;
+        const of = { dst, keep_first, request: request.name, request_id };
+        const under = forks.get(request.name) ?? forkInto({ env, log, files }, row, of);
+        forks.set(request.name, under);
+        await under.finally(() => forks.delete(request.name));
       }
+      // Its parent may be gone by now.
+      if (!conversation.exists(caller)) return dst;
       return conversation.once(request, () => {
         store.addChild(dst);
         return dst;

@@ -237,6 +237,19 @@ export interface ForkCall {
   known?: Record<string, { digest: string; arguments: string }>;
 }
 
+/**
+ * A part of what a fork begins with. With the first one it is made, with `end` it is there for everybody, if it has so many
+ * files and versions of artifacts then.
+ */
+export interface ForkStep {
+  call: ForkCall;
+  first: boolean;
+  end: { files: number; artifacts: number } | null;
+}
+
+/** What became of a step: `done`: the fork is there; `taken`: another session is; `lost`: what came before is gone. */
+export type Adopted = "more" | "done" | "taken" | "lost";
+
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */
 export type LongText = string | ReadableStream<Uint8Array>;
 
@@ -247,6 +260,6 @@ export interface SessionRpc extends Rpc.DurableObjectBranded {
   events(
     call: SessionEventsCall,
   ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }>;
-  /** Makes a session out of its parent's messages: a `ForkCall` and the messages as JSON. Answers whether it did, by now. */
-  adopt(call: string, messages: LongText): Promise<boolean>;
+  /** Takes a part of what its parent holds: a `ForkStep` and the part, as JSON. */
+  adopt(step: string, part: LongText): Promise<Adopted>;
 }
