@@ -14,6 +14,7 @@ import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
+import { documentStream } from "./documents.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
@@ -21,6 +22,7 @@ import type {
   ForkStep,
   LongText,
   SessionCaller,
+  SessionDocument,
   SessionEventsCall,
   SessionOperations,
   SessionView,
@@ -255,6 +257,11 @@ export class Conversation {
     const from = Math.max(after ?? 0, first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     return events.follow(id, from, ({ event }) => event === "done");
+  }
+
+  /** @throws CallNotFound */
+  async document(caller: SessionCaller, what: SessionDocument): Promise<ReadableStream<Uint8Array>> {
+    return documentStream(this.log, await this.ready(caller), what);
   }
 
   /** Removes everything. What cannot be removed now is, later. */

@@ -3,15 +3,12 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { withRecords } from "../../llm/history.ts";
-import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
-import { cassetteOf } from "./cassette.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
@@ -95,11 +92,6 @@ function handlersOf(conversation: Conversation): Handlers {
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),
     messages: within((page) => listPage(log.state().visible, page)),
-    transcript: within((_, { metadata }) => {
-      const start = { ...emptyTranscript(newId()), metadata, state: "active" };
-      return withRecords(start, store.records(), newId);
-    }),
-    cassette: within((_, { id }) => cassetteOf(id, store.records())),
     history: within((_, row) => {
       conversation.active(row);
       conversation.quiet(row);
