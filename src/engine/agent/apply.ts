@@ -25,6 +25,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
       return known === undefined ? imported : { ...imported, known };
     }
+    case "artifacts_imported":
     case "session_state_changed":
       return state;
     case "session_reset":
@@ -81,6 +82,7 @@ type RunRecord = Exclude<
     type:
       | "message_added"
       | "session_imported"
+      | "artifacts_imported"
       | "session_state_changed"
       | "session_reset"
       | "session_trimmed"
@@ -264,7 +266,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle", consolidated: false });
+      return next({
+        ...{ stage: "idle", status: "idle", consolidated: false, taken: null, calls: [] },
+        ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
+      });
     case "woke":
       return wake(state, run, record.wake);
     case "run_settled": {

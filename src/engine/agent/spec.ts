@@ -111,9 +111,14 @@ export interface CompactionOptions {
   compress_callback: string | null;
 }
 
+/** A limit to what one wake of a daemon uses. */
+export type WakeLimit = "max_iterations" | "max_tokens" | "max_cost_usd";
+
 export interface DaemonOptions {
   /** Whether `max_iterations` was given, and so bounds the whole run; else it counts anew at each wake. */
   bounded: boolean;
+  /** Of each wake, the run's beginning included; `max_iterations` comes before the one above. Absent: no further limits. */
+  wake_budget?: Partial<Record<WakeLimit, number>>;
   wake_interval_ms: number;
   cron: string | null;
   time_zone: string;

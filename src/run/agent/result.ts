@@ -1,7 +1,7 @@
 /** The result of an agent run (agent-runtime.md §7.2). */
-import { wakeSources } from "../../engine/agent/next.ts";
 import { serverWarnings } from "../../engine/agent/skill-servers.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
+import { wakeSources } from "../../engine/agent/wake.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
