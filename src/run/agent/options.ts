@@ -255,13 +255,17 @@ function promptOf({ prompt }: RunInput, options: CallOptions) {
 }
 
 /** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
-function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+function ceiling(
+  outer: JsonObject | null,
+  own: JsonObject | null,
+): Pick<RunPolicies, "policy" | "ceiling" | "dropped"> {
   const policy = intersectPolicies(outer, own);
+  const both = { policy, ...(outer === null || own === null ? {} : { ceiling: outer }) };
   const dropped = droppedTools(own, policy);
-  if (dropped.length === 0) return { policy };
+  if (dropped.length === 0) return both;
   if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
     throw new ToolsRejected({ tools: dropped });
-  return { policy, dropped };
+  return { ...both, dropped };
 }
 
 type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];
