@@ -127,11 +127,11 @@ async function streamed(
     signal: abort.signal,
     streaming: true,
     keep: false,
-    started() {
+    started(about = {}) {
       open = true;
       void events.send({
         event: "start",
-        data: { execution_id: id, request_id: context.requestId, operation },
+        data: { execution_id: id, request_id: context.requestId, operation, ...about },
       });
       begun.resolve();
     },

@@ -135,7 +135,7 @@ async function perform(
         signal,
         watcher,
         until: request.until,
-        started: () => handle.started(),
+        started: () => handle.started({ run_id: run, session_id: null }),
         emit: (event) => void teller.tell(event),
       });
     }

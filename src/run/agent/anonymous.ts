@@ -45,7 +45,6 @@ export async function runAnonymous(
   const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
   const records: AgentRecord[] = [first];
   started();
-  for (const event of eventsOf(first, EMPTY_SESSION)) emit(event);
   let seen = applyAgentRecord(EMPTY_SESSION, first);
   const tell = (batch: readonly AgentRecord[]): void => {
     for (const record of batch) {
