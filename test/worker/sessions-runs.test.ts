@@ -40,6 +40,40 @@ describe("a run", () => {
     expect(data[0]).not.toHaveProperty("result");
   });
 
+  it("goes on with the session that session_id names, or with the transcript that it is given", async () => {
+    const path = await session();
+    await run(path, "one");
+    const id = path.slice("/sessions/".length);
+    const asked = async (to: string, options: object): Promise<Body> =>
+      (
+        await post(to, { prompt: "two", options: { provider: "mock", mock: [{ text: "ok" }], ...options } })
+      ).json();
+    const sent = ({ mock_calls }: Body): unknown => Object(mock_calls)[0].messages;
+    const named = await asked("/runs", { session_id: id });
+    expect(named).toMatchObject({ session_id: id, status: "done" });
+    expect(sent(named)).toHaveLength(3);
+    expect(await texts(path)).toHaveLength(4);
+    expect(await asked(`${path}/runs`, { session_id: id })).toMatchObject({ status: "done" });
+    expect(await asked(`${path}/runs`, { session_id: "another" })).toMatchObject({ option: "session_id" });
+    expect(await asked("/runs", { session_id: "nowhere" })).toMatchObject({ code: "not_found" });
+    const { transcript } = await asked("/runs", {});
+    expect(await asked(`${path}/runs`, { transcript })).toMatchObject({ option: "transcript" });
+    const on = await asked("/runs", { transcript });
+    expect(sent(on)).toEqual(["two", "ok", "two"].map((content) => expect.objectContaining({ content })));
+    expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
+  });
+
+  it("takes system messages as part of its system text", async () => {
+    const messages = [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "hi" },
+    ];
+    const path = await session();
+    const response = await run(path, "", { messages, mock: [{ text: "ok" }] });
+    const { mock_calls } = await response.json<Body>();
+    expect(Object(mock_calls)[0]).toMatchObject({ system: "Be brief.", messages: [{ content: "hi" }] });
+  });
+
   it("is one for the same Idempotency-Key, and no other body's", async () => {
     const path = await session();
     const key = { "idempotency-key": "k1" };
