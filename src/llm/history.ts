@@ -2,6 +2,7 @@
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
+import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
   emptyTranscript,
@@ -28,7 +29,9 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
   const all = { messages: [...messages], events: [...events] };
   let open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
   const received: Feedback[] = [];
+  const tracer = new Tracer();
   let iteration = 0;
+  let working_files: readonly string[] = [];
   const add = (...added: Message[]): void => {
     const piece = withMessages(emptyTranscript(""), added, ids);
     all.messages.push(...piece.messages);
@@ -55,6 +58,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
     open = [];
   };
   for (const record of records) {
+    const traced = tracer.entries(record);
     switch (record.type) {
       case "message_added":
       case "message_received":
@@ -78,6 +82,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         note("trim", { keep_last: record.keep_last });
         break;
       case "run_started":
+        working_files = record.spec.working_files;
         add(...record.spec.prompt);
         break;
       case "iteration_started":
@@ -123,7 +128,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
       }
       case "skills_matched": {
         const { strategy, iteration: at, reassess, candidates } = record;
-        note("skill_matched", { strategy, iteration: at, reassess, candidates });
+        note("skill_matched", { strategy, iteration: at, reassess, candidates, working_files });
         break;
       }
       case "woke": {
@@ -136,6 +141,8 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
       default:
         break;
     }
+    // The end of a turn is told by its messages.
+    for (const { kind, ...metadata } of traced) if (kind !== "TurnEnd") note(kind, metadata);
   }
   return { ...rest, ...all };
 }

@@ -63,6 +63,36 @@ describe("a run", () => {
     expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
   });
 
+  it("says what the loop did beside its messages, in its result and in the session's transcript", async () => {
+    const path = await session();
+    const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];
+    const options = {
+      skills,
+      skill_match: { strategy: "host" },
+      json_schema: { type: "object", required: ["a"] },
+      schema_retries: 1,
+      mock: [{ text: "none" }, { text: '{"a": 1}' }],
+    };
+    const body = await (await run(path, "alpha", options)).json<Body>();
+    expect(body).toMatchObject({
+      data: { a: 1 },
+      warnings: [{ code: "skill_match_strategy" }],
+      trace: [
+        { kind: "skill_activated", iteration: 0, name: "alpha" },
+        { kind: "skill_scope_tools" },
+        { kind: "SchemaRetry", attempt: 1, nudge_used: true, errors: [expect.any(String)] },
+      ],
+    });
+    const { events } = await get<{ events: { kind: string; visibility: string }[] }>(
+      `${path}/transcript?view=raw`,
+    );
+    const internal = events.flatMap(({ kind, visibility }) => (visibility === "internal" ? [kind] : []));
+    expect(internal).toEqual([
+      ...["skill_matched", "skill_activated", "skill_scope_tools"],
+      ...["provider_payload", "SchemaRetry"],
+    ]);
+  });
+
   it("takes system messages as part of its system text", async () => {
     const messages = [
       { role: "system", content: "Be brief." },

@@ -4,7 +4,7 @@
  */
 import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
-import type { Message, ToolDefinition } from "../messages.ts";
+import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
@@ -193,6 +193,8 @@ export interface AgentSpec {
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
+  /** Of the choice of its model and its tools. Absent: none. */
+  warnings?: Warning[];
   /** The answer is to be JSON. Absent: text. */
   structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */

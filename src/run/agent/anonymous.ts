@@ -17,7 +17,7 @@ import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { agentEffects } from "./effects.ts";
 import { eventsOf } from "./events.ts";
-import { runResult } from "./result.ts";
+import { RunNotes, runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
 import { Waking } from "./waking.ts";
 
@@ -86,9 +86,10 @@ function settledResult(
   const { run } = state;
   if (run === null) throw new Internal({ cause: "a run ended without a state" });
   if (run.error !== null) throw new HullError(run.error);
-  const transcript = withRecords(given ?? emptyTranscript(host.ids()), records, host.ids);
+  const notes = new RunNotes();
+  const transcript = withRecords(given ?? emptyTranscript(host.ids()), notes.reading(records), host.ids);
   return {
-    ...runResult(state, run, { transcript, durationMs: Date.now() - startedAt }),
+    ...runResult(state, run, { transcript, notes, durationMs: Date.now() - startedAt }),
     ...artifactsIn(records),
     ...json(host.further()),
   };

@@ -10,7 +10,7 @@ import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
-import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -82,6 +82,7 @@ export async function agentSpec(
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
   const given = givenMessages(input, model.options);
+  const warnings = [...choice.warnings, ...tooManyTools(tools, choice)];
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
@@ -139,6 +140,7 @@ export async function agentSpec(
     ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
+    ...(warnings.length === 0 ? {} : { warnings }),
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
