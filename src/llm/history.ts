@@ -2,6 +2,7 @@
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
+import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
   emptyTranscript,
@@ -44,6 +45,8 @@ export class HistoryReader {
   #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
   #open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
   readonly #received: Feedback[] = [];
+  readonly #tracer = new Tracer();
+  #workingFiles: readonly string[] = [];
   #iteration = 0;
 
   constructor(ids: IdSource, rest: Rest) {
@@ -59,7 +62,10 @@ export class HistoryReader {
   /** What a record adds to the lists. */
   read(record: AgentRecord): Pick<Transcript, "messages" | "events"> {
     this.#added = { messages: [], events: [] };
+    const traced = this.#tracer.entries(record);
     this.#take(record);
+    // The end of a turn is told by its messages.
+    for (const { kind, ...metadata } of traced) if (kind !== "TurnEnd") this.#note(kind, metadata);
     return this.#added;
   }
 
@@ -85,6 +91,7 @@ export class HistoryReader {
         this.#note("trim", { keep_last: record.keep_last });
         break;
       case "run_started":
+        this.#workingFiles = record.spec.working_files;
         this.#add(...record.spec.prompt);
         break;
       case "iteration_started":
@@ -135,7 +142,8 @@ export class HistoryReader {
       }
       case "skills_matched": {
         const { strategy, iteration, reassess, candidates } = record;
-        this.#note("skill_matched", { strategy, iteration, reassess, candidates });
+        const matched = { strategy, iteration, reassess, candidates, working_files: this.#workingFiles };
+        this.#note("skill_matched", matched);
         break;
       }
       case "woke": {

@@ -137,6 +137,8 @@ export type AgentRecord = { v: 1; at: number } & (
       turn: ModelTurn;
       cost_usd: number;
       warnings: Warning[];
+      /** Why a structured answer was asked for again, `{attempt, errors, nudge_used, correction_prompt}` each. Absent: it was not. */
+      retries?: JsonObject[];
     }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {

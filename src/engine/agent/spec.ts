@@ -82,7 +82,10 @@ export interface TurnPolicy {
 
 /** Conditions of the tool calls of a run (§9); `null`: none. */
 export interface RunPolicies {
+  /** The deployment's and the run's own, both holding. */
   policy: JsonObject | null;
+  /** The deployment's alone, which holds whatever the run's own says of tools. Absent: there is none. */
+  ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */

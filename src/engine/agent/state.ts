@@ -128,8 +128,6 @@ export interface BoundServers {
   skill: string;
   servers: string[];
   tools: AgentTool[];
-  /** Servers that brought nothing, and why. */
-  failed: { server: string; message: string }[];
 }
 
 /** Of this run alone. */
