@@ -51,6 +51,8 @@ const runner = z.strictObject({
   queue_timeout_ms: count.default(10_000),
   grace_ms: z.int().min(0).max(600_000).default(2000),
   drain_ms: z.int().min(0).max(900_000).default(30_000),
+  /** What of the network handlers get: what their tool declares, or what every process has. */
+  network: z.enum(["declared", "open"]).default("declared"),
   /** Whether packages of Python handlers are fetched; `null`: where processes reach the network. */
   installs: z.boolean().nullable().default(null),
   install_ms: z.int().min(1).max(3_600_000).default(180_000),
@@ -65,6 +67,8 @@ const hostDelegate = z
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
       .optional(),
     timeout_ms: count.optional(),
+    /** Names of its tools that only read; `*` stands for any characters. */
+    read_only_tools: texts.optional(),
   })
   .refine(
     ({ url, binding }) => (url === undefined) !== (binding === undefined),
@@ -119,6 +123,11 @@ const mcp = z.strictObject({
     .default({}),
 });
 
+const daemons = z.strictObject({
+  /** Variables that signed events may be checked with (docs/daemons.md); `*` stands for any characters. */
+  webhook_secrets: texts.optional(),
+});
+
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -148,6 +157,7 @@ const config = z.strictObject({
   mcp: z.optional(mcp),
   /** Who answers what Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
+  daemons: z.optional(daemons),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */

@@ -4,7 +4,7 @@
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
-import { Redactor } from "./redact.ts";
+import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
@@ -103,6 +103,8 @@ const servingConfig = z.lazy(() => {
         /** Name of the secret that requests are signed with. */
         secret_env: z.optional(z.string()),
         timeout_ms: z.optional(positive),
+        /** Names of its tools that only read; `*` stands for any characters. */
+        read_only_tools: z.optional(z.array(z.string())),
       }),
     ),
     /** Which MCP servers skills may bring tools from (docs/mcp.md). */
@@ -131,6 +133,8 @@ const servingConfig = z.lazy(() => {
       }),
       { allowed_hosts: [], allow_loopback: false, servers: {} },
     ),
+    /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
+    webhook_secrets: z._default(z.array(z.string()), ["WEBHOOK_*", "*_WEBHOOK_SECRET"]),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
@@ -279,6 +283,10 @@ export function learnVariables(env: Bindings, catalog: { id: string; variables: 
   const known = settings(env);
   if (learned.get(known) === catalog.id) return;
   learned.set(known, catalog.id);
+  const names = [...catalog.variables, ...SECRET_VARIABLES, ...known.providerKeys];
+  const short = known.local ? [] : tooShortToRedact(names, known.read);
+  // Names only; whoever runs the deployment is who can mend it.
+  if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
   known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 

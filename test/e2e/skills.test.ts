@@ -21,22 +21,18 @@ beforeAll(async () => {
       "pdf-tools/references/a.md": "# Reference\n",
       "pdf-tools/references/long.txt": LONG,
       "pdf-tools/data.bin": "\0\0\0",
+      "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
       "pdf-tools/SKILL.sh": "x",
       "guide/SKILL.md":
         "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
       "guide/references/a.md": "# Guidance\n",
+      "guide/dot.png": Buffer.from(PIXEL, "base64"),
       "plain/SKILL.md":
         "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
       "plain/references/a.md": "# Not named\n",
       "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
     },
   });
-  const { mkdir, writeFile } = await import("node:fs/promises");
-  await mkdir(`${hull.root}/skills/pdf-tools/assets`, { recursive: true });
-  await writeFile(`${hull.root}/skills/pdf-tools/assets/dot.png`, Buffer.from(PIXEL, "base64"));
-  const seen = hull.output().length;
-  await writeFile(`${hull.root}/skills/guide/dot.png`, Buffer.from(PIXEL, "base64"));
-  await hull.printed(/Reloaded/, 5000, seen);
 });
 afterAll(async () => {
   await hull?.stop();
