@@ -171,7 +171,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   unauthenticated: () => ask("/skills", {}, keyed),
   host_not_allowed: () => ask("http://evil.example/skills", { headers: { host: "evil.example" } }),
   origin_not_allowed: () => post("/skills/mock", "hi", { origin: "https://evil.example" }),
-  skill_not_trusted: () => strict.fetch("/skills/mock", { method: "POST", body: "x" }),
+  skill_not_trusted: () => asking(strict)("/skills/mock", { input: "hi" }),
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),
   skill_not_found: () => ask("/skills/mocc"),
