@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "src/model/catalogue/layer.ts",
       "src/skill/policy.ts",
       "src/skill/placeholder.ts",
+      "src/skill/trust.ts",
     ],
     ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
