@@ -3,6 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
+import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
+import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "../src/skill/mcp-servers.ts";
+import { parseTemplate, templateVariables } from "../src/skill/placeholder.ts";
 import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
@@ -71,6 +74,30 @@ const hostDelegate = z
     "needs either url or binding",
   );
 
+const mcpServer = z
+  .strictObject({
+    url: z.string().refine((text) => serverUrl(text) !== null, {
+      error: "must be an http or https URL without user name, fragment and placeholders",
+    }),
+    headers: z
+      .record(
+        z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"),
+        z.string().refine((text) => parseTemplate(text).problem === undefined, {
+          error: "has a ${…} that is no placeholder such as ${TOKEN}; $${ is a literal ${",
+        }),
+      )
+      .default({}),
+    tools: texts.optional(),
+    timeout_ms: z.int().min(1).max(600_000).default(DEFAULT_MCP_TIMEOUT_MS),
+    /** Whose runs may name it; absent: everybody's. */
+    tenants: texts.optional(),
+  })
+  .refine(
+    ({ headers }) =>
+      templateVariables(Object.values(headers)).every((name) => !PROVIDER_KEY_VARIABLES.includes(name)),
+    "holds a model provider's key in a header, and none is sent to an MCP server",
+  );
+
 const mcp = z.strictObject({
   allowed_hosts: z
     .array(
@@ -84,6 +111,15 @@ const mcp = z.strictObject({
     .default([]),
   /** Only `hull dev` heeds it. */
   allow_loopback: z.boolean().default(false),
+  /** Servers that runs and skills may name (docs/mcp.md). */
+  servers: z
+    .record(
+      z.string().refine((name) => serverNameFault(name) === null, {
+        error: "is no name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
+      }),
+      mcpServer,
+    )
+    .default({}),
 });
 
 const daemons = z.strictObject({

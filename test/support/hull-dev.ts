@@ -10,14 +10,14 @@ import { until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** How long `hull dev` may take until it serves, in ms. */
-const START_MS = 45_000;
+const START_MS = 90_000;
 
 /** What `fetch` takes as a body. */
 export type Body = NonNullable<RequestInit["body"]>;
 
 export interface HullDevOptions {
   /** Skill files by path below the skills folder, e.g. `hello/SKILL.md`; or a folder that is copied. */
-  skills?: Record<string, string> | string;
+  skills?: Record<string, string | Uint8Array> | string;
   /** Variables beside PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
   env?: Record<string, string>;
   /** Further files of the project folder, e.g. `.env`. */
@@ -89,7 +89,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       resolve(code);
     });
   });
-  const printed = async (pattern: RegExp, limitMs = 5000, after = 0): Promise<string> =>
+  const printed = async (pattern: RegExp, limitMs = 20_000, after = 0): Promise<string> =>
     until(
       () => {
         if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);
@@ -108,7 +108,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     await printed(address, START_MS);
   } catch (error) {
     await end("SIGKILL");
-    await until(processes, (left) => left.size === 0, 10_000);
+    await until(processes, (left) => left.size === 0);
     await rm(root, { recursive: true });
     throw error;
   }
@@ -128,7 +128,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     end,
     async stop() {
       if (exit === null) await end("SIGTERM");
-      await until(processes, (all) => all.size === 0, 6000).catch(() => {});
+      await until(processes, (all) => all.size === 0).catch(() => {});
       const left = [...(await processes()).values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
@@ -167,11 +167,11 @@ export async function runHull(
   return { code, output };
 }
 
-async function writeIn(folder: string, path: string, text: string): Promise<void> {
+async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
   const target = join(folder, path);
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, text);
-  if (text.startsWith("#!")) await chmod(target, 0o755);
+  if (typeof text === "string" && text.startsWith("#!")) await chmod(target, 0o755);
 }
 
 /** Every process whose environment or command line names the folder. */

@@ -20,6 +20,7 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
@@ -70,7 +71,9 @@ export async function agentSpec(
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
-  const tools = await withRemoteTools(context, local, records);
+  const servers = readServersOption(context, options.mcp_servers ?? []);
+  const sources = { asked: [servers.deployed, servers.brought], records, served };
+  const { tools, warnings } = await withRemoteTools(context, local, sources);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -96,6 +99,8 @@ export async function agentSpec(
     tool_choice: model.options.tool_choice ?? null,
     skills: registry.skills,
     ...(own_skill === null ? {} : { own_skill }),
+    ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,
