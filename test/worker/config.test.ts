@@ -90,7 +90,7 @@ describe("the routes", () => {
       ...{ model: "", maxCost: 0, quality: "draft" },
       ...{ token: { set: true }, apiKey: { set: false } },
     });
-    expect(Object.values(tools.build?.sources ?? {})).toEqual(Array(6).fill("default"));
+    expect(Object.values(tools.build?.sources ?? {})).toEqual(BUILD.config.map(() => "default"));
     expect(tools.build?.params[1]).toEqual(BUILD.config[1]);
     expect(JSON.stringify(tools)).not.toContain("declared-default");
     expect(await blue.get(path(undefined, "bare"))).toEqual({ skill: "bare", bot: null, tools: {} });
