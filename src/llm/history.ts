@@ -1,6 +1,7 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
+import { clientTools } from "../engine/agent/settle-call.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
 import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
@@ -32,6 +33,12 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
   const tracer = new Tracer();
   let iteration = 0;
   let working_files: readonly string[] = [];
+  /** Of the current turn: calls that were begun, and results that hooks may have been about to rewrite. */
+  const [begun, executed] = [new Set<string>(), new Map<string, string>()];
+  let clients: ReadonlySet<string> = new Set();
+  const unapproved = new Map<string, string>();
+  const isBegun = (effect: string, { name }: ToolCallBlock): boolean =>
+    begun.has(effect) || (clients.has(name) && ![...unapproved.values()].includes(effect));
   const add = (...added: Message[]): void => {
     const piece = withMessages(emptyTranscript(""), added, ids);
     all.messages.push(...piece.messages);
@@ -83,6 +90,7 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "run_started":
         working_files = record.spec.working_files;
+        clients = clientTools(record.spec);
         add(...record.spec.prompt);
         break;
       case "iteration_started":
@@ -91,12 +99,30 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
         break;
       case "run_settled":
         // Calls that the run left open.
-        for (const { effect, result } of open) if (result === null) settle(effect, interruptedCall(), true);
+        for (const { effect, call, result } of open) {
+          if (result === null)
+            settle(effect, executed.get(effect) ?? interruptedCall(isBegun(effect, call)), true);
+        }
         break;
       case "model_call_settled":
         all.events.push(...turnEvents(record.turn, ids));
         break;
+      case "tools_started":
+        for (const { effect } of record.calls) begun.add(effect);
+        break;
+      case "approval_requested":
+        unapproved.set(record.request.id, record.effect);
+        break;
+      case "approval_decided":
+        unapproved.delete(record.approval);
+        break;
+      case "tool_executed":
+        executed.set(record.effect, record.result.content);
+        break;
       case "turn_taken":
+        begun.clear();
+        unapproved.clear();
+        executed.clear();
         if (record.message !== null) add(record.message);
         open = record.calls.map((call, n) => ({ effect: `tool-${iteration}-${n}`, call, result: null }));
         break;
