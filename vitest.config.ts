@@ -8,8 +8,9 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/{unit,runner,e2e}/**/*.test.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          // For what hangs: far longer than anything takes on a machine that is busy with other things.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           // Real processes on CI's two shared cores: a test that fails there once for want of a core is asked again.
           retry: process.env.CI === undefined ? 0 : 2,
         },

@@ -3,10 +3,13 @@ import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { type ErrorData, HullError } from "../errors.ts";
 import type {
+  RunView,
   SessionAnswer,
   SessionCaller,
+  SessionDocument,
   SessionOperation,
   SessionOperations,
+  Streamed,
 } from "../session/conversation/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
@@ -31,8 +34,15 @@ export interface SessionClient {
     type: K,
     input: SessionOperations[K]["in"],
   ): Promise<SessionOperations[K]["out"]>;
+  /** Begins a run, and answers its server-sent events after a number too. */
+  start(
+    input: SessionOperations["start"]["in"],
+    after: number | null,
+  ): Promise<{ run: RunView; events: ReadableStream<Uint8Array> }>;
   /** Server-sent events after a number, `null`: those to come. @param run whose events alone, up to its end */
   events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
+  /** A document, as it is made. It breaks off where the session's process dies, or the session is removed. */
+  document(what: SessionDocument): Promise<ReadableStream<Uint8Array>>;
 }
 
 /**
@@ -43,27 +53,33 @@ export interface SessionClient {
 export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
   if (!SESSION_ID.test(id)) throw new CallNotFound({ what: "session", id });
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
+  // A stub is of no use after it failed.
+  const object = () => sessionObject(env, tenant, id);
   return {
     id,
     async ask(type, input) {
       const question = JSON.stringify({ caller, type, input });
-      const text = await again(async () => {
-        // A stub is of no use after it failed.
-        const object = sessionObject(env, tenant, id);
-        return readText(await object.ask(sendText(question)));
-      });
-      const answer: SessionAnswer<SessionOperations[typeof type]["out"]> = JSON.parse(text);
-      if (!answer.ok) throw new HullError(answer.error, answer.operator);
-      return answer.value;
+      const text = await again(async () => readText(await object().ask(sendText(question))));
+      return answered<SessionOperations[typeof type]["out"]>(text);
     },
-    events: (run_id, after) =>
-      again(async () => {
-        const events = await sessionObject(env, tenant, id).events({ caller, run_id, after });
-        if (events.ok) return events.body;
-        const error: ErrorData = JSON.parse(events.error);
-        throw new HullError(error);
-      }),
+    async start(input, after) {
+      const question = JSON.stringify({ caller, type: "start", input });
+      const { text, body } = await again(async () => {
+        const { answer, body } = await object().start(sendText(question), after);
+        return { text: await readText(answer), body };
+      });
+      const run = answered<RunView>(text);
+      return { run, events: body ?? (await this.events(run.run_id, after)) };
+    },
+    events: (run_id, after) => streamed(() => object().events({ caller, run_id, after })),
+    document: (what) => streamed(() => object().document(caller, what)),
   };
+}
+
+function answered<T>(text: string): T {
+  const answer: SessionAnswer<T> = JSON.parse(text);
+  if (!answer.ok) throw new HullError(answer.error, answer.operator);
+  return answer.value;
 }
 
 /** The files of a session, asked for from outside of its object. */
@@ -78,6 +94,15 @@ export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
     workspaceManifest: (...asked) => ask("workspaceManifest", asked),
     contentKeys: (...asked) => ask("contentKeys", asked),
   };
+}
+
+function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Array>> {
+  return again(async () => {
+    const answer = await ask();
+    if (answer.ok) return answer.body;
+    const error: ErrorData = JSON.parse(answer.error);
+    throw new HullError(error);
+  });
 }
 
 async function again<T>(question: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 /** Sessions through everything that can die under them: a real Worker, a real runner, processes with side effects. */
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
@@ -11,8 +11,9 @@ const SKILLS = {
   "agent/SKILL.md": `---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    ${TOOL}\n  - name: note\n    description: Notes\n    command: [./note.sh]\n    ${TOOL}\n---\nWork.\n`,
   // Adds a line to a file of the session, says what it holds then, and removes another one.
   "agent/note.sh": '#!/bin/bash\ncd "$HULL_WORKSPACE" && echo noted >> "$1" && cat "$1" && rm -f sub/old\n',
-  // Notes in a file that it runs, and that it has ended.
-  "agent/work.sh": '#!/bin/bash\necho run >> "$1"; sleep 3; echo end >> "$1"; echo tool end\n',
+  // Notes in a file that it runs, and that it has ended, when it is let go.
+  "agent/work.sh":
+    '#!/bin/bash\necho run >> "$1"; until [ -e "$1.go" ]; do sleep 0.05; done; echo end >> "$1"; echo tool end\n',
 };
 
 let hull: HullDev;
@@ -53,7 +54,6 @@ async function working(): Promise<{ path: string; file: string; run: string }> {
   await until(
     () => marksIn(file),
     (text) => text !== "",
-    15_000,
   );
   return { path, file, run: `${path}/runs/${run_id}` };
 }
@@ -79,6 +79,7 @@ describe("in the middle of a tool", () => {
   test("the Worker dies: the process is followed, its result is the model's, and nothing runs twice", async () => {
     const { path, file, run } = await working();
     await killWorker();
+    await writeFile(`${file}.go`, "");
     const { status, result } = await ended(run);
     expect([status, result?.text, result?.tools_used]).toEqual(["done", "all done", ["work"]]);
     expect(await marksIn(file)).toBe("run\nend\n");
@@ -106,7 +107,6 @@ describe("in the middle of a tool", () => {
     await until(
       async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
       (processes) => processes === 0,
-      5000,
     );
     expect(await marksIn(file)).toBe("run\n");
     expect((await next(path)).status).toBe("done");

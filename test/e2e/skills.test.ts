@@ -20,14 +20,11 @@ beforeAll(async () => {
       "pdf-tools/references/a.md": "# Reference\n",
       "pdf-tools/references/long.txt": LONG,
       "pdf-tools/data.bin": "\0\0\0",
+      "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
       "pdf-tools/SKILL.sh": "x",
       "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
     },
   });
-  const { mkdir, writeFile } = await import("node:fs/promises");
-  await mkdir(`${hull.root}/skills/pdf-tools/assets`, { recursive: true });
-  await writeFile(`${hull.root}/skills/pdf-tools/assets/dot.png`, Buffer.from(PIXEL, "base64"));
-  await hull.printed(/Reloaded/);
 });
 afterAll(async () => {
   await hull?.stop();

@@ -10,6 +10,7 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
+import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { scopedTools, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
@@ -26,6 +27,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
       return known === undefined ? imported : { ...imported, known };
     }
+    case "artifacts_imported":
     case "session_state_changed":
       return state;
     case "session_reset":
@@ -82,6 +84,7 @@ type RunRecord = Exclude<
     type:
       | "message_added"
       | "session_imported"
+      | "artifacts_imported"
       | "session_state_changed"
       | "session_reset"
       | "session_trimmed"
@@ -120,10 +123,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
+        {
+          active: record.active,
+          skillHooks: [...run.skillHooks, ...hooks],
+          stage: "skill_hooks",
+          ...keptBindings(run, record.active),
+        },
         { skills: record.active },
       );
     }
+    case "skill_mcp_bound":
+      return next(afterBinding(run, record));
     case "skill_invoked":
       return afterInvocation(state, run, record);
     case "hook_settled":
@@ -258,7 +268,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle", consolidated: false });
+      return next({
+        ...{ stage: "idle", status: "idle", consolidated: false, taken: null, calls: [] },
+        ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
+      });
     case "woke":
       return wake(state, run, record.wake);
     case "run_settled": {

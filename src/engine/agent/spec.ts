@@ -2,7 +2,7 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
+import type { Json, JsonObject, McpServer, Risk } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
@@ -27,7 +27,7 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
-  /** Of a skill's tool; absent: not known. */
+  /** Of a skill's tool, and of one that the host carries out; absent: not known. */
   risk?: Risk;
   /** The deployment wants an approval for each call. */
   needs_approval?: boolean;
@@ -57,6 +57,8 @@ export interface AgentSkill {
   digest?: string;
   /** Absent: a message may activate it by its prefix. */
   user_invocable?: false;
+  /** MCP servers whose tools come with its activation. Absent: none. */
+  mcp?: string[];
   /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
   files?: { paths: string[]; count: number };
 }
@@ -112,9 +114,14 @@ export interface CompactionOptions {
   compress_callback: string | null;
 }
 
+/** A limit to what one wake of a daemon uses. */
+export type WakeLimit = "max_iterations" | "max_tokens" | "max_cost_usd";
+
 export interface DaemonOptions {
   /** Whether `max_iterations` was given, and so bounds the whole run; else it counts anew at each wake. */
   bounded: boolean;
+  /** Of each wake, the run's beginning included; `max_iterations` comes before the one above. Absent: no further limits. */
+  wake_budget?: Partial<Record<WakeLimit, number>>;
   wake_interval_ms: number;
   cron: string | null;
   time_zone: string;
@@ -156,6 +163,10 @@ export interface AgentSpec {
   skills: AgentSkill[];
   /** The served skill that the run is, where it has files to read. Absent: none. */
   own_skill?: AgentSkill;
+  /** MCP servers that the request brought along, with their addresses. Absent: none. */
+  mcp_servers?: McpServer[];
+  /** What there was to say of what was asked for. Absent: nothing. */
+  warnings?: Warning[];
   skill_match: { strategy: string; top_n: number; sticky: boolean };
   working_files: string[];
   persistent: boolean;
@@ -193,8 +204,6 @@ export interface AgentSpec {
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
-  /** Of the choice of its model and its tools. Absent: none. */
-  warnings?: Warning[];
   /** The answer is to be JSON. Absent: text. */
   structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */

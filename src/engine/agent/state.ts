@@ -5,7 +5,7 @@ import type { ArtifactHead } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
-import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
@@ -75,8 +75,12 @@ export interface RunState {
   stage: Stage;
   /** Iterations begun: the number of the current one is one less. */
   iterations: number;
-  /** Of the current wake, where a daemon's iterations count anew at each. */
+  /** Of a daemon's current wake. */
   wakeIterations: number;
+  /** What the run had used when the current wake began. Absent: nothing. */
+  wakeFrom?: { tokens: number; cost_usd: number };
+  /** The limit that ended the last wake. Absent: none. */
+  wakeReached?: WakeLimit;
   /** Text-only turns in a row. */
   textOnly: number;
   singleToolTurns: number;
@@ -115,6 +119,15 @@ export interface RunState {
   artifacts?: ArtifactHead[];
   /** Those of the session, as far as no tool of the run has their name. Absent: none. */
   tools?: AgentTool[];
+  /** MCP servers that skills have bound, in that order. Absent: none. */
+  bound?: BoundServers[];
+}
+
+/** What the servers of one skill came to when it was activated. */
+export interface BoundServers {
+  skill: string;
+  servers: string[];
+  tools: AgentTool[];
 }
 
 /** Of this run alone. */
@@ -188,6 +201,7 @@ export const effects = {
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
   compress: (call: string): string => `compress-${call}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
+  bind: (iteration: number, skill: string): string => `bind-${iteration}-${skill}`,
   /** At most one before the model call, one behind the tools, and one on going idle. */
   summary: (iteration: number, stage: Stage): string => {
     const when = stage === "idle" ? "idle" : stage === "tools" || stage === "after" ? "after" : "before";

@@ -4,7 +4,7 @@ import { parseTextTurn } from "../text-tools/parse.ts";
 import type { AgentRecordBody, RunStatus } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
-import { finalStatus, iterationsUsedUp } from "./status.ts";
+import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
   actionRequired,
@@ -102,11 +102,11 @@ function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): Agent
 
 /**
  * Whether something came during the turn that keeps the run going: a message, or feedback. A run that may not begin another
- * iteration leaves it to the next one.
+ * iteration leaves it to the next one, and a wake that used up its budget to the next wake.
  */
 export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
   const came = feedback.length > 0 || waiting.some(({ delivery }) => delivery !== "wait_for_completion");
-  return came && !iterationsUsedUp(run) && !overBudget(run);
+  return came && !iterationsUsedUp(run) && wakeLimitReached(run) === null && !overBudget(run);
 }
 
 export function settled(run: RunState, status: RunStatus): AgentRecordBody {

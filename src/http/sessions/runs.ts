@@ -8,8 +8,7 @@ import { callBody } from "../../run/operation.ts";
 import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { RunView, Wait } from "../../session/conversation/rpc.ts";
-import type { NamedRequest } from "../../session/named-request.ts";
+import type { RunView } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
@@ -44,11 +43,12 @@ async function runIn(context: RequestContext, id: string, body: Asked): Promise<
   const streaming = wait !== "none" && wantsEvents(request) !== "no";
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
+  if (streaming && name === null) return begunStream(context, session, body);
   const known = name === null ? null : await session.ask("started", { request: name });
   const until = streaming ? "none" : wait;
   const run =
     known === null
-      ? await begin(context, session, body, { request: name, wait: until })
+      ? await session.ask("start", { ...(await newRun(context, session, body)), request: name, wait: until })
       : await session.ask("answer", { run_id: known, wait: until });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
@@ -58,12 +58,19 @@ async function runIn(context: RequestContext, id: string, body: Asked): Promise<
   return answered(context, run, headers);
 }
 
-async function begin(
+/** A run that nobody else can know of: it is begun and followed in one go. */
+async function begunStream(context: RequestContext, session: SessionClient, body: Asked): Promise<Response> {
+  const begun = { ...(await newRun(context, session, body)), request: null, wait: "none" as const };
+  const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
+  context.log.run_id = run.run_id;
+  return eventStream(events, { "x-hull-run-id": run.run_id });
+}
+
+async function newRun(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: Asked,
-  how: { request: NamedRequest | null; wait: Wait | null },
-): Promise<RunView> {
+): Promise<{ run_id: string; spec: string }> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
@@ -71,7 +78,7 @@ async function begin(
   const at = { run: newRunId(), session: session.id };
   const input = { prompt, system, options, publishes: context.publishes };
   const spec = await agentSpec(context, host, input, at);
-  return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
+  return { run_id: at.run, spec: JSON.stringify(spec) };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

@@ -1,8 +1,9 @@
 /** The result of an agent run (agent-runtime.md §7.2). */
-import { wakeSources } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
+import { bindingWarnings } from "../../engine/agent/skill-servers.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { type TraceEntry, Tracer } from "../../engine/agent/trace.ts";
+import { wakeSources } from "../../engine/agent/wake.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
@@ -85,6 +86,8 @@ function warningsOf(record: AgentRecord): readonly Warning[] {
     case "model_call_settled":
     case "skills_matched":
       return record.warnings;
+    case "skill_mcp_bound":
+      return bindingWarnings(record);
     default:
       return [];
   }
