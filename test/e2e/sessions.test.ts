@@ -135,7 +135,11 @@ describe("files", () => {
     expect((await file(`${path}/files/sub/old`))[0]).toBe(404);
     expect((await file(`${path}/files/log`, "PUT", "from outside\n"))[0]).toBe(200);
     await killRunner();
-    await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true });
+    await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true, maxRetries: 10 });
+    await until(
+      async () => (await hull.call("/readyz")).status,
+      (status) => status === 200,
+    );
     expect(await note(path, "log")).toContain("from outside\\nnoted");
     expect(await file(`${path}/files/log`)).toEqual([200, "from outside\nnoted\n"]);
     const { data } = await json<{ data: { path: string }[] }>(await hull.call(`${path}/files`));
