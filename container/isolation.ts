@@ -12,6 +12,7 @@ import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
 import { OwnLauncher } from "./own-launcher.ts";
+import { SEAL_PROBE } from "./seal.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -26,6 +27,8 @@ export interface Enforced {
   uid: boolean;
   /** They have no network. */
   egress_off: boolean;
+  /** Handlers of tools that declare no network have none. */
+  declared_network: boolean;
   memory: boolean;
   processes: boolean;
 }
@@ -45,6 +48,8 @@ export interface SpawnerCommands {
   python: string;
   usual: SpawnerCommand;
   networked: SpawnerCommand;
+  /** For handlers of tools that declare no network. */
+  offline: SpawnerCommand;
 }
 
 /** How long a program that is tried may take. */
@@ -75,6 +80,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     process.umask(0o007);
   }
   const cgroups = openCgroups(options, launcher !== null);
+  const offline = launcher === null ? null : spawners?.offline;
   return {
     launcher: launcher ?? new OwnLauncher(),
     spawners: launcher === null ? null : spawners,
@@ -83,6 +89,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     enforced: {
       uid: childUid !== null,
       egress_off: !egress,
+      declared_network: !egress || offline?.sealed === true,
       memory: cgroups !== null && options.memoryBytes !== null,
       processes: cgroups !== null && options.maxProcesses !== null,
     },
@@ -94,7 +101,10 @@ async function findSpawners(
   commands: Commands,
   state: string,
 ): Promise<SpawnerCommands | null> {
-  if (options.spawners === 0 || process.platform !== "linux") return null;
+  if (options.spawners === 0 || process.platform !== "linux") {
+    if (options.declaredNetwork && options.egress) notSealed("that needs Linux and spawners");
+    return null;
+  }
   const found = await commands.resolve("python3", state);
   const pythons = new Set([...(found === null ? [] : [found.file]), SYSTEM_PYTHON]);
   const failures: string[] = [];
@@ -103,9 +113,10 @@ async function findSpawners(
       const argv = [...prefix, python];
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
-        const hidden = options.childUid !== null;
-        const networked = { argv: [...toUid(options), python], private: hidden };
-        return { python, usual: { argv, private: hidden }, networked };
+        const common = { private: options.childUid !== null, sealed: false };
+        const usual = { argv, ...common };
+        const networked = { argv: [...toUid(options), python], ...common };
+        return { python, usual, networked, offline: { ...usual, sealed: await canSeal(options, argv) } };
       }
       failures.push(failure);
     }
@@ -113,7 +124,20 @@ async function findSpawners(
   const reason = failures.join("; ");
   if (options.childUid !== null || !options.egress) throw new CannotIsolate(reason);
   log("warn", "no_spawners", { reason });
+  if (options.declaredNetwork) notSealed("that needs spawners");
   return null;
+}
+
+/** Whether processes can be started without network for themselves; where they are to be and cannot, the log says so. */
+async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: string[]): Promise<boolean> {
+  if (!egress || !declaredNetwork) return false;
+  const failure = await probe([...python, "-I", "-S", "-c", SEAL_PROBE]);
+  if (failure !== null) notSealed(failure);
+  return failure === null;
+}
+
+function notSealed(reason: string): void {
+  log("warn", "declared_network_not_enforced", { reason });
 }
 
 /** What puts a program where it belongs: each as good as the others, the first that works is taken. */
@@ -138,7 +162,10 @@ async function probe([file = "", ...args]: string[]): Promise<string | null> {
     await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message.trim().replaceAll("\n", ": ") : String(error);
+    if (!(error instanceof Error)) return String(error);
+    // What the program said; the message has all of the command before it.
+    const said = "stderr" in error ? String(error.stderr).trim() : "";
+    return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
   }
 }
 

@@ -21,7 +21,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secrets: [],
   redact: ["secrets"],
   env: [
-    ...["errors", "secrets", "redact", "src/model/catalogue/layer.ts", "src/skill/policy.ts"],
+    ...[
+      "errors",
+      "secrets",
+      "redact",
+      "src/model/catalogue/layer.ts",
+      "src/skill/policy.ts",
+      "src/skill/placeholder.ts",
+    ],
     ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],

@@ -125,6 +125,7 @@ function manifest(): z.ZodMiniType<Manifest> {
         paths: maybe(texts),
         disable_model_invocation: maybe(z.literal(true)),
         user_invocable: maybe(z.literal(false)),
+        mcp: maybe(texts),
         on_activate: maybe(text),
         on_deactivate: maybe(text),
       }),

@@ -31,6 +31,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#desk.ask(question);
   }
 
+  start(question: LongText, after: number | null) {
+    return this.#desk.start(question, after);
+  }
+
   async events(
     call: SessionEventsCall,
   ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }> {

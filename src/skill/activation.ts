@@ -10,6 +10,7 @@ export const ACTIVATION_FIELDS = [
   "paths",
   "disable-model-invocation",
   "user-invocable",
+  "mcp",
   "hooks",
 ] as const;
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
@@ -31,12 +32,14 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   const paths = texts(findings, slots.get("paths"));
   const disabled = flag(findings, slots.get("disable-model-invocation"));
   const invocable = flag(findings, slots.get("user-invocable"));
+  const mcp = texts(findings, slots.get("mcp"));
   const hooks = slots.get("hooks");
   const activation: Activation = {
     ...(whenToUse === undefined ? {} : { when_to_use: whenToUse }),
     ...(paths === undefined ? {} : { paths }),
     ...(disabled === true ? { disable_model_invocation: true } : {}),
     ...(invocable === false ? { user_invocable: false } : {}),
+    ...(mcp === undefined || mcp.length === 0 ? {} : { mcp: [...new Set(mcp)] }),
     ...(hooks === undefined ? {} : hookNames(hooks)),
   };
   return {

@@ -81,6 +81,8 @@ export interface Activation {
   disable_model_invocation?: true;
   /** No message activates it by a prefix. */
   user_invocable?: false;
+  /** Names of MCP servers of the deployment or the run, bound while the skill is active. */
+  mcp?: string[];
   /** Hook references. */
   on_activate?: string;
   on_deactivate?: string;

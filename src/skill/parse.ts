@@ -69,6 +69,7 @@ const KNOWN_FIELDS = [
   "paths",
   "disable-model-invocation",
   "user-invocable",
+  "mcp",
   "hooks",
 ] as const;
 

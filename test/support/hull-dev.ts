@@ -9,7 +9,6 @@ import { dirname, join } from "node:path";
 import { until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
-const HULL = join(REPO, "scripts", "hull.ts");
 /** How long `hull dev` may take until it serves, in ms. */
 const START_MS = 90_000;
 
@@ -27,6 +26,8 @@ export interface HullDevOptions {
   args?: string[];
   /** The project's hull.toml names the folders of skills. */
   ownRoots?: true;
+  /** Where Hull is; default: here. */
+  repo?: string;
   /** Goes on in the folder of an earlier server, which must have ended. */
   from?: HullDev;
 }
@@ -58,7 +59,7 @@ export interface HullDev {
 
 /** Starts `hull dev` on a free port and waits until it has published the skills. */
 export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
-  const { skills = {}, env = {}, project = {}, args = [], ownRoots, from } = options;
+  const { skills = {}, env = {}, project = {}, args = [], ownRoots, from, repo = REPO } = options;
   const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
@@ -70,7 +71,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
 
   const roots = ownRoots === true ? [] : ["--skills", skillsDir];
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
-  const child = spawn(process.execPath, [HULL, ...flags], {
+  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...flags], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -148,10 +149,10 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
 /** Runs `hull` to its end. */
 export async function runHull(
   args: string[],
-  options: { cwd: string; env?: Record<string, string> },
+  options: { cwd: string; env?: Record<string, string>; repo?: string },
 ): Promise<{ code: number | null; output: string }> {
-  const { cwd, env = {} } = options;
-  const child = spawn(process.execPath, [HULL, ...args], {
+  const { cwd, env = {}, repo = REPO } = options;
+  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...args], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...env },
     stdio: ["ignore", "pipe", "pipe"],

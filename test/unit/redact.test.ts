@@ -1,9 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { REDACTED, Redactor } from "../../src/redact.ts";
+import { REDACTED, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { fc } from "../support/property.ts";
 
 const SECRET = "sk-canary-1234567890/+=";
 const redactor = new Redactor([SECRET, "sk-canary", "short"]);
+
+it.each([
+  ["API_KEY", "1234567", true],
+  ["API_KEY", "12345678", false],
+  ["api_key", "short", true],
+  ["DB_PASSWORD", "x", true],
+  ["GITHUB_TOKEN_2", "x", true],
+  ["API_KEY", undefined, false],
+  ["API_KEY", "", false],
+  ["PORT", "3000", false],
+  ["KEYBOARD", "us", false],
+])("%s with the value %o is told of as too short: %o", (name, value, told) => {
+  expect(tooShortToRedact([name, name], () => value)).toEqual(told ? [name] : []);
+});
 
 describe("redaction", () => {
   it("removes a secret plain, URL-encoded and in Base64", () => {
@@ -39,6 +53,26 @@ describe("redaction", () => {
         expect(new TextDecoder().decode(Uint8Array.from(out))).toBe(redactor.text(parts.join("")));
       }),
     );
+  });
+
+  it("S82: passes texts that hold nothing of a secret, as they would have come out", () => {
+    const piece = fc.oneof(
+      fc.constantFrom("sk-", "canary", "-1234567890/+=", "s", "k"),
+      fc.string({ maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const stream = redactor.stream();
+        const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+        const said = pieces.map((text) =>
+          stream.passes(text) ? text : decode(stream.push(new TextEncoder().encode(text))),
+        );
+        expect(said.join("") + decode(stream.end())).toBe(redactor.text(pieces.join("")));
+      }),
+    );
+    expect([redactor.stream().passes("a word"), redactor.stream().passes("words")]).toEqual([true, false]);
+    // Half a character is not text yet.
+    expect(redactor.stream().passes("\ud83d")).toBe(false);
   });
 
   it("holds back only what could begin a secret", () => {

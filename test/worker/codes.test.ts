@@ -22,6 +22,7 @@ const SECRETS = {
   ANTHROPIC_API_KEY: QUOTED,
   XAI_API_KEY: `xai-${CANARY}`,
   UPSTREAM_KEY: `${CANARY}-upstream`,
+  WEBHOOK_SECRET: `${CANARY}-webhook`,
   HULL_RUNNER_URL: RUNNER_URL,
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
 };
@@ -180,7 +181,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   },
   ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
-  ...daemonFaults(ask, "UPSTREAM_KEY"),
+  ...daemonFaults(ask, "WEBHOOK_SECRET"),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),

@@ -121,6 +121,7 @@ describe("the routes", () => {
     ["an unknown parameter", { model: "x", cost: 1 }, undefined, ["cost"]],
     ["a global one for a bot", { site: "y" }, "shop", ["site"]],
     ["a secret of another type", { token: 5 }, undefined, ["token"]],
+    ["a secret that is too short to be cut out of outputs", { token: "1234567" }, undefined, ["token"]],
   ])("422, and nothing is stored: %s", async (_, values, bot, params) => {
     const before = await rows("red");
     const response = await put(red, { ...values }, bot);

@@ -8,6 +8,7 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
+import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
@@ -118,10 +119,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
+        {
+          active: record.active,
+          skillHooks: [...run.skillHooks, ...hooks],
+          stage: "skill_hooks",
+          ...keptBindings(run, record.active),
+        },
         { skills: record.active },
       );
     }
+    case "skill_mcp_bound":
+      return next(afterBinding(run, record));
     case "skill_invoked":
       return afterInvocation(state, run, record);
     case "hook_settled":

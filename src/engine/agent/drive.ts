@@ -124,6 +124,13 @@ class AgentDrive {
         this.#add({ type: "tool_searched", run: run.spec.run_id, effect, ...found });
         return;
       }
+      case "bind_servers": {
+        const { effect, skill } = step;
+        const bound = await effects.bindServers(step, this.#context(effect));
+        this.#options.signal.throwIfAborted();
+        this.#add({ type: "skill_mcp_bound", run: run.spec.run_id, effect, skill, ...bound });
+        return;
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
+import { bothAnnotations, knownOf, rankOf } from "./annotations.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
@@ -19,12 +20,6 @@ export type Verdict =
   | { verdict: "escalate"; reason: string; hook: string };
 
 const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
-
-/** -1: no level of these. */
-function rank(level: Json | undefined): number {
-  const names: readonly (Json | undefined)[] = LEVELS;
-  return names.indexOf(level);
-}
 
 /** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
 export type Answers = (hook: string) => Json | undefined;
@@ -45,8 +40,8 @@ export function judgeCall(
 
 /** Whether this ceiling lets tools start processes. */
 export function mayExecute(policy: JsonObject | null): boolean {
-  const limit = rank(policy?.side_effect_level);
-  return limit === -1 || limit >= rank("process_exec");
+  const limit = rankOf(policy?.side_effect_level);
+  return limit === -1 || limit >= rankOf("process_exec");
 }
 
 /** What an approval is bound to: SHA-256 (hex) of the tool and its exact arguments. */
@@ -57,7 +52,7 @@ export function callDigest(tool: string, args: JsonObject): string {
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
-  const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
+  const known = knownOf(policy, tool);
   const advice = "Use only the tools that this run declares, as they are named.";
   if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
@@ -66,18 +61,16 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
-    for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
+    for (const [capability, ops] of Object.entries(known.capabilities)) {
       const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
         return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${advice}`;
       }
     }
   }
-  const limit = rank(policy.side_effect_level);
-  const level = rank(annotations.side_effect_level);
-  if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
-    const what = annotations.side_effect_level ?? "unknown";
-    return `${name} has side effects of level ${what}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
+  const limit = rankOf(policy.side_effect_level);
+  if (limit !== -1 && (known.level === null ? LEVELS.length : rankOf(known.level)) > limit) {
+    return `${name} has side effects of level ${known.level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
@@ -200,7 +193,7 @@ function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
 const READING = ["read", "search", "think", "fetch"];
 
 /** Whether a tool only reads, by what it declares. */
-export function onlyReads({ annotations }: AgentTool): boolean {
+export function onlyReads({ annotations }: Pick<AgentTool, "annotations">): boolean {
   return annotations.kind !== undefined && READING.includes(annotations.kind);
 }
 
@@ -209,15 +202,12 @@ function writes(tool: AgentTool): boolean {
   return !onlyReads(tool) && level !== "none" && level !== "read_only";
 }
 
+/** Arguments of these names hold paths, where a tool does not say which do. */
+export const PATH_ARGUMENTS = ["path", "file", "file_path", "dir", "directory"];
+
 /** Values of the arguments that hold paths: those that the tool declares, else those that are named so. */
 function pathArguments({ annotations }: AgentTool, args: JsonObject): string[] {
-  const declared = listOf(annotations.arg_schema?.path_params) ?? [
-    "path",
-    "file",
-    "file_path",
-    "dir",
-    "directory",
-  ];
+  const declared = listOf(annotations.arg_schema?.path_params) ?? PATH_ARGUMENTS;
   return declared.flatMap((name) => {
     const value = args[name];
     return typeof value === "string" ? [normalised(value)] : (listOf(value) ?? []).map(normalised);
@@ -242,7 +232,7 @@ function isWithin(path: string, root: string): boolean {
 
 /**
  * What is left of two policies when both hold (§9.1): lists and roots intersect, the lower level and limit count,
- * constraints add up. `null`: unrestricted.
+ * constraints add up, and what the own one says of tools only adds. `null`: unrestricted.
  */
 export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {
   if (outer === null) return own;
@@ -267,8 +257,7 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
   if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
-  both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
-  return both;
+  return { ...both, ...bothAnnotations(outer, own) };
 }
 
 /** Tools that a policy asks for and that are not left of it below a ceiling. */
@@ -291,11 +280,10 @@ function intersectedRoots(a: string[] | null, b: string[] | null): string[] | nu
 }
 
 function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null {
-  const known = [a, b].map(rank).filter((index) => index !== -1);
+  const known = [a, b].map(rankOf).filter((index) => index !== -1);
   return known.length === 0 ? null : (LEVELS[Math.min(...known)] ?? null);
 }
 
-const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 function listOf(value: Json | undefined): string[] | null {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;

@@ -7,8 +7,7 @@ import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { RunView, Wait } from "../../session/conversation/rpc.ts";
-import type { NamedRequest } from "../../session/named-request.ts";
+import type { RunView } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
@@ -30,11 +29,12 @@ export const postRun: Route = async (context, { id = "" }) => {
   const body = await readJson(request, callBody, MAX_MODEL_BODY_BYTES);
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
+  if (streaming && name === null) return begunStream(context, session, body);
   const known = name === null ? null : await session.ask("started", { request: name });
   const until = streaming ? "none" : wait;
   const run =
     known === null
-      ? await begin(context, session, body, { request: name, wait: until })
+      ? await session.ask("start", { ...(await newRun(context, session, body)), request: name, wait: until })
       : await session.ask("answer", { run_id: known, wait: until });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
@@ -44,12 +44,23 @@ export const postRun: Route = async (context, { id = "" }) => {
   return answered(context, run, headers);
 };
 
-async function begin(
+/** A run that nobody else can know of: it is begun and followed in one go. */
+async function begunStream(
+  context: RequestContext,
+  session: SessionClient,
+  body: z.infer<typeof callBody>,
+): Promise<Response> {
+  const begun = { ...(await newRun(context, session, body)), request: null, wait: "none" as const };
+  const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
+  context.log.run_id = run.run_id;
+  return eventStream(events, { "x-hull-run-id": run.run_id });
+}
+
+async function newRun(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
-  how: { request: NamedRequest | null; wait: Wait | null },
-): Promise<RunView> {
+): Promise<{ run_id: string; spec: string }> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
@@ -57,7 +68,7 @@ async function begin(
   const at = { run: newRunId(), session: session.id };
   const input = { prompt, system, options, publishes: context.publishes };
   const spec = await agentSpec(context, host, input, at);
-  return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
+  return { run_id: at.run, spec: JSON.stringify(spec) };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

@@ -5,6 +5,7 @@ import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/a
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import type { Settings } from "../../env.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
@@ -19,11 +20,13 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
+import { webhookPolicy } from "./webhook-tool.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -62,13 +65,15 @@ export async function agentSpec(
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
   const onActivation = options.skill_tools === "on_activation";
   const registered = withSkillTools(
-    allTools(model.options, served, registry.tools),
+    allTools(context.settings, model.options, served, registry.tools),
     // The run's own skill is active from the start.
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
-  const tools = await withRemoteTools(context, local, records);
+  const servers = readServersOption(context, options.mcp_servers ?? []);
+  const sources = { asked: [servers.deployed, servers.brought], records, served };
+  const { tools, warnings } = await withRemoteTools(context, local, sources);
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -94,6 +99,8 @@ export async function agentSpec(
     tool_choice: model.options.tool_choice ?? null,
     skills: registry.skills,
     ...(own_skill === null ? {} : { own_skill }),
+    ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,
@@ -188,6 +195,7 @@ const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolea
   tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
+  settings: Settings,
   { tools: given }: CallOptions,
   served: SkillRecord | null,
   ofSkills: readonly AgentTool[],
@@ -195,24 +203,29 @@ function allTools(
   const read =
     given === undefined ? { tools: [] } : readTools(given, { path: "options.tools", commands: false });
   if ("faults" in read) throw refused(read.faults);
-  const tools = [...read.tools.map(agentTool), ...(served === null ? [] : toolsOf(served)), ...ofSkills];
+  const tools = [
+    ...read.tools.map((tool) => agentTool(settings, tool)),
+    ...(served === null ? [] : toolsOf(served)),
+    ...ofSkills,
+  ];
   const names = tools.map(({ definition }) => definition.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return tools;
   throw new InvalidRequest({ option: "tools", detail: `Two tools of the run are called "${twice}".` });
 }
 
-function agentTool(tool: Tool): AgentTool {
+function agentTool(settings: Settings, tool: Tool): AgentTool {
   const executor =
     tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
   const { kind, ...annotations } = tool.annotations ?? {};
   const known = KINDS.find((name) => name === kind);
+  const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
   return {
     definition: definitionOf(tool),
     executor,
-    annotations: { ...annotations, ...(known === undefined ? {} : { kind: known }) },
     handler: tool.handler ?? null,
     skill: null,
+    ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The result of an agent run (agent-runtime.md §7.2). */
 import { wakeSources } from "../../engine/agent/next.ts";
+import { serverWarnings } from "../../engine/agent/skill-servers.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
@@ -20,6 +21,7 @@ export function runResult(
   const { input_tokens, output_tokens, cost_usd } = totals;
   const data =
     spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
+  const warnings = serverWarnings(run);
   const result = {
     run_id: spec.run_id,
     session_id: spec.session_id,
@@ -41,6 +43,7 @@ export function runResult(
     task_ledger: run.ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: run.stage === "ended" ? [] : wakeSources(spec) }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),

@@ -138,6 +138,7 @@ function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentS
     on_deactivate: hook(activation.on_deactivate),
     digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
+    ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
     files: { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length },
   };
 }
@@ -168,6 +169,7 @@ function inlineSkill(given: Json, option: string): AgentSkill {
     on_activate: skill.on_activate ?? null,
     on_deactivate: skill.on_deactivate ?? null,
     digest: sha256(skill.prompt ?? ""),
+    ...(skill.mcp === undefined ? {} : { mcp: [...new Set(skill.mcp)] }),
     ...(skill["user-invocable"] === false ? { user_invocable: false } : {}),
   };
 }
