@@ -22,6 +22,7 @@ interface ShownDaemon extends ListedDaemon {
   event_queue_capacity: number;
   next_wake_at: string | null;
   last_wake: { reason: string; at: string } | null;
+  wake_budget_reached: string | null;
   pending_wakes: string[];
   inflight_event?: { seq: number };
   error?: { code: string; detail: string };
@@ -158,6 +159,7 @@ function shown(json: boolean, daemon: ShownDaemon): number {
     ["iterations", String(daemon.total_iterations ?? "")],
     ["next wake", daemon.next_wake_at ?? ""],
     ["last wake", last_wake === null ? "" : `${last_wake.reason}, ${last_wake.at}`],
+    ["ended by", daemon.wake_budget_reached === null ? "" : `its wake_budget: ${daemon.wake_budget_reached}`],
     ["waits to wake it", daemon.pending_wakes.join(", ")],
     ["events", `${daemon.pending_event_count} waiting, capacity ${daemon.event_queue_capacity}`],
     ["in flight", inflight_event === undefined ? "" : `event ${inflight_event.seq}`],

@@ -40,6 +40,14 @@ export type ReadArtifact =
   | { artifact: Artifact; updated: boolean; findings: ArtifactFinding[] }
   | { error: string };
 
+/** A version that another session made, and how. `at`: Unix ms. */
+export interface ImportedArtifact {
+  artifact: Artifact;
+  at: number;
+  run_id: string;
+  call_id: string;
+}
+
 /** What an id may be: it stands in paths. */
 export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 

@@ -2,6 +2,7 @@
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
+import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
   emptyTranscript,
@@ -22,122 +23,169 @@ const STATE_EVENTS: Record<SessionState, string> = {
 
 /** The transcript with what these records add to it. */
 export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {
-  const { messages, events, ...given } = start;
-  /** All but its two long lists, which grow in place. */
-  let rest = given;
+  const { messages, events, ...rest } = start;
+  const reader = new HistoryReader(ids, rest);
   const all = { messages: [...messages], events: [...events] };
-  let open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
-  const received: Feedback[] = [];
-  let iteration = 0;
-  const add = (...added: Message[]): void => {
-    const piece = withMessages(emptyTranscript(""), added, ids);
-    all.messages.push(...piece.messages);
-    all.events.push(...piece.events);
-  };
-  const note = (kind: string, metadata: Record<string, unknown>): void => {
-    const event = extraEvent(kind, { role: "system", visibility: "internal", text: "", metadata }, ids);
-    all.events.push(event);
-  };
-  const tell = ({ kind, content }: Feedback): void => {
-    if (kind === "prefill_assistant") return;
-    const text = kind === "nudge" ? content : feedbackMessage(kind, content);
-    add({ role: "user", content: [{ type: "text", text }] });
-  };
-  const settle = (effect: string, content: string, is_error: boolean): void => {
-    open = open.map((item) =>
-      item.effect === effect
-        ? { ...item, result: { call_id: item.call.id, name: item.call.name, content, is_error } }
-        : item,
-    );
-    const results = open.flatMap(({ result }) => (result === null ? [] : [result]));
-    if (results.length === 0 || results.length < open.length) return;
-    add({ role: "tool", results });
-    open = [];
-  };
   for (const record of records) {
+    const added = reader.read(record);
+    if (record.type === "session_reset") [all.messages, all.events] = [[], []];
+    all.messages.push(...added.messages);
+    all.events.push(...added.events);
+  }
+  return { ...reader.rest, ...all };
+}
+
+/** A transcript without its two long lists. */
+type Rest = Omit<Transcript, "messages" | "events">;
+
+/** Reads records one after the other. What one adds is the caller's to keep; a `session_reset` voids what came before it. */
+export class HistoryReader {
+  readonly #ids: IdSource;
+  #rest: Rest;
+  #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
+  #open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
+  readonly #received: Feedback[] = [];
+  readonly #tracer = new Tracer();
+  #workingFiles: readonly string[] = [];
+  #iteration = 0;
+
+  constructor(ids: IdSource, rest: Rest) {
+    this.#ids = ids;
+    this.#rest = rest;
+  }
+
+  /** All but the lists, as it is by now. */
+  get rest(): Rest {
+    return this.#rest;
+  }
+
+  /** What a record adds to the lists. */
+  read(record: AgentRecord): Pick<Transcript, "messages" | "events"> {
+    this.#added = { messages: [], events: [] };
+    const traced = this.#tracer.entries(record);
+    this.#take(record);
+    // The end of a turn is told by its messages.
+    for (const { kind, ...metadata } of traced) if (kind !== "TurnEnd") this.#note(kind, metadata);
+    return this.#added;
+  }
+
+  #take(record: AgentRecord): void {
     switch (record.type) {
       case "message_added":
       case "message_received":
-        add(record.message);
+        this.#add(record.message);
         break;
       case "session_imported":
-        add(...record.messages);
-        if (record.summary !== null) rest = { ...rest, summary: record.summary };
+        this.#add(...record.messages);
+        if (record.summary !== null) this.#rest = { ...this.#rest, summary: record.summary };
         break;
       case "session_state_changed":
-        rest = { ...rest, state: record.state };
-        note(STATE_EVENTS[record.state], {});
+        this.#rest = { ...this.#rest, state: record.state };
+        this.#note(STATE_EVENTS[record.state], {});
         break;
       case "session_reset":
-        all.messages = [];
-        all.events = [];
-        rest = { ...withoutSummary(rest), assets: [] };
-        note("transcript_reset", {});
+        this.#rest = { ...withoutSummary(this.#rest), assets: [] };
+        this.#note("transcript_reset", {});
         break;
       case "session_trimmed":
-        note("trim", { keep_last: record.keep_last });
+        this.#note("trim", { keep_last: record.keep_last });
         break;
       case "run_started":
-        add(...record.spec.prompt);
+        this.#workingFiles = record.spec.working_files;
+        this.#add(...record.spec.prompt);
         break;
       case "iteration_started":
-        iteration = record.iteration;
-        for (const feedback of received.splice(0)) tell(feedback);
+        this.#iteration = record.iteration;
+        for (const feedback of this.#received.splice(0)) this.#tell(feedback);
         break;
       case "run_settled":
         // Calls that the run left open.
-        for (const { effect, result } of open) if (result === null) settle(effect, interruptedCall(), true);
+        for (const { effect, result } of this.#open)
+          if (result === null) this.#settle(effect, interruptedCall(), true);
         break;
       case "model_call_settled":
-        all.events.push(...turnEvents(record.turn, ids));
+        this.#added.events.push(...turnEvents(record.turn, this.#ids));
         break;
       case "turn_taken":
-        if (record.message !== null) add(record.message);
-        open = record.calls.map((call, n) => ({ effect: `tool-${iteration}-${n}`, call, result: null }));
+        if (record.message !== null) this.#add(record.message);
+        this.#open = record.calls.map((call, n) => ({
+          effect: `tool-${this.#iteration}-${n}`,
+          call,
+          result: null,
+        }));
         break;
       case "tool_settled":
       case "skill_loaded":
       case "ledger_updated":
-        settle(record.effect, record.result.content, record.result.status !== "ok");
+        this.#settle(record.effect, record.result.content, record.result.status !== "ok");
         break;
       case "tool_searched":
-        for (const data of record.events) note(String(data.type), data);
-        settle(record.effect, record.result, false);
+        for (const data of record.events) this.#note(String(data.type), data);
+        this.#settle(record.effect, record.result, false);
         break;
       case "client_tool_answered": {
-        const answered = open.find(({ call, result }) => call.id === record.call_id && result === null);
-        if (answered !== undefined) settle(answered.effect, record.content, record.is_error);
+        const answered = this.#open.find(({ call, result }) => call.id === record.call_id && result === null);
+        if (answered !== undefined) this.#settle(answered.effect, record.content, record.is_error);
         break;
       }
       case "feedback_received":
-        received.push(record.feedback);
+        this.#received.push(record.feedback);
         break;
       case "feedback_added":
-        tell(record.feedback);
+        this.#tell(record.feedback);
         break;
       case "compacted": {
         const { summary, ...metadata } = record.compacted;
-        rest = { ...rest, summary: joinedSummary(rest.summary, summary) };
-        note("compaction", metadata);
+        this.#rest = { ...this.#rest, summary: joinedSummary(this.#rest.summary, summary) };
+        this.#note("compaction", metadata);
         break;
       }
       case "skills_matched": {
-        const { strategy, iteration: at, reassess, candidates } = record;
-        note("skill_matched", { strategy, iteration: at, reassess, candidates });
+        const { strategy, iteration, reassess, candidates } = record;
+        const matched = { strategy, iteration, reassess, candidates, working_files: this.#workingFiles };
+        this.#note("skill_matched", matched);
         break;
       }
       case "woke": {
         const { reason, watch_paths, resumed, messages, feedback } = record.wake;
-        note("daemon_wake", { reason, watch_paths, resumed });
-        add(...messages);
-        if (feedback !== null) tell(feedback);
+        this.#note("daemon_wake", { reason, watch_paths, resumed });
+        this.#add(...messages);
+        if (feedback !== null) this.#tell(feedback);
         break;
       }
       default:
         break;
     }
   }
-  return { ...rest, ...all };
+
+  #add(...messages: Message[]): void {
+    const piece = withMessages(emptyTranscript(""), messages, this.#ids);
+    this.#added.messages.push(...piece.messages);
+    this.#added.events.push(...piece.events);
+  }
+
+  #note(kind: string, metadata: Record<string, unknown>): void {
+    const of = { role: "system", visibility: "internal" as const, text: "", metadata };
+    this.#added.events.push(extraEvent(kind, of, this.#ids));
+  }
+
+  #tell({ kind, content }: Feedback): void {
+    if (kind === "prefill_assistant") return;
+    const text = kind === "nudge" ? content : feedbackMessage(kind, content);
+    this.#add({ role: "user", content: [{ type: "text", text }] });
+  }
+
+  #settle(effect: string, content: string, is_error: boolean): void {
+    this.#open = this.#open.map((item) =>
+      item.effect === effect
+        ? { ...item, result: { call_id: item.call.id, name: item.call.name, content, is_error } }
+        : item,
+    );
+    const results = this.#open.flatMap(({ result }) => (result === null ? [] : [result]));
+    if (results.length === 0 || results.length < this.#open.length) return;
+    this.#add({ role: "tool", results });
+    this.#open = [];
+  }
 }
 
 function withoutSummary<T extends { summary?: string }>({ summary: _, ...rest }: T): Omit<T, "summary"> {

@@ -6,8 +6,10 @@ import type {
   RunView,
   SessionAnswer,
   SessionCaller,
+  SessionDocument,
   SessionOperation,
   SessionOperations,
+  Streamed,
 } from "../session/conversation/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
@@ -39,6 +41,8 @@ export interface SessionClient {
   ): Promise<{ run: RunView; events: ReadableStream<Uint8Array> }>;
   /** Server-sent events after a number, `null`: those to come. @param run whose events alone, up to its end */
   events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
+  /** A document, as it is made. It breaks off where the session's process dies, or the session is removed. */
+  document(what: SessionDocument): Promise<ReadableStream<Uint8Array>>;
 }
 
 /**
@@ -67,13 +71,8 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
       const run = answered<RunView>(text);
       return { run, events: body ?? (await this.events(run.run_id, after)) };
     },
-    events: (run_id, after) =>
-      again(async () => {
-        const events = await object().events({ caller, run_id, after });
-        if (events.ok) return events.body;
-        const error: ErrorData = JSON.parse(events.error);
-        throw new HullError(error);
-      }),
+    events: (run_id, after) => streamed(() => object().events({ caller, run_id, after })),
+    document: (what) => streamed(() => object().document(caller, what)),
   };
 }
 
@@ -95,6 +94,15 @@ export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
     workspaceManifest: (...asked) => ask("workspaceManifest", asked),
     contentKeys: (...asked) => ask("contentKeys", asked),
   };
+}
+
+function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Array>> {
+  return again(async () => {
+    const answer = await ask();
+    if (answer.ok) return answer.body;
+    const error: ErrorData = JSON.parse(answer.error);
+    throw new HullError(error);
+  });
 }
 
 async function again<T>(question: () => Promise<T>): Promise<T> {

@@ -4,7 +4,16 @@ import { toHullError } from "../errors.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { SessionDesk } from "./conversation/operations.ts";
-import type { ForkCall, LongText, SessionEventsCall, SessionRpc } from "./conversation/rpc.ts";
+import type {
+  Adopted,
+  ForkStep,
+  LongText,
+  SessionCaller,
+  SessionDocument,
+  SessionEventsCall,
+  SessionRpc,
+  Streamed,
+} from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { keepSnapshots } from "./daemon/keep.ts";
 
@@ -35,22 +44,28 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#desk.start(question, after);
   }
 
-  async events(
-    call: SessionEventsCall,
-  ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }> {
-    try {
-      return { ok: true, body: await this.#conversation.events(call) };
-    } catch (error) {
-      return { ok: false, error: JSON.stringify(toHullError(error).data) };
-    }
+  events(call: SessionEventsCall): Promise<Streamed> {
+    return streamed(this.#conversation.events(call));
   }
 
-  adopt(call: string, messages: LongText): Promise<boolean> {
-    const fork: ForkCall = JSON.parse(call);
-    return this.#conversation.adopt(fork, messages);
+  document(caller: SessionCaller, what: SessionDocument): Promise<Streamed> {
+    return streamed(this.#conversation.document(caller, what));
+  }
+
+  adopt(step: string, part: LongText): Promise<Adopted> {
+    const fork: ForkStep = JSON.parse(step);
+    return this.#conversation.adopt(fork, part);
   }
 
   override alarm(): Promise<void> {
     return this.#conversation.alarm();
+  }
+}
+
+async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<Streamed> {
+  try {
+    return { ok: true, body: await stream };
+  } catch (error) {
+    return { ok: false, error: JSON.stringify(toHullError(error).data) };
   }
 }

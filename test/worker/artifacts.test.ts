@@ -147,11 +147,9 @@ describe("in a session", () => {
     expect(await codeOf(await client.fetch(path + further))).toEqual([status, code]);
   });
 
-  it("go with the session, and are not a fork's", async () => {
+  it("go with the session", async () => {
     const path = await session();
     await run(path, "go", calling(["draw", PAGE]));
-    const fork = await (await post(`${path}/fork`, {})).json<{ id: string }>();
-    expect(await get(`/sessions/${fork.id}/artifacts`)).toEqual({ data: [], next_cursor: null });
     await client.fetch(path, { method: "DELETE" });
     expect(await codeOf(await client.fetch(`${path}/artifacts/page`))).toEqual([404, "not_found"]);
     await post("/sessions", { id: path.replace("/sessions/", "") });

@@ -1,5 +1,6 @@
 /** What a daemon survives: its process dies at any of its writes, and the next one goes on (design.md §2.3). */
 import { describe, expect, it } from "vitest";
+import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import { DAEMON, daemonOf, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
 import { inWorld, type Script, tool, type World } from "./session-world.ts";
 
@@ -7,6 +8,7 @@ interface Scenario {
   script: Script;
   /** What a client does; it asks again with the same request where it got no answer. */
   play: (world: World) => Promise<unknown>;
+  options?: Partial<DaemonOptions>;
   /** What the model was told once each, by user messages. */
   events: string[];
   reasons: string[];
@@ -44,6 +46,28 @@ const SCENARIOS: Record<string, Scenario> = {
     },
     events: [],
     reasons: ["timer", "cron", "timer"],
+    options: OFTEN,
+  },
+  // Each event is two model calls long and no wake may have more: the first reply of a life begins none anew.
+  "wakes that are ended by their budget": {
+    script: {
+      spec: { tools: [journal] },
+      replies: [
+        "ready",
+        ...Array.from({ length: 40 }, () => ({ calls: [["write", {}]] as [string, object][] })),
+      ],
+    } as Script,
+    async play(world) {
+      for (const event of ["a", "b"]) await trigger(world, event);
+      await rested(world);
+      expect(world.performed.map((effect) => effect.split(" ")[1])).toEqual(
+        [1, 2, 3, 4].map((n) => `tool-${n}-0`),
+      );
+      expect(await daemonOf(world)).toMatchObject({ wake_budget_reached: "max_tokens", total_iterations: 5 });
+    },
+    events: ["a", "b"],
+    reasons: ["event", "event"],
+    options: { wake_budget: { max_tokens: 4 } },
   },
   "stop and start": {
     script: { replies: ["ready", "one", "two", "three"] },
@@ -61,11 +85,11 @@ const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
-describe.each(Object.entries(SCENARIOS))("%s", (name, { script, play, events, reasons }) => {
+describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
+  const { script, play, events, reasons, options = {} } = scenario;
   it.each([false, true])(
     "loses and doubles nothing whatever write is the last (stored: %s)",
     async (after) => {
-      const timed = name.startsWith("a timer");
       let deaths = 0;
       for (let writes = 1; writes < 200; writes += 1) {
         const died = await inWorld(
@@ -74,7 +98,7 @@ describe.each(Object.entries(SCENARIOS))("%s", (name, { script, play, events, re
             world.now = Date.parse("2090-01-01T00:10:00Z");
             await world.open();
             if (name === "stop and start") await spawn(world);
-            else await world.start("r1", "watch", { daemon: { ...DAEMON, ...(timed ? OFTEN : {}) } });
+            else await world.start("r1", "watch", { daemon: { ...DAEMON, ...options } });
             await rested(world);
             await play(world);
             await check(world, { writes, events, reasons });

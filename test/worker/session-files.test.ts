@@ -377,12 +377,4 @@ describe("the session", () => {
     await within((w) => w.collect(Date.now() + 1));
     expect(await objects()).toEqual([]);
   });
-
-  it("has what its forks do not have, and the other way round", async () => {
-    await put("a", "one");
-    const { id: fork } = await (await post(`/sessions/${id}/fork`)).json<{ id: string }>();
-    expect(await (await client.fetch(`/sessions/${fork}/files`)).json()).toMatchObject({ data: [] });
-    await client.fetch(`/sessions/${fork}/files/a`, { method: "PUT", body: "other" });
-    expect(await (await get("a")).text()).toBe("one");
-  });
 });

@@ -1,4 +1,6 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
@@ -9,7 +11,7 @@ import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake 
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
-import { skillHooks } from "./skills.ts";
+import { scopedTools, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
@@ -25,6 +27,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       const imported = { ...state, visible: [...state.visible, ...messages], summary, skills };
       return known === undefined ? imported : { ...imported, known };
     }
+    case "artifacts_imported":
     case "session_state_changed":
       return state;
     case "session_reset":
@@ -81,6 +84,7 @@ type RunRecord = Exclude<
     type:
       | "message_added"
       | "session_imported"
+      | "artifacts_imported"
       | "session_state_changed"
       | "session_reset"
       | "session_trimmed"
@@ -264,7 +268,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return { ...state, run: { ...answered, calls } };
     }
     case "went_idle":
-      return next({ stage: "idle", status: "idle", consolidated: false });
+      return next({
+        ...{ stage: "idle", status: "idle", consolidated: false, taken: null, calls: [] },
+        ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
+      });
     case "woke":
       return wake(state, run, record.wake);
     case "run_settled": {
@@ -330,7 +337,13 @@ function applyHook(
   );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
-      ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
+      ? [...state.grants, callDigest(asked.call.name, judgedArguments(run, asked))]
       : state.grants;
   return { ...state, grants, run: { ...run, hookResults } };
+}
+
+/** As they were put to who granted them: numbers that came as text are numbers. */
+function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
+  const tool = scopedTools(run).find(({ definition }) => definition.name === call.name);
+  return numericArguments(call.arguments ?? {}, tool?.definition.parameters ?? {});
 }

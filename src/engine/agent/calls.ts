@@ -307,7 +307,7 @@ function waiting(
 }
 
 /** What an escalation hook may answer (§9.3). */
-function isGrant(answer: Json): boolean {
+export function isGrant(answer: Json): boolean {
   if (answer === true || answer === "once" || answer === "session") return true;
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");
 }

@@ -14,18 +14,19 @@ import {
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
-import type { AgentRecordBody, WakeReason } from "./records.ts";
+import type { AgentRecordBody } from "./records.ts";
 import { laterTools } from "./session-tools.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import { dueBinding } from "./skill-servers.ts";
 import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
-import type { AgentSpec, CompactionOptions } from "./spec.ts";
+import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
-import { finalStatus, iterationsUsedUp } from "./status.ts";
+import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
-import { persistentInstruction } from "./texts.ts";
+import { persistentInstruction, wakeBudgetText } from "./texts.ts";
 import { settled, takesMore, takeTurn } from "./turn.ts";
+import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests (§6.4). */
 export interface Vault extends SearchTool {
@@ -84,7 +85,20 @@ function opening(state: AgentState, run: RunState): AgentRecordBody[] {
     const more = state.waiting.some(({ delivery }) => delivery !== "wait_for_completion");
     return more || run.iterations > 0 ? [settled(run, "budget_exhausted")] : [settled(run, "done")];
   }
+  const reached = wakeLimitReached(run);
+  if (reached !== null) return endOfWake(run, reached);
   return [{ type: "iteration_started", run: spec.run_id, iteration: run.iterations }];
+}
+
+/** A wake that used up its budget ends; the daemon waits for the next one, unless it never rests. */
+function endOfWake(run: RunState, reached: WakeLimit): AgentRecordBody[] {
+  const { spec } = run;
+  if (spec.persistent || wakeSources(spec).length === 0) return [settled(run, "budget_exhausted")];
+  const feedback = { kind: "wake_budget", content: wakeBudgetText(reached) };
+  return [
+    { type: "feedback_added", run: spec.run_id, feedback },
+    { type: "went_idle", run: spec.run_id, reached },
+  ];
 }
 
 function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
@@ -373,16 +387,6 @@ function idleStep(state: AgentState, run: RunState): AgentStep {
   }
   if (wakeSources(spec).length === 0) return { type: "record", records: [settled(run, "done")] };
   return { type: "wait", for: "wake", status: "idle", until: null, approvals: [] };
-}
-
-/** What can wake a daemon (§10.1). A run without a session has no files that could change, and nobody knows it. */
-export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
-  if (daemon === null) return [];
-  const reached: WakeReason[] = session_id === null ? [] : ["message", "event", "resume"];
-  if (session_id !== null && daemon.watch_paths.length > 0) reached.push("watch");
-  if (daemon.cron !== null) reached.push("cron");
-  if (daemon.wake_interval_ms > 0) reached.push("timer");
-  return reached;
 }
 
 const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));

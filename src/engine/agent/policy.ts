@@ -31,7 +31,8 @@ export function judgeCall(
   args: JsonObject,
   answers: Answers,
 ): Verdict {
-  const ceiling = overCeiling(policies.policy, tool, args);
+  const ceiling =
+    overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
   const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
@@ -81,25 +82,17 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
 }
 
-/**
- * Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. First is what the
- * tool declares first: a model chooses the order in which it sends arguments, and could put another one in front.
- */
+/** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
 export function brokenConstraint(
   constraints: Json | undefined,
   { definition }: Pick<AgentTool, "definition">,
   args: JsonObject,
 ): string | null {
   const { name } = definition;
-  const declared = Object.keys(objectOf(definition.parameters.properties));
-  const further = Object.keys(args).filter((key) => !declared.includes(key));
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
     if (tool !== name) continue;
-    const value =
-      typeof arg_key === "string"
-        ? args[arg_key]
-        : [...declared, ...further].map((key) => args[key]).find((each) => typeof each === "string");
+    const value = args[typeof arg_key === "string" ? arg_key : firstText(definition, args)];
     const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
     const globs = listOf(arg_patterns) ?? [];
     if (!globs.some((glob) => nameMatches(glob, text))) {
@@ -108,6 +101,22 @@ export function brokenConstraint(
     }
   }
   return null;
+}
+
+/**
+ * The argument that a constraint without a name means: the first that the tool declares as a text, whatever the model sent for
+ * it. A model chooses order and types of what it sends, and could put another text in front or a list in the text's place.
+ */
+function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
+  const declared = Object.entries(objectOf(parameters.properties));
+  const texts = declared.filter(([, schema]) => {
+    const { type = "string" } = objectOf(schema);
+    return type === "string" || (Array.isArray(type) && type.includes("string"));
+  });
+  const isText = (key: string): boolean => typeof args[key] === "string";
+  const further = Object.keys(args).filter((key) => !declared.some(([name]) => name === key));
+  const [first] = texts.find(([key]) => args[key] !== undefined) ?? [];
+  return first ?? [...declared.map(([key]) => key), ...further].find(isText) ?? "";
 }
 
 /** Deny first; a list of what is allowed makes denial the default. */
@@ -170,7 +179,7 @@ function byApproval(given: JsonObject | null, tool: AgentTool, args: JsonObject)
   const writable = listOf(policy.write_path_allowlist);
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool, args).find(
-      (path) => !writable.some((glob) => globMatches(glob, path)),
+      (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
     );
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
@@ -214,7 +223,7 @@ function pathArguments({ annotations }: AgentTool, args: JsonObject): string[] {
   });
 }
 
-/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..`. */
+/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..` or `/`. */
 function normalised(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
@@ -222,12 +231,19 @@ function normalised(path: string): string {
     if (part === ".." && parts.length > 0 && parts.at(-1) !== "..") parts.pop();
     else parts.push(part);
   }
-  return parts.join("/");
+  return path.startsWith("/") ? `/${parts.filter((part) => part !== "..").join("/")}` : parts.join("/");
+}
+
+/** Where a normalised path or a glob begins: in the workspace, above it, or at the root of the machine. */
+function placeOf(path: string): "inside" | "above" | "absolute" {
+  if (path.startsWith("/")) return "absolute";
+  return path === ".." || path.startsWith("../") ? "above" : "inside";
 }
 
 function isWithin(path: string, root: string): boolean {
   const base = normalised(root);
-  return base === "" ? !path.startsWith("..") : path === base || path.startsWith(`${base}/`);
+  if (placeOf(path) !== placeOf(base)) return false;
+  return base === "" || base === "/" || path === base || path.startsWith(`${base}/`);
 }
 
 /**

@@ -4,9 +4,9 @@
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Artifact } from "../artifact.ts";
+import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
-import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts come in while a run lives (§7.11). */
@@ -108,6 +108,8 @@ export type AgentRecord = { v: 1; at: number } & (
       /** As `AgentState.known`. */
       known?: Record<string, { digest: string; arguments: string }>;
     }
+  /** Of a fork: what its parent's tools made. */
+  | { type: "artifacts_imported"; artifacts: ImportedArtifact[] }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
@@ -135,6 +137,8 @@ export type AgentRecord = { v: 1; at: number } & (
       turn: ModelTurn;
       cost_usd: number;
       warnings: Warning[];
+      /** Why a structured answer was asked for again, `{attempt, errors, nudge_used, correction_prompt}` each. Absent: it was not. */
+      retries?: JsonObject[];
     }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {
@@ -186,7 +190,8 @@ export type AgentRecord = { v: 1; at: number } & (
   /** The client's answer to a tool that it declared without a handler. */
   | { type: "client_tool_answered"; run: string; call_id: string; content: string; is_error: boolean }
   | { type: "compacted"; run: string | null; compacted: Compacted }
-  | { type: "went_idle"; run: string }
+  /** `reached`: the limit that ended its wake. Absent: it was done. */
+  | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }
   | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null }
 );

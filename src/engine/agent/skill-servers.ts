@@ -21,10 +21,10 @@ export function dueBinding(run: RunState): AgentStep | null {
 
 export function afterBinding(
   { bound = [] }: RunState,
-  { skill, servers, tools, failed }: AgentRecord & { type: "skill_mcp_bound" },
+  { skill, servers, tools }: AgentRecord & { type: "skill_mcp_bound" },
 ): Pick<RunState, "bound"> {
   const others = bound.filter((binding) => binding.skill !== skill);
-  return { bound: [...others, { skill, servers, tools, failed }] };
+  return { bound: [...others, { skill, servers, tools }] };
 }
 
 /** The bindings that end when other skills become active. */
@@ -50,17 +50,11 @@ export function boundTools({ bound = [] }: RunState): AgentTool[] {
   return [...tools.values()];
 }
 
-/** What a run's result says of servers that brought nothing. */
-export function serverWarnings({ spec, bound = [] }: RunState): Warning[] {
-  const failed = bound.flatMap((binding) =>
-    binding.failed.map(({ server, message }) =>
-      serverWarning(
-        "skills",
-        `The skill ${binding.skill} could not bind its MCP server ${server}. ${message}`,
-      ),
-    ),
+/** What there is to say of servers that brought nothing. */
+export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {
+  return failed.map(({ server, message }) =>
+    serverWarning("skills", `The skill ${skill} could not bind its MCP server ${server}. ${message}`),
   );
-  return [...(spec.warnings ?? []), ...failed];
 }
 
 export const serverWarning = (option: string, message: string): Warning => ({

@@ -252,8 +252,9 @@ export function loadSkill(
   if (spec.skills.length === 0) return fail("skill_registry_unavailable", wanted, "This run has no skills.");
   const skill = spec.skills.find(({ name }) => name === wanted);
   if (skill === undefined) {
-    const names = spec.skills.map(({ name }) => name).join(", ");
-    return fail("skill_not_found", wanted, `There is no skill "${wanted}". There are: ${names}.`);
+    const names = spec.skills.flatMap((each) => (each.disable_model_invocation ? [] : [each.name]));
+    const known = names.length === 0 ? "" : ` There are: ${names.join(", ")}.`;
+    return fail("skill_not_found", wanted, `There is no skill "${wanted}".${known}`);
   }
   if (skill.disable_model_invocation) {
     return fail(

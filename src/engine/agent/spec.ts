@@ -82,7 +82,10 @@ export interface TurnPolicy {
 
 /** Conditions of the tool calls of a run (§9); `null`: none. */
 export interface RunPolicies {
+  /** The deployment's and the run's own, both holding. */
   policy: JsonObject | null;
+  /** The deployment's alone, which holds whatever the run's own says of tools. Absent: there is none. */
+  ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
@@ -111,9 +114,14 @@ export interface CompactionOptions {
   compress_callback: string | null;
 }
 
+/** A limit to what one wake of a daemon uses. */
+export type WakeLimit = "max_iterations" | "max_tokens" | "max_cost_usd";
+
 export interface DaemonOptions {
   /** Whether `max_iterations` was given, and so bounds the whole run; else it counts anew at each wake. */
   bounded: boolean;
+  /** Of each wake, the run's beginning included; `max_iterations` comes before the one above. Absent: no further limits. */
+  wake_budget?: Partial<Record<WakeLimit, number>>;
   wake_interval_ms: number;
   cron: string | null;
   time_zone: string;

@@ -5,7 +5,7 @@ import type { ArtifactHead } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
-import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
@@ -75,8 +75,12 @@ export interface RunState {
   stage: Stage;
   /** Iterations begun: the number of the current one is one less. */
   iterations: number;
-  /** Of the current wake, where a daemon's iterations count anew at each. */
+  /** Of a daemon's current wake. */
   wakeIterations: number;
+  /** What the run had used when the current wake began. Absent: nothing. */
+  wakeFrom?: { tokens: number; cost_usd: number };
+  /** The limit that ended the last wake. Absent: none. */
+  wakeReached?: WakeLimit;
   /** Text-only turns in a row. */
   textOnly: number;
   singleToolTurns: number;
@@ -124,8 +128,6 @@ export interface BoundServers {
   skill: string;
   servers: string[];
   tools: AgentTool[];
-  /** Servers that brought nothing, and why. */
-  failed: { server: string; message: string }[];
 }
 
 /** Of this run alone. */

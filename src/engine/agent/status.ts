@@ -1,5 +1,6 @@
 /** How a run ends (agent-runtime.md §7.6). Pure. */
 import type { RunStatus } from "./records.ts";
+import type { WakeLimit } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
 /**
@@ -20,8 +21,22 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** Whether no further iteration may begin. A daemon's count anew at each wake unless its limit was given. */
-export function iterationsUsedUp({ spec, iterations, wakeIterations }: RunState): boolean {
-  const used = spec.daemon === null || spec.daemon.bounded ? iterations : wakeIterations;
-  return used >= spec.max_iterations;
+/** Whether no further iteration of the run may begin. A daemon whose limit was not given has none but that of a wake. */
+export function iterationsUsedUp({ spec, iterations }: RunState): boolean {
+  const bounded = spec.daemon === null || spec.daemon.bounded;
+  return bounded && iterations >= spec.max_iterations;
+}
+
+/** The limit that a daemon's wake has reached (§10.2); `null`: none, it may begin another iteration. */
+export function wakeLimitReached(run: RunState): WakeLimit | null {
+  const { spec, totals, wakeIterations, wakeFrom = { tokens: 0, cost_usd: 0 } } = run;
+  const { daemon } = spec;
+  if (daemon === null) return null;
+  const { wake_budget = {}, bounded } = daemon;
+  const iterations = wake_budget.max_iterations ?? (bounded ? Number.POSITIVE_INFINITY : spec.max_iterations);
+  if (wakeIterations >= iterations) return "max_iterations";
+  const tokens = totals.input_tokens + totals.output_tokens - wakeFrom.tokens;
+  if (tokens >= (wake_budget.max_tokens ?? Number.POSITIVE_INFINITY)) return "max_tokens";
+  const cost = totals.cost_usd - wakeFrom.cost_usd;
+  return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }

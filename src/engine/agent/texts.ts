@@ -1,5 +1,5 @@
 /** What the loop itself says to the model (agent-runtime.md §7.3, §7.5, §7.8). Pure. */
-import type { AgentSpec } from "./spec.ts";
+import type { AgentSpec, WakeLimit } from "./spec.ts";
 
 /** The part of the system text that keeps a persistent run going; exact words by the specification. */
 export function persistentInstruction({ done_sentinel, turn_policy, exit_when_verified }: AgentSpec): string {
@@ -101,6 +101,12 @@ export function wakeText(
     case "resume":
       return "You were woken on request. Check what you look after, and do what is due.";
   }
+}
+
+/** A wake that was ended by its budget: what the model finds when it is woken again. */
+export function wakeBudgetText(reached: WakeLimit): string {
+  const of = { max_iterations: "model calls", max_tokens: "tokens", max_cost_usd: "money" };
+  return `The budget of ${of[reached]} for one wake is used up: the work stopped here. What is left is for the next wake.`;
 }
 
 /** Appended to a result that came before. */

@@ -1,4 +1,6 @@
 /** What a wake makes of a daemon's run (agent-runtime.md §10.1). Pure. */
+import type { WakeReason } from "./records.ts";
+import type { AgentSpec } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
 /** Of what a daemon said and did it remembers so much: it may live for ever. */
@@ -6,10 +8,23 @@ const KEPT_CHARACTERS = 128 * 1024;
 const KEPT_CALLS = 1000;
 const KEPT_FEEDBACK = 100;
 
+/** What can wake a daemon (§10.1). A run without a session has no files that could change, and nobody knows it. */
+export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
+  if (daemon === null) return [];
+  const reached: WakeReason[] = session_id === null ? [] : ["message", "event", "resume"];
+  if (session_id !== null && daemon.watch_paths.length > 0) reached.push("watch");
+  if (daemon.cron !== null) reached.push("cron");
+  if (daemon.wake_interval_ms > 0) reached.push("timer");
+  return reached;
+}
+
 /** It begins anew: what counts within a turn, and what it does again at each wake, does not add up over wakes. */
 export function wokenRun(run: RunState): RunState {
+  const { wakeReached: _, ...rest } = run;
+  const { input_tokens, output_tokens, cost_usd } = run.totals;
   return {
-    ...run,
+    ...rest,
+    wakeFrom: { tokens: input_tokens + output_tokens, cost_usd },
     ...{ stage: "open", status: "running", wakeIterations: 0, textOnly: 0, loop: {} },
     texts: latestTexts(run.texts),
     tools_used: run.tools_used.slice(-KEPT_CALLS),

@@ -4,7 +4,6 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
-import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../run/session-client.ts";
 import { listSessions } from "../../session/session-index.ts";
@@ -116,16 +115,19 @@ export const getTranscript: Route = async (context, { id = "" }) => {
   if (view !== "visible" && view !== "full" && view !== "raw") {
     throw new BadRequest({ detail: `view is visible, full or raw, not "${view}".` });
   }
-  const transcript = await sessionOf(context, id).ask("transcript", null);
-  if (view === "raw") return jsonNow(shown(context, transcript));
-  const text = view === "visible" ? renderVisible(transcript.events) : renderFull(transcript.events);
-  const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
-  return new Response(context.settings.redactor.text(text), { headers });
+  return sent(await sessionOf(context, id).document(view), view === "raw" ? JSON_TYPE : TEXT_TYPE);
 };
 
 /** `GET /sessions/:id/cassette`: what its models and tools answered, for runs without them. */
 export const getCassette: Route = async (context, { id = "" }) =>
-  jsonNow(shown(context, await sessionOf(context, id).ask("cassette", null)));
+  sent(await sessionOf(context, id).document("cassette"), JSON_TYPE);
+
+const JSON_TYPE = "application/json";
+const TEXT_TYPE = "text/plain; charset=utf-8";
+
+function sent(body: ReadableStream<Uint8Array>, type: string): Response {
+  return new Response(body, { headers: { "content-type": type, "cache-control": "no-store" } });
+}
 
 /** @throws BadRequest for what is no number */
 export function numberIn(query: URLSearchParams, name: string): number | null {

@@ -18,6 +18,7 @@ export function daemonOptions(options: RunOptions): DaemonOptions {
   }
   return {
     bounded: options.max_iterations !== undefined,
+    ...(options.wake_budget === undefined ? {} : { wake_budget: options.wake_budget }),
     wake_interval_ms: options.wake_interval_ms ?? 0,
     cron,
     time_zone,

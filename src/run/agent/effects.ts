@@ -118,11 +118,11 @@ async function callModel(
     return { turn, cost_usd: host.figures(turn).cost_usd };
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
-  const { turn, cost_usd } =
+  const answer =
     structured === null
       ? await ask(asked, 0)
       : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
-  return { turn, cost_usd, warnings: turn.warnings ?? [] };
+  return { ...answer, warnings: answer.turn.warnings ?? [] };
 }
 
 type ModelChoice = ReturnType<typeof modelOf>;

@@ -113,6 +113,13 @@ function shapes() {
     watch_events: maybe(z.array(z.enum(["change", "create", "delete"]))),
     consolidate_on_idle: maybe(flag),
     idle_watchdog_attempts: maybe(count),
+    wake_budget: maybe(
+      z.strictObject({
+        max_iterations: maybe(z.int().check(z.positive())),
+        max_tokens: maybe(z.int().check(z.positive())),
+        max_cost_usd: maybe(z.number().check(z.positive())),
+      }),
+    ),
   };
 }
 

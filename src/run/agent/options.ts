@@ -11,7 +11,7 @@ import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
-import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -60,6 +60,7 @@ export async function agentSpec(
   const model = readOptions(asked, (name) => host.isProvider(name));
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
+  checkSession(model.options, at.session);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
@@ -73,7 +74,8 @@ export async function agentSpec(
   const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
   const servers = readServersOption(context, options.mcp_servers ?? []);
   const sources = { asked: [servers.deployed, servers.brought], records, served };
-  const { tools, warnings } = await withRemoteTools(context, local, sources);
+  const remote = await withRemoteTools(context, local, sources);
+  const { tools } = remote;
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -85,13 +87,20 @@ export async function agentSpec(
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
+  const given = givenMessages(input, model.options);
+  const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
+    system: [
+      input.system ?? "",
+      ...given.system,
+      served?.body ?? "",
+      ...(own_skill === null ? [] : resources(own_skill)),
+    ]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
-    prompt: resumed?.prompt ?? promptOf(input, model.options),
+    prompt: resumed?.prompt ?? given.messages,
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
     tool_search: model.options.tool_search ?? null,
@@ -261,20 +270,43 @@ function checkTools(
   }
 }
 
-function promptOf({ prompt }: RunInput, options: CallOptions) {
-  if (options.messages !== undefined) return readMessages(options.messages, "options.messages").messages;
-  if (prompt === null) return [];
-  return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
+/** What the run begins with, and what system messages among it and in a transcript say. */
+function givenMessages({ prompt }: RunInput, { messages, transcript }: CallOptions) {
+  const before = readMessages(transcript?.messages ?? [], "options.transcript.messages");
+  const text = prompt === null ? [] : [{ type: "text" as const, text: prompt }];
+  const now =
+    messages === undefined
+      ? { system: [], messages: text.map((part) => ({ role: "user" as const, content: [part] })) }
+      : readMessages(messages, "options.messages");
+  return { system: [...before.system, ...now.system], messages: now.messages };
+}
+
+/** A run has one history: that of its session, or the transcript that it is given. */
+function checkSession({ session_id, transcript }: CallOptions, session: string | null): void {
+  if (session !== null && transcript !== undefined) {
+    const detail = "A session has a transcript of its own: give one to a run without a session.";
+    throw new InvalidRequest({ option: "transcript", detail });
+  }
+  if (session_id === undefined || session_id === session) return;
+  const detail =
+    session === null
+      ? `The run has no session; POST /sessions/${session_id}/runs runs in that one.`
+      : `The run is one of the session ${session}, and session_id names ${session_id}.`;
+  throw new InvalidRequest({ option: "session_id", detail });
 }
 
 /** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
-function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+function ceiling(
+  outer: JsonObject | null,
+  own: JsonObject | null,
+): Pick<RunPolicies, "policy" | "ceiling" | "dropped"> {
   const policy = intersectPolicies(outer, own);
+  const both = { policy, ...(outer === null || own === null ? {} : { ceiling: outer }) };
   const dropped = droppedTools(own, policy);
-  if (dropped.length === 0) return { policy };
+  if (dropped.length === 0) return both;
   if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
     throw new ToolsRejected({ tools: dropped });
-  return { policy, dropped };
+  return { ...both, dropped };
 }
 
 type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];

@@ -4,7 +4,7 @@
  */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { Artifact } from "../../engine/artifact.ts";
+import type { Artifact, ImportedArtifact } from "../../engine/artifact.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type { Rows } from "./rows.ts";
 import type { ArtifactEntry, ArtifactView } from "./rpc.ts";
@@ -26,14 +26,20 @@ interface VersionRow {
 type Raw = VersionRow & Record<string, SqlStorageValue>;
 
 /** The artifacts that a record brings, with the call that made them. @param state before the record */
-export function artifactsOf(
-  record: AgentRecord,
-  { run }: AgentState,
-): { call_id: string; artifacts: Artifact[] } {
-  if (record.type !== "tool_settled" && record.type !== "tool_executed")
-    return { call_id: "", artifacts: [] };
-  const open = run?.calls.find(({ effect }) => effect === record.effect);
-  return { call_id: open?.call.id ?? "", artifacts: record.result.artifacts ?? [] };
+function artifactsOf(record: AgentRecord, { run }: AgentState): readonly ImportedArtifact[] {
+  if (record.type === "artifacts_imported") return record.artifacts;
+  const brought = broughtBy(record);
+  if (brought.length === 0) return [];
+  const effect = "effect" in record ? record.effect : null;
+  const call_id = run?.calls.find((open) => open.effect === effect)?.call.id ?? "";
+  const of = { at: record.at, run_id: run?.spec.run_id ?? "", call_id };
+  return brought.map((artifact) => ({ artifact, ...of }));
+}
+
+function broughtBy(record: AgentRecord): Artifact[] {
+  if (record.type === "artifacts_imported") return record.artifacts.map(({ artifact }) => artifact);
+  const settles = record.type === "tool_settled" || record.type === "tool_executed";
+  return settles ? (record.result.artifacts ?? []) : [];
 }
 
 export class StoredArtifacts {
@@ -47,15 +53,26 @@ export class StoredArtifacts {
 
   /** Notes what a record brings; in the transaction that stores the record, which is in the last row. */
   note(record: AgentRecord, state: AgentState): void {
-    const { call_id, artifacts } = artifactsOf(record, state);
-    const run_id = state.run?.spec.run_id ?? "";
-    for (const { id, version, type, title, language } of artifacts) {
+    for (const { artifact, at, run_id, call_id } of artifactsOf(record, state)) {
+      const { id, version, type, title, language } = artifact;
       const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
       this.#sql.exec(
         "INSERT OR IGNORE INTO artifact (id, version, record, at, head) VALUES (?, ?, ?, ?, ?)",
-        ...[id, version, this.#records.last(), record.at, JSON.stringify(head)],
+        ...[id, version, this.#records.last(), at, JSON.stringify(head)],
       );
     }
+  }
+
+  /** Every version, in the order in which they were made. */
+  versions(): VersionRow[] {
+    return this.#sql.exec<Raw>("SELECT * FROM artifact ORDER BY record, id, version").toArray();
+  }
+
+  /** A version as a fork is given it; `null`: it cannot be read. */
+  imported(row: VersionRow): ImportedArtifact | null {
+    const artifact = this.#content(row);
+    const { run_id, call_id }: Head = JSON.parse(row.head);
+    return artifact === null ? null : { artifact, at: row.at, run_id, call_id };
   }
 
   /** The last version; `null`: there is none. */
@@ -104,8 +121,7 @@ export class StoredArtifacts {
     for (const row of this.#records.after(record - 1)) {
       const records = row.ok && row.seq === record ? row.value : [];
       for (const each of records) {
-        if (each.type !== "tool_settled" && each.type !== "tool_executed") continue;
-        const found = each.result.artifacts?.find((made) => made.id === id && made.version === version);
+        const found = broughtBy(each).find((made) => made.id === id && made.version === version);
         if (found !== undefined) return found;
       }
       break;

@@ -3,50 +3,66 @@ import { callDigest } from "../../engine/agent/policy.ts";
 import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
 import { effects } from "../../engine/agent/state.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
+import type { Mock } from "../../model/mock/mock.ts";
 import { mockOf } from "../../model/mock/of-turn.ts";
-import type { SessionCassette } from "./rpc.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 
-export function cassetteOf(session_id: string, records: Iterable<AgentRecord>): SessionCassette {
-  const made: SessionCassette = { session_id, mocks: [], tool_results: [] };
-  let calls = new Map<string, ToolCallBlock>();
-  const answered = (run_id: string, call: ToolCallBlock | undefined, status: ToolStatus, content: string) => {
-    if (call === undefined) return;
-    const { id, name } = call;
-    const given = call.arguments ?? {};
-    const arguments_digest = callDigest(name, given);
-    const tool = { tool_call_id: id, name, arguments: given, arguments_digest };
-    made.tool_results.push({ run_id, ...tool, status, content });
-  };
-  let iteration = 0;
-  for (const record of records) {
+export interface RecordedResult {
+  run_id: string;
+  tool_call_id: string;
+  name: string;
+  arguments: JsonObject;
+  /** SHA-256 (hex) of name and arguments. */
+  arguments_digest: string;
+  status: ToolStatus;
+  content: string;
+}
+
+/** A model's answer as `options.mock` takes it, for the records that settle one. */
+export function recordedAnswer(record: AgentRecord): Mock | null {
+  return record.type === "model_call_settled" ? mockOf(record.turn) : null;
+}
+
+/** Reads records one after the other, for the results of tools that they bring. */
+export class ResultReader {
+  #calls = new Map<string, ToolCallBlock>();
+  #iteration = 0;
+
+  read(record: AgentRecord): RecordedResult | null {
     switch (record.type) {
       case "iteration_started":
-        iteration = record.iteration;
-        break;
-      case "model_call_settled":
-        made.mocks.push(mockOf(record.turn));
-        break;
+        this.#iteration = record.iteration;
+        return null;
       case "tools_started":
         // With the arguments that hooks put in place.
-        for (const { effect, call } of record.calls) calls.set(effect, call);
-        break;
+        for (const { effect, call } of record.calls) this.#calls.set(effect, call);
+        return null;
       case "turn_taken":
-        calls = new Map(record.calls.map((call, n) => [effects.tool(iteration, n), call]));
-        break;
-      case "tool_settled":
-        answered(record.run, calls.get(record.effect), record.result.status, record.result.content);
-        break;
-      case "client_tool_answered":
-        answered(
-          record.run,
-          [...calls.values()].find(({ id }) => id === record.call_id),
-          record.is_error ? "error" : "ok",
-          record.content,
-        );
-        break;
+        this.#calls = new Map(record.calls.map((call, n) => [effects.tool(this.#iteration, n), call]));
+        return null;
+      case "tool_settled": {
+        const { status, content } = record.result;
+        return resultOf(record.run, this.#calls.get(record.effect), status, content);
+      }
+      case "client_tool_answered": {
+        const call = [...this.#calls.values()].find(({ id }) => id === record.call_id);
+        return resultOf(record.run, call, record.is_error ? "error" : "ok", record.content);
+      }
       default:
-        break;
+        return null;
     }
   }
-  return made;
+}
+
+function resultOf(
+  run_id: string,
+  call: ToolCallBlock | undefined,
+  status: ToolStatus,
+  content: string,
+): RecordedResult | null {
+  if (call === undefined) return null;
+  const { id, name } = call;
+  const given = call.arguments ?? {};
+  const arguments_digest = callDigest(name, given);
+  return { run_id, tool_call_id: id, name, arguments: given, arguments_digest, status, content };
 }

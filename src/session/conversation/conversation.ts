@@ -14,12 +14,15 @@ import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
+import { documentStream } from "./documents.ts";
 import { clearFiles } from "./files.ts";
 import { adopt } from "./fork.ts";
 import type {
-  ForkCall,
+  Adopted,
+  ForkStep,
   LongText,
   SessionCaller,
+  SessionDocument,
   SessionEventsCall,
   SessionOperations,
   SessionView,
@@ -77,6 +80,7 @@ export class Conversation {
   /** Remembered, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
+  #adopting: Promise<unknown> = Promise.resolve();
 
   constructor({ storage, env, background, parts, now = Date.now }: ConversationOptions) {
     this.env = env;
@@ -156,12 +160,19 @@ export class Conversation {
     return true;
   }
 
-  async adopt(call: ForkCall, messages: LongText): Promise<boolean> {
-    const made = await adopt(this.log, call, messages, () =>
-      this.#store.setDue({ index: this.log.now() + RETRY_MS }),
-    );
-    if (made) await this.#indexedSoon();
-    return made;
+  /** Becomes a fork, step by step, one after the other. */
+  adopt(step: ForkStep, part: LongText): Promise<Adopted> {
+    const { log, files } = this;
+    const clear = (row: SessionRow): Promise<void> => this.#clear(row);
+    const created = (): void => this.#store.setDue({ index: log.now() + RETRY_MS });
+    const take = async (): Promise<Adopted> => {
+      const adopted = await adopt({ log, files, clear, created }, step, part);
+      if (adopted === "done") await this.#indexedSoon();
+      return adopted;
+    };
+    const adopted = this.#adopting.then(take);
+    this.#adopting = adopted.catch(() => {});
+    return adopted;
   }
 
   /** @throws SessionNotActive */
@@ -246,6 +257,11 @@ export class Conversation {
     const from = Math.max(after ?? 0, first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     return events.follow(id, from, ({ event }) => event === "done");
+  }
+
+  /** @throws CallNotFound */
+  async document(caller: SessionCaller, what: SessionDocument): Promise<ReadableStream<Uint8Array>> {
+    return documentStream(this.log, await this.ready(caller), what);
   }
 
   /** Removes everything. What cannot be removed now is, later. */

@@ -1,22 +1,51 @@
-/** Sessions that begin with what another one holds (agent-runtime.md §12.1). */
+/**
+ * Sessions that begin with what another one holds (agent-runtime.md §12.1): its conversation, its artifacts with all their
+ * versions, its files. The fork has copies of its own, so that neither session needs the other one. Until everything is
+ * there nobody sees it; what a fork that was given up left behind is removed as a deleted session is.
+ */
+import type { ImportedArtifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { Bindings } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import { SessionExists } from "../../errors/session.ts";
+import { Internal } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { sessionObject } from "../../run/session-client.ts";
-import type { ForkCall, LongText } from "./rpc.ts";
+import type { WorkspaceFile } from "../../run/workspace/access.ts";
+import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
+import type { ForkedFile, SessionFiles } from "./session-files.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
 import { headOf } from "./visible.ts";
 
+/** What one step brings at most: each is a call of its own, with what the platform allows one. */
+const STEP_FILES = 200;
+const STEP_FILE_BYTES = 64 * 1024 * 1024;
+const STEP_ARTIFACT_BYTES = 1024 * 1024;
+/** A fork that is not gone on with for so long, in ms, is removed. */
+const GIVEN_UP_MS = 10 * 60_000;
+/** Files that are listed at a time. */
+const PAGE = 1000;
+
+interface ForkPart {
+  messages?: Message[];
+  artifacts?: ImportedArtifact[];
+  files?: ForkedFile[];
+}
+
+export interface Parent {
+  env: Bindings;
+  log: SessionLog;
+  files: SessionFiles;
+}
+
 /**
- * Makes `dst` a fork of this session. One that the same request made before, by a process that died then, is taken for what
- * it is.
- * @throws SessionExists
+ * Makes `dst` a fork of this session as it is now, whatever becomes of it meanwhile. One that the same request made before,
+ * by a process that died then, is taken for what it is.
+ * @throws SessionExists; CallNotFound where the session was removed meanwhile
  */
 export async function forkInto(
-  env: Bindings,
-  log: SessionLog,
+  { env, log, files }: Parent,
   row: SessionRow,
   fork: { dst: string; keep_first: number | null; request: string; request_id: string },
 ): Promise<void> {
@@ -31,33 +60,134 @@ export async function forkInto(
     ...{ request, metadata, summary, skills },
     ...(known === undefined ? {} : { known }),
   };
-  const child = sessionObject(env, tenant, dst);
-  const adopted = await child.adopt(JSON.stringify(call), sendText(JSON.stringify(messages)));
-  if (!adopted) throw new SessionExists({ session: dst });
+  const made = log.store.artifacts.versions();
+  const listed = await allFiles(files);
+  const end = { files: listed.length, artifacts: made.length };
+  const send = async (step: Omit<ForkStep, "call">, part: ForkPart): Promise<boolean> => {
+    const child = sessionObject(env, tenant, dst);
+    const adopted = await child.adopt(JSON.stringify({ call, ...step }), sendText(JSON.stringify(part)));
+    if (adopted === "taken") throw new SessionExists({ session: dst });
+    if (adopted === "lost" && log.store.session()?.state !== row.state) {
+      throw new CallNotFound({ what: "session", id });
+    }
+    if (adopted === "lost") throw new Internal({ cause: `the fork ${dst} of ${id} got lost on the way` });
+    return adopted === "done";
+  };
+  const small = end.files === 0 && end.artifacts === 0;
+  if (await send({ first: true, end: small ? end : null }, { messages })) return;
+  const more = { first: false, end: null };
+  for (const artifacts of artifactSteps(log, made)) await send(more, { artifacts });
+  for (const step of fileSteps(listed)) {
+    const keys = new Map(
+      (await files.contentKeys(step.map(({ sha256 }) => sha256))).map(({ sha256, key }) => [sha256, key]),
+    );
+    await send(more, { files: step.map((file) => ({ ...file, from: keys.get(file.sha256) ?? "" })) });
+  }
+  await send({ first: false, end }, {});
 }
 
-/** The fork's side. Answers whether it is one of this parent's, now or from before. */
-export async function adopt(
-  log: SessionLog,
-  call: ForkCall,
-  text: LongText,
-  created: () => void,
-): Promise<boolean> {
-  const messages: Message[] = JSON.parse(await readText(text));
+/** All at one time: nothing else happens in the object meanwhile. */
+async function allFiles(files: SessionFiles): Promise<WorkspaceFile[]> {
+  const all: WorkspaceFile[] = [];
+  for (;;) {
+    const page = await files.listFiles(all.at(-1)?.path ?? null, PAGE);
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}
+
+function* artifactSteps(
+  { store }: SessionLog,
+  made: ReturnType<SessionLog["store"]["artifacts"]["versions"]>,
+): Generator<ImportedArtifact[]> {
+  let step: ImportedArtifact[] = [];
+  let bytes = 0;
+  for (const version of made) {
+    const artifact = store.artifacts.imported(version);
+    if (artifact === null) continue;
+    step.push(artifact);
+    bytes += JSON.stringify(artifact).length;
+    if (bytes < STEP_ARTIFACT_BYTES) continue;
+    yield step;
+    step = [];
+    bytes = 0;
+  }
+  if (step.length > 0) yield step;
+}
+
+function* fileSteps(files: readonly WorkspaceFile[]): Generator<WorkspaceFile[]> {
+  let step: WorkspaceFile[] = [];
+  let bytes = 0;
+  for (const file of files) {
+    if (step.length === STEP_FILES || (step.length > 0 && bytes + file.size > STEP_FILE_BYTES)) {
+      yield step;
+      step = [];
+      bytes = 0;
+    }
+    step.push(file);
+    bytes += file.size;
+  }
+  if (step.length > 0) yield step;
+}
+
+/** What a session is to one that becomes a fork in it. */
+export interface Child {
+  log: SessionLog;
+  files: SessionFiles;
+  /** Removes what is left of a session. */
+  clear: (row: SessionRow) => Promise<void>;
+  /** Told in the transaction from which on everybody sees the fork. */
+  created: () => void;
+}
+
+/** The fork's side of one step. */
+export async function adopt(child: Child, { call, first, end }: ForkStep, text: LongText): Promise<Adopted> {
+  const part: ForkPart = JSON.parse(await readText(text));
+  const { log, files, clear, created } = child;
   const { store } = log;
-  const known = store.session();
-  if (known !== null) return known.parent_id === call.parent_id && known.request_hash === call.request;
-  const { caller, parent_id, branched_at, request, metadata, summary, skills } = call;
+  const whole = first && end !== null;
+  if (first) {
+    const before = store.session();
+    if (before !== null && !isOf(before, call)) return "taken";
+    if (before !== null && before.state !== "deleted") return "done";
+    if (before !== null) await clear(before);
+    if (store.session() !== null) return "taken";
+    begin(log, call, part.messages ?? [], whole ? created : null);
+    if (whole) return "done";
+  }
+  const row = store.session();
+  if (row === null || row.state !== "deleted" || !isOf(row, call)) return "lost";
+  store.setDue({ delete: log.now() + GIVEN_UP_MS });
+  if (part.artifacts !== undefined) log.add([{ type: "artifacts_imported", artifacts: part.artifacts }]);
+  if (part.files !== undefined && !(await files.adopt(row, part.files))) return "lost";
+  if (end === null) return "more";
+  if (files.count(row) !== end.files || store.artifacts.versions().length !== end.artifacts) return "lost";
+  store.transaction(() => {
+    store.setState("active", log.now());
+    store.setDue({ delete: null });
+    created();
+  });
+  return "done";
+}
+
+const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
+  parent_id === call.parent_id && request_hash === call.request;
+
+/** @param created `null`: there is more to come, and until then it is one that is being removed */
+function begin(log: SessionLog, call: ForkCall, messages: Message[], created: (() => void) | null): void {
+  const { store } = log;
+  const { caller, parent_id, branched_at, request, metadata, summary, skills, known } = call;
   const now = log.now();
   store.prepare();
   store.transaction(() => {
+    const state = created === null ? "deleted" : "active";
     store.create({
-      ...{ id: caller.id, tenant: caller.tenant, created_at: now, updated_at: now, state: "active" },
+      ...{ id: caller.id, tenant: caller.tenant, created_at: now, updated_at: now, state },
       ...{ request_hash: request, parent_id, branched_at, metadata },
     });
-    const skillsKnown = call.known === undefined ? {} : { known: call.known };
+    const skillsKnown = known === undefined ? {} : { known };
     log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);
-    created();
+    if (created === null) store.setDue({ delete: now + GIVEN_UP_MS });
+    else created();
   });
-  return true;
 }

@@ -3,15 +3,12 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { withRecords } from "../../llm/history.ts";
-import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
-import { cassetteOf } from "./cassette.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
@@ -83,6 +80,8 @@ export class SessionDesk {
 function handlersOf(conversation: Conversation): Handlers {
   const { log, runs, files, env, background, parts } = conversation;
   const { store } = log;
+  /** Under way, by request: one that is asked twice at the same time is made once. */
+  const forks = new Map<string, Promise<void>>();
   /** For questions about a session that has to be there. */
   const within =
     <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
@@ -108,11 +107,6 @@ function handlersOf(conversation: Conversation): Handlers {
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),
     messages: within((page) => listPage(log.state().visible, page)),
-    transcript: within((_, { metadata }) => {
-      const start = { ...emptyTranscript(newId()), metadata, state: "active" };
-      return withRecords(start, store.records(), newId);
-    }),
-    cassette: within((_, { id }) => cassetteOf(id, store.records())),
     history: within((_, row) => {
       conversation.active(row);
       conversation.quiet(row);
@@ -170,14 +164,20 @@ function handlersOf(conversation: Conversation): Handlers {
       const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
-    fork: within(async ({ dst, keep_first, request }, row, { request_id }) => {
+    fork: within(async ({ dst, keep_first, request }, row, caller) => {
       const known = store.request(request.name, log.now());
       if (known !== null && known.hash !== request.hash)
         throw new IdempotencyKeyReused({ key: request.name });
       if (known === null) {
         conversation.quiet(row);
-        await forkInto(env, log, row, { dst, keep_first, request: request.name, request_id });
+        const { request_id } = caller;
+        const of = { dst, keep_first, request: request.name, request_id };
+        const under = forks.get(request.name) ?? forkInto({ env, log, files }, row, of);
+        forks.set(request.name, under);
+        await under.finally(() => forks.delete(request.name));
       }
+      // Its parent may be gone by now.
+      if (!conversation.exists(caller)) return dst;
       return conversation.once(request, () => {
         store.addChild(dst);
         return dst;

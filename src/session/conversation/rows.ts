@@ -40,6 +40,16 @@ export class Rows<T> {
     return bytes.length;
   }
 
+  /** Numbers of the rows up to `until`, of less than 4 KiB, whose JSON has this text in it, the last first. */
+  short(until: number, text: string): number[] {
+    const query = `SELECT seq FROM ${this.#table} WHERE seq <= ? AND part = 0 AND length(data) < 4096
+      AND instr(data, CAST(? AS BLOB)) > 0 ORDER BY seq DESC`;
+    return this.#sql
+      .exec<{ seq: number }>(query, until, text)
+      .toArray()
+      .map(({ seq }) => seq);
+  }
+
   /** The rows after number `after` in their order, read as they are asked for. Nothing may be written meanwhile. */
   *after(after: number): Generator<Row<T>> {
     const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(

@@ -1,11 +1,9 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
-import type { Delivery, Feedback, SessionState, ToolStatus } from "../../engine/agent/records.ts";
+import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
-import type { Transcript } from "../../llm/transcript.ts";
-import type { Mock } from "../../model/mock/mock.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
@@ -96,22 +94,11 @@ export interface Decision {
   arguments_digest: string | null;
 }
 
-/** What a session's models and tools answered, in order, for runs without them (contract.md). */
-export interface SessionCassette {
-  session_id: string;
-  /** As `options.mock` takes them. */
-  mocks: Mock[];
-  tool_results: {
-    run_id: string;
-    tool_call_id: string;
-    name: string;
-    arguments: JsonObject;
-    /** SHA-256 (hex) of name and arguments. */
-    arguments_digest: string;
-    status: ToolStatus;
-    content: string;
-  }[];
-}
+/**
+ * What tells all of a session: its transcript as JSON (`raw`) or as lines of text (`visible`, `full`); what its models and
+ * tools answered, in order, for runs without them (contract.md).
+ */
+export type SessionDocument = "raw" | "visible" | "full" | "cassette";
 
 /** Until when an answer waits: never, for the run's end, or until nothing happens without somebody's doing. */
 export type Wait = "none" | "terminal" | "idle";
@@ -151,10 +138,6 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
   exists: { in: null; out: boolean };
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
-  /** Everything that was ever said, and what else happened. */
-  transcript: { in: null; out: Transcript };
-  /** What its models and tools answered, by run. */
-  cassette: { in: null; out: SessionCassette };
   /** The conversation so far, for a call outside of a run that is to be kept in it. */
   history: { in: null; out: { messages: Message[]; summary: string | null } };
   set_state: { in: { state: SessionState }; out: SessionView };
@@ -223,6 +206,9 @@ export interface SessionEventsCall {
   after: number | null;
 }
 
+/** What is read as a stream, or why it is not: `ErrorData` as JSON. */
+export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
+
 /** What a fork begins with. */
 export interface ForkCall {
   caller: SessionCaller;
@@ -237,6 +223,19 @@ export interface ForkCall {
   known?: Record<string, { digest: string; arguments: string }>;
 }
 
+/**
+ * A part of what a fork begins with. With the first one it is made, with `end` it is there for everybody, if it has so many
+ * files and versions of artifacts then.
+ */
+export interface ForkStep {
+  call: ForkCall;
+  first: boolean;
+  end: { files: number; artifacts: number } | null;
+}
+
+/** What became of a step: `done`: the fork is there; `taken`: another session is; `lost`: what came before is gone. */
+export type Adopted = "more" | "done" | "taken" | "lost";
+
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */
 export type LongText = string | ReadableStream<Uint8Array>;
 
@@ -248,10 +247,10 @@ export interface SessionRpc extends Rpc.DurableObjectBranded {
     question: LongText,
     after: number | null,
   ): Promise<{ answer: LongText; body: ReadableStream<Uint8Array> | null }>;
-  /** Server-sent events, or why there are none. */
-  events(
-    call: SessionEventsCall,
-  ): Promise<{ ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string }>;
-  /** Makes a session out of its parent's messages: a `ForkCall` and the messages as JSON. Answers whether it did, by now. */
-  adopt(call: string, messages: LongText): Promise<boolean>;
+  /** Server-sent events. */
+  events(call: SessionEventsCall): Promise<Streamed>;
+  /** One of the session's documents. */
+  document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
+  /** Takes a part of what its parent holds: a `ForkStep` and the part, as JSON. */
+  adopt(step: string, part: LongText): Promise<Adopted>;
 }

@@ -1,13 +1,26 @@
 /** The session's workspace as long as there is the session: asked for by its routes and its runs, cleaned up on time. */
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import type { FileChange, FileIntent, Outcome, WorkspaceAccess } from "../../run/workspace/access.ts";
+import type {
+  FileChange,
+  FileIntent,
+  Outcome,
+  WorkspaceAccess,
+  WorkspaceFile,
+} from "../../run/workspace/access.ts";
 import { type WatchedChange, Workspace } from "../workspace/workspace.ts";
 import { sessionPrefix } from "./files.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
+/** Contents that are copied at a time, each from one connection to another; a Worker has six. */
+const COPIES = 3;
 /** Kind of due time. */
 export const FILES_DUE = "files";
+
+/** A file of another session, with the R2 key where that has its content. */
+export interface ForkedFile extends WorkspaceFile {
+  from: string;
+}
 
 export interface SessionFilesOptions {
   storage: DurableObjectStorage;
@@ -101,6 +114,32 @@ export class SessionFiles implements WorkspaceAccess {
     const workspace = this.#workspace();
     await workspace.collect(now());
     if (this.#row() !== null) store.setDue({ [FILES_DUE]: workspace.due() });
+  }
+
+  /** Takes files of the session that this one is a fork of, with copies of their contents. `false`: some are gone. */
+  async adopt(row: SessionRow, files: readonly ForkedFile[]): Promise<boolean> {
+    const { FILES } = this.#options.env;
+    const workspace = this.#of(row);
+    const keys = new Map<string, string>();
+    const wanted = new Map(files.map((file) => [file.sha256, file.from]));
+    for (const { sha256 } of workspace.keys([...wanted.keys()])) wanted.delete(sha256);
+    const left = wanted.entries();
+    const copy = async (): Promise<boolean> => {
+      for (const [sha256, from] of left) {
+        const begun = workspace.begin(null);
+        const object = await FILES.get(from);
+        if (object === null || "refused" in begun) return false;
+        keys.set(sha256, begun.key);
+        await FILES.put(begun.key, object.body, { sha256 });
+      }
+      return true;
+    };
+    const copied = await Promise.all(Array.from({ length: COPIES }, copy));
+    return copied.every(Boolean) && workspace.adopt(files, keys);
+  }
+
+  count(row: SessionRow): number {
+    return this.#of(row).count();
   }
 
   /** Removes all files of a session that is being removed. */

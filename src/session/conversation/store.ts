@@ -178,6 +178,11 @@ export class ConversationStore implements EventSource, KnownExecutions {
     for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
   }
 
+  /** Numbers of the short rows of records up to `until` that have this in them, the last first. */
+  shortRows(until: number, text: string): number[] {
+    return this.#ready ? this.#records.short(until, text) : [];
+  }
+
   /** Stores events as one row; answers the number of the last. */
   appendEvents(events: readonly RunEvent[]): number {
     if (events.length > 0) this.#events.insert(this.#events.last() + events.length, [...events]);

@@ -1,5 +1,6 @@
 /** What the Worker and a daemon's object tell each other. Types only. */
 import type { WakeReason } from "../../engine/agent/records.ts";
+import type { WakeLimit } from "../../engine/agent/spec.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
@@ -46,6 +47,8 @@ export interface DaemonSummary {
   saved_at: string | null;
   next_wake_at: string | null;
   last_wake: { reason: WakeReason; at: string } | null;
+  /** The limit of `wake_budget` that ended its last wake; `null`: none did. */
+  wake_budget_reached: WakeLimit | null;
   /** What will wake it as soon as it is idle, the most urgent first. */
   pending_wakes: WakeReason[];
   inflight_event?: DaemonEvent;

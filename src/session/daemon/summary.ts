@@ -39,6 +39,7 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
       row.wake_reason === null || row.wake_at === null
         ? null
         : { reason: row.wake_reason, at: iso(row.wake_at) },
+    wake_budget_reached: daemon.run(row)?.wakeReached ?? null,
     pending_wakes: running ? pendingWakes(row, pending, log) : [],
     ...(inflight === null ? {} : { inflight_event: inflight }),
     ...(running ? {} : endOf(row, log)),

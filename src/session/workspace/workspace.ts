@@ -159,6 +159,31 @@ export class Workspace {
     });
   }
 
+  /** How many files there are. */
+  count(): number {
+    return this.#totals()?.files ?? 0;
+  }
+
+  /** Takes files as they are in another workspace. @param keys where their contents were stored, by digest. `false`: some are not */
+  adopt(files: readonly WorkspaceFile[], keys: ReadonlyMap<string, string>): boolean {
+    const totals = this.#create();
+    const now = this.#now();
+    return this.#host.storage.transactionSync(() => {
+      if (!files.every(({ sha256 }) => this.#contents.keep(sha256, keys.get(sha256) ?? null, now)))
+        return false;
+      for (const { path, sha256, size, executable, modified_at } of files) {
+        totals.version += 1;
+        totals.files += 1;
+        totals.bytes += size;
+        const row = [path, sha256, size, Number(executable), modified_at, totals.version];
+        this.#sql.exec("INSERT INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)", ...row);
+      }
+      const { version, files: count, bytes } = totals;
+      this.#sql.exec("UPDATE workspace SET version = ?, files = ?, bytes = ?", version, count, bytes);
+      return true;
+    });
+  }
+
   /** When `collect` is next to be called, in Unix ms. */
   due(): number | null {
     return this.#exists ? this.#contents.due() : null;

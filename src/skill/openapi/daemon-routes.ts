@@ -97,6 +97,10 @@ const SUMMARY: JsonObject = {
   saved_at: MAYBE_TIME,
   next_wake_at: MAYBE_TIME,
   last_wake: { oneOf: [{ type: "null" }, object({ reason: REASON, at: TIME })] },
+  wake_budget_reached: {
+    ...{ enum: ["max_iterations", "max_tokens", "max_cost_usd", null] },
+    description: "The limit of `wake_budget` that ended its last wake.",
+  },
   pending_wakes: { type: "array", items: REASON, description: "What wakes it as soon as it is idle." },
   inflight_event: EVENT,
   error: ref("schemas", "Problem"),

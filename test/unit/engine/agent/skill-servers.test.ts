@@ -1,7 +1,7 @@
 /** MCP servers that skills bind while they are active or loaded (agent-runtime.md §11.3). */
 import { expect, test } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
-import { serverWarnings } from "../../../../src/engine/agent/skill-servers.ts";
+import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";
 import type { AgentTool } from "../../../../src/engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
@@ -89,7 +89,10 @@ test("a server that fails is told of, costs its tools alone, and is not asked in
   const played = await play({ spec, replies: [{ calls: [["work", {}]] }, "ok"], bind: () => FAILED });
   expect([played.run.status, binds(played)]).toEqual(["done", 1]);
   expect(told(played, spec)).toEqual(["skill_activated docs", "skill_mcp_bind_failed docs wiki"]);
-  expect(serverWarnings(played.run)).toEqual([
+  const warned = played.records.flatMap((record) =>
+    record.type === "skill_mcp_bound" ? bindingWarnings(record) : [],
+  );
+  expect(warned).toEqual([
     {
       code: "mcp_server_unavailable",
       message: expect.stringContaining("wiki. It is gone."),

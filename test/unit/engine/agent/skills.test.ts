@@ -259,6 +259,8 @@ describe("load_skill (§11.4, skill-formats.md §2.2)", () => {
   ])("%j: %s", async (args, error) => {
     const played = await load(args, [skill("a"), skill("hidden", { disable_model_invocation: true })]);
     expect(JSON.parse(answer(played))).toMatchObject({ error, message: expect.any(String) });
+    // Nothing tells a model of skills that are not for it.
+    if (error === "skill_not_found") expect(answer(played)).toContain("There are: a.");
   });
 
   test("a second time it is a short note; a new version is announced; an active one is there already", async () => {

@@ -1,0 +1,186 @@
+/**
+ * Documents that tell all of a session: made from its records a page at a time while they are sent, so that they may be
+ * larger than what fits into memory. Each is of the records that there are when it begins.
+ */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { HistoryReader } from "../../llm/history.ts";
+import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
+import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
+import { ResultReader, recordedAnswer } from "./cassette.ts";
+import type { SessionDocument } from "./rpc.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { ConversationStore, SessionRow } from "./store.ts";
+
+/** Bytes of records that are read at a time, and of the document that are sent at a time; what is larger goes alone. */
+const PAGE_BYTES = 256 * 1024;
+const PIECE_CHARACTERS = 64 * 1024;
+
+/** A document as UTF-8. It breaks off where the session is removed meanwhile. */
+export function documentStream(
+  log: SessionLog,
+  row: SessionRow,
+  what: SessionDocument,
+): ReadableStream<Uint8Array> {
+  const { readable, writable } = new IdentityTransformStream();
+  void send(writable.getWriter(), documentOf(log, row, what));
+  return readable;
+}
+
+/** Who reads slowly is waited for, with one piece in memory. */
+async function send(
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  pieces: Iterable<string>,
+): Promise<void> {
+  const encoder = new TextEncoder();
+  try {
+    let text = "";
+    for (const piece of pieces) {
+      text += piece;
+      if (text.length < PIECE_CHARACTERS) continue;
+      const bytes = encoder.encode(text);
+      text = "";
+      await writer.write(bytes);
+    }
+    if (text !== "") await writer.write(encoder.encode(text));
+    await writer.close();
+  } catch (error) {
+    // The reader left, or the session did.
+    await writer.abort(error).catch(() => {});
+  }
+}
+
+function documentOf(log: SessionLog, row: SessionRow, what: SessionDocument): Generator<string> {
+  if (what === "cassette") return cassette(log, row);
+  if (what === "raw") return transcript(log, row);
+  return lines(log, row, what === "visible" ? renderVisible : renderFull);
+}
+
+function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
+  const until = log.store.lastRecord();
+  const { metadata, state } = row;
+  const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
+  const read = () => new HistoryReader(newId, rest);
+  yield opened(log.answered(rest));
+  const said = read();
+  yield* list(
+    log,
+    "messages",
+    each(conversation(log.store, row, until), (record) => said.read(record).messages),
+  );
+  const told = read();
+  yield* list(
+    log,
+    "events",
+    each(conversation(log.store, row, until), (record) => told.read(record).events),
+  );
+  const { summary } = told.rest;
+  if (summary !== undefined) yield `,"summary":${JSON.stringify(log.answered(summary))}`;
+  yield "}";
+}
+
+function* lines(
+  log: SessionLog,
+  row: SessionRow,
+  render: (events: readonly TranscriptEvent[]) => string,
+): Generator<string> {
+  const reader = new HistoryReader(newId, emptyTranscript(""));
+  let between = "";
+  for (const record of conversation(log.store, row, log.store.lastRecord())) {
+    const text = render(reader.read(record).events);
+    if (text === "") continue;
+    yield between + String(log.answered(text));
+    between = "\n";
+  }
+}
+
+function* cassette(log: SessionLog, row: SessionRow): Generator<string> {
+  const { store } = log;
+  const until = store.lastRecord();
+  yield opened({ session_id: row.id });
+  yield* list(
+    log,
+    "mocks",
+    each(records(store, row, 0, until), (record) => present(recordedAnswer(record))),
+  );
+  const results = new ResultReader();
+  yield* list(
+    log,
+    "tool_results",
+    each(records(store, row, 0, until), (record) => present(results.read(record))),
+  );
+  yield "}";
+}
+
+const present = <T>(value: T | null): T[] => (value === null ? [] : [value]);
+
+/** An object as JSON, to be gone on with. */
+const opened = (value: unknown): string => JSON.stringify(value).slice(0, -1);
+
+function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generator<string> {
+  let before = `,${JSON.stringify(name)}:[`;
+  let empty = true;
+  for (const item of items) {
+    yield before + JSON.stringify(log.answered(item));
+    before = ",";
+    empty = false;
+  }
+  yield empty ? `${before}]` : "]";
+}
+
+function* each<T>(from: Iterable<AgentRecord>, read: (record: AgentRecord) => readonly T[]): Generator<T> {
+  for (const record of from) yield* read(record);
+}
+
+/** The records that a transcript tells: those from the last reset on. */
+function* conversation(store: ConversationStore, row: SessionRow, until: number): Generator<AgentRecord> {
+  const reset = lastReset(store, until);
+  let begun = reset === 0;
+  for (const record of records(store, row, Math.max(0, reset - 1), until)) {
+    begun ||= record.type === "session_reset";
+    if (begun) yield record;
+  }
+}
+
+/** The row of records, up to number `until`, that emptied the conversation last; 0: none did. Such a row is short. */
+function lastReset(store: ConversationStore, until: number): number {
+  const found = store
+    .shortRows(until, '"type":"session_reset"')
+    .find((seq) => pageAfter(store, seq - 1, seq).records.some(({ type }) => type === "session_reset"));
+  return found ?? 0;
+}
+
+/** A page is read at once, and before the next one others may write. @throws CallNotFound once the session is gone */
+function* records(
+  store: ConversationStore,
+  { id, tenant }: SessionRow,
+  after: number,
+  until: number,
+): Generator<AgentRecord> {
+  for (let seen = after; seen < until; ) {
+    const now = store.session();
+    if (now === null || now.id !== id || now.tenant !== tenant || now.state === "deleted") {
+      throw new CallNotFound({ what: "session", id });
+    }
+    const page = pageAfter(store, seen, until);
+    yield* page.records;
+    seen = page.last;
+  }
+}
+
+/** The next rows after number `after`, up to `until`, without those that cannot be read. */
+function pageAfter(
+  store: ConversationStore,
+  after: number,
+  until: number,
+): { records: AgentRecord[]; last: number } {
+  const page: AgentRecord[] = [];
+  let bytes = 0;
+  for (const row of store.recordRows(after)) {
+    if (row.seq > until) break;
+    if (row.ok) page.push(...row.value);
+    if (row.ok) bytes += row.bytes;
+    if (bytes >= PAGE_BYTES) return { records: page, last: row.seq };
+  }
+  return { records: page, last: until };
+}

@@ -1,0 +1,204 @@
+/** Forks of sessions with files and artifacts (agent-runtime.md §12.1): copies of their own, seen once they are whole. */
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sha256 } from "../../src/run/digest.ts";
+import { sessionObject } from "../../src/run/session-client.ts";
+import type { Adopted, ForkStep } from "../../src/session/conversation/rpc.ts";
+import { mockSkill } from "./served.ts";
+import { type Body, client, codeOf, get, post, run, send, session, texts } from "./session-client.ts";
+
+const { env } = client;
+const HOOKS = "export const draw = (given) => ({ __artifact__: true, ...given });";
+const draw = {
+  ...{ name: "draw", description: "draw", handler: "draw" },
+  parameters: { type: "object", properties: {}, additionalProperties: true },
+};
+/** One more version of an artifact. */
+const drawn = (path: string, content: string) =>
+  run(path, `draw ${content}`, {
+    skills: ["forker"],
+    tools: [draw],
+    mock: [
+      { tool_calls: [{ name: "draw", arguments: { id: "page", type: "html", content } }] },
+      { text: "ok" },
+    ],
+  });
+
+beforeAll(() =>
+  client.publish({ forker: mockSkill("forker") }, { "hooks.js": new TextEncoder().encode(HOOKS) }),
+);
+
+const put = (path: string, file: string, body: string) =>
+  client.fetch(`${path}/files/${file}`, { method: "PUT", body });
+const files = async (path: string): Promise<Record<string, string>> => {
+  const { data } = await get<{ data: { path: string }[] }>(`${path}/files?limit=1000`);
+  const all = data.map(async (file) => {
+    const response = await client.fetch(`${path}/files/${file.path}`);
+    return [file.path, `${response.status} ${await response.text()}`];
+  });
+  return Object.fromEntries(await Promise.all(all));
+};
+/** What the list of files says of each. */
+const listed = async (path: string): Promise<Map<unknown, Body>> => {
+  const { data } = await get<{ data: Body[] }>(`${path}/files?limit=1000`);
+  return new Map(data.map((file) => [file.path, file]));
+};
+const page = async (path: string, version = ""): Promise<Body> => get(`${path}/artifacts/page${version}`);
+const objects = async (path: string): Promise<number> =>
+  (await env.FILES.list({ prefix: `sessions/default/${path.replace("/sessions/", "")}/` })).objects.length;
+const fork = async (path: string, body: Body = {}): Promise<string> => {
+  const response = await post(`${path}/fork`, body);
+  expect(response.status).toBe(201);
+  return `/sessions/${(await response.json<{ id: string }>()).id}`;
+};
+
+describe("a fork", () => {
+  it("begins with its parent's files and artifacts, and goes its own way", async () => {
+    const parent = await session();
+    for (const content of ["<1>", "<2>"]) await drawn(parent, content);
+    await Promise.all(
+      Array.from({ length: 210 }, (_, n) => put(parent, `many/${n % 7}-${n}`, `content ${n % 50}`)),
+    );
+    const before = await listed(parent);
+    const child = await fork(parent);
+    expect(before.size).toBe(210);
+    expect(await listed(child)).toEqual(before);
+    expect(await objects(child)).toBe(50);
+    expect(await (await client.fetch(`${child}/files/many/1-8`)).text()).toBe("content 8");
+    expect(await page(child)).toEqual(await page(parent));
+    expect(await page(child)).toMatchObject({ content: "<2>", version: 2, versions: { length: 2 } });
+    expect(await page(child, "?version=1")).toEqual(await page(parent, "?version=1"));
+    expect(await get(`${child}/artifacts`)).toEqual(await get(`${parent}/artifacts`));
+
+    await put(child, "many/0-0", "the child's");
+    await send("DELETE", `${parent}/files/many/1-1`);
+    await drawn(child, "<3>");
+    const [ofParent, ofChild] = [await listed(parent), await listed(child)];
+    expect([ofParent.size, ofChild.size]).toEqual([209, 210]);
+    expect(ofParent.get("many/0-0")).toEqual(before.get("many/0-0"));
+    expect(ofChild.get("many/0-0")).toMatchObject({ size: "the child's".length });
+    expect(ofChild.get("many/1-1")).toEqual(before.get("many/1-1"));
+    expect([(await page(parent)).version, (await page(child)).version]).toEqual([2, 3]);
+    expect(await texts(child)).toContain("draw <3>");
+    expect(await texts(parent)).not.toContain("draw <3>");
+  });
+
+  it("needs no parent: what is removed of one leaves the others whole, and nothing stays of any", async () => {
+    const first = await session();
+    await put(first, "a", "kept by each");
+    await drawn(first, "<1>");
+    const second = await fork(first);
+    const third = await fork(second);
+    const at = await post(`${first}/fork-at`, { keep_first: 0 });
+    const fourth = `/sessions/${(await at.json<{ id: string }>()).id}`;
+    expect(await get(`${third}/ancestry`)).toMatchObject({ parent_id: second.replace("/sessions/", "") });
+    for (const [gone, left] of [
+      [second, [first, third, fourth]],
+      [first, [third, fourth]],
+      [third, [fourth]],
+      [fourth, []],
+    ] as const) {
+      expect((await send("DELETE", gone)).status).toBe(204);
+      expect(await objects(gone)).toBe(0);
+      for (const path of left) {
+        expect(await files(path)).toEqual({ a: "200 kept by each" });
+        expect(await page(path)).toMatchObject({ content: "<1>", version: 1 });
+      }
+    }
+  });
+
+  it("that is asked for twice at the same time with the same key is one", async () => {
+    const parent = await session();
+    await put(parent, "a", "one");
+    const made = await Promise.all(
+      [1, 2, 3].map(() => post(`${parent}/fork`, {}, { "idempotency-key": "fork-twice" })),
+    );
+    const ids = await Promise.all(made.map(async (response) => (await response.json<{ id: string }>()).id));
+    expect([...new Set(ids)]).toHaveLength(1);
+    expect(await files(`/sessions/${ids[0]}`)).toEqual({ a: "200 one" });
+    expect(await get(parent)).toMatchObject({ child_ids: [ids[0]] });
+  });
+
+  it("of the same name by two requests is made by one of them", async () => {
+    const parent = await session();
+    await put(parent, "a", "one");
+    const dst = `${parent.replace("/sessions/", "")}-copy`;
+    const made = await Promise.all([1, 2].map(() => post(`${parent}/fork`, { dst })));
+    expect(made.map(({ status }) => status).sort()).toEqual([201, 409]);
+    expect(await files(`/sessions/${dst}`)).toEqual({ a: "200 one" });
+  });
+});
+
+describe("a fork that is not whole yet", () => {
+  let names = 0;
+  /** A child whose steps the test sends itself. */
+  const begun = async () => {
+    const parent = await session();
+    await put(parent, "a", "one");
+    const [object] = (await env.FILES.list({ prefix: `sessions/default${parent.replace("/sessions", "")}/` }))
+      .objects;
+    const id = `half-${++names}`;
+    const stub = sessionObject(env, "default", id);
+    const call: ForkStep["call"] = {
+      caller: { tenant: "default", id, request_id: "r", mock_scope: "" },
+      ...{ parent_id: parent.replace("/sessions/", ""), branched_at: 0, request: "q", metadata: {} },
+      ...{ summary: null, skills: [] },
+    };
+    const file = {
+      ...{ path: "a", sha256: await sha256("one"), size: 3, executable: false, modified_at: 1, version: 1 },
+      from: object?.key ?? "",
+    };
+    const step = (part: object, how: Partial<ForkStep> = {}): Promise<Adopted> =>
+      stub.adopt(JSON.stringify({ call, first: false, end: null, ...how }), JSON.stringify(part));
+    expect(await step({ messages: [] }, { first: true })).toBe("more");
+    return { path: `/sessions/${id}`, id, stub, step, file };
+  };
+
+  it("is no session for anybody, and its id is taken", async () => {
+    const { path, id, step, file } = await begun();
+    expect(await step({ files: [file] })).toBe("more");
+    for (const route of ["", "/files", "/files/a", "/messages"]) {
+      expect(await codeOf(await client.fetch(path + route))).toEqual([404, "not_found"]);
+    }
+    expect(await get(`${path}/exists`)).toEqual({ exists: false });
+    expect(JSON.stringify(await get("/sessions?limit=1000"))).not.toContain(`"${id}"`);
+    const other = await session();
+    expect(await codeOf(await post(`${other}/fork`, { dst: id }))).toEqual([409, "session_exists"]);
+    expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("done");
+    expect(await files(path)).toEqual({ a: "200 one" });
+    expect(JSON.stringify(await get("/sessions?limit=1000"))).toContain(`"${id}"`);
+    // Sent again by a parent that did not hear of it.
+    expect(await step({ messages: [] }, { first: true })).toBe("done");
+  });
+
+  it("begins anew when its parent does", async () => {
+    const { path, step, file } = await begun();
+    await step({ files: [{ ...file, path: "b" }] });
+    expect(await step({ messages: [] }, { first: true })).toBe("more");
+    expect(await step({ files: [file] })).toBe("more");
+    expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("done");
+    expect([await files(path), await objects(path)]).toEqual([{ a: "200 one" }, 1]);
+  });
+
+  it("is never shown where something is missing", async () => {
+    const { path, step, file } = await begun();
+    expect(await step({ files: [{ ...file, from: "sessions/default/gone" }] })).toBe("lost");
+    expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("lost");
+    expect(await step({}, { end: { files: 0, artifacts: 1 } })).toBe("lost");
+    expect((await client.fetch(path)).status).toBe(404);
+  });
+
+  it("is removed when nobody goes on with it", async () => {
+    const { path, stub, step, file } = await begun();
+    await step({ files: [file] });
+    expect(await objects(path)).toBe(1);
+    await runInDurableObject(stub, (_, { storage }) => {
+      storage.sql.exec("UPDATE due SET at = 1");
+    });
+    await runDurableObjectAlarm(stub);
+    await expect.poll(() => objects(path)).toBe(0);
+    await expect.poll(() => step({}, { end: { files: 1, artifacts: 0 } })).toBe("lost");
+    expect((await post("/sessions", { id: path.replace("/sessions/", "") })).status).toBe(201);
+    expect(await files(path)).toEqual({});
+  });
+});

@@ -1,0 +1,95 @@
+/** Sessions that are larger than what fits into memory: their documents are made while they are sent (contract.md). */
+import { runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { withRecords } from "../../src/llm/history.ts";
+import { emptyTranscript } from "../../src/llm/transcript.ts";
+import { renderFull, renderVisible } from "../../src/llm/transcript-operations/view.ts";
+import { sessionObject } from "../../src/run/session-client.ts";
+import { ConversationStore } from "../../src/session/conversation/store.ts";
+import { ASK, asking, type Body, client, get, post, run, send, session, until } from "./session-client.ts";
+
+const stub = (path: string) => sessionObject(client.env, "default", path.replace("/sessions/", ""));
+const inject = (path: string, content: string, role = "user") =>
+  post(`${path}/inject`, { message: { role, content } });
+const trimmed = (path: string) => post(`${path}/trim`, { keep_last: 0 });
+const textOf = async (path: string): Promise<string> => (await client.stream(path)).text();
+/** Ids are made anew for each answer. */
+const withoutIds = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (key, inner) => (key === "id" && typeof inner === "string" ? "" : inner)));
+/** The same documents, made at once. */
+const whole = (path: string) =>
+  runInDurableObject(stub(path), (_, { storage }) =>
+    withRecords(
+      { ...emptyTranscript(""), metadata: {}, state: "active" },
+      new ConversationStore(storage).records(),
+      () => "",
+    ),
+  );
+
+/** Client tools, a compaction, states, feedback, messages that are kept in several rows, and perhaps a reset in between. */
+async function eventful(reset: boolean): Promise<string> {
+  const path = await session();
+  await inject(path, "before");
+  await post(`${path}/compact`, { keep_last: 0, summary: "they met" });
+  if (reset) await post(`${path}/reset`);
+  await inject(path, 'a text that quotes {"type":"session_reset"}');
+  await inject(path, "long ".repeat(100_000));
+  const { run_id } = await (await run(path, "go", { tools: [ASK], mock: asking })).json<{ run_id: string }>();
+  const { awaiting } = await get<{ awaiting: { tool_call_id: string }[] }>(`${path}/runs/${run_id}`);
+  await post(`${path}/tool-results`, { tool_call_id: awaiting[0]?.tool_call_id, content: "Ann" });
+  await until(`${path}/runs/${run_id}`, "done");
+  await post(`${path}/archive`);
+  await post(`${path}/resume`);
+  await post(`${path}/compact`, { keep_last: 1, summary: "and talked" });
+  return path;
+}
+
+it.each([false, true])(
+  "its transcript is what it would be made at once (after a reset: %s)",
+  async (reset) => {
+    const path = await eventful(reset);
+    const made = await whole(path);
+    expect(made.messages.length).toBeGreaterThan(5);
+    expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
+    expect(withoutIds(await get(`${path}/transcript?view=raw`))).toEqual(withoutIds(made));
+    expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
+    expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
+    const empty = await session();
+    expect(await get(`${empty}/transcript?view=raw`)).toMatchObject({ messages: [], events: [], assets: [] });
+    expect([await textOf(`${empty}/transcript`), await get(`${empty}/cassette`)]).toEqual([
+      "",
+      { session_id: empty.replace("/sessions/", ""), mocks: [], tool_results: [] },
+    ]);
+  },
+);
+
+it("of some tens of MB comes whole, and is of one moment whatever is said meanwhile", async () => {
+  const path = await session();
+  const megabyte = "0123456789abcdef".repeat(65_536);
+  for (let n = 0; n < 24; n += 1) {
+    await inject(path, `${n} ${megabyte}`);
+    await trimmed(path);
+  }
+  const response = await client.stream(`${path}/transcript?view=raw`);
+  await inject(path, "came later");
+  const transcript = await response.json<{ messages: Body[]; events: Body[] }>();
+  expect(transcript.messages.map(({ content }) => String(content).split(" ")[0])).toEqual(
+    Array.from({ length: 24 }, (_, n) => `${n}`),
+  );
+  expect(transcript.messages.every(({ content }) => String(content).length > 1024 * 1024)).toBe(true);
+  expect(transcript.events.filter(({ kind }) => kind === "message")).toHaveLength(24);
+  expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(25);
+});
+
+it("breaks off where the session is removed while it is read", async () => {
+  const path = await session();
+  for (let n = 0; n < 8; n += 1) await inject(path, "x".repeat(1024 * 1024));
+  const response = await client.stream(`${path}/transcript?view=raw`);
+  const reader = response.body?.getReader();
+  expect((await reader?.read())?.done).toBe(false);
+  expect((await send("DELETE", path)).status).toBe(204);
+  const rest = async (): Promise<void> => {
+    while ((await reader?.read())?.done === false);
+  };
+  await expect(rest()).rejects.toThrow();
+});
