@@ -93,6 +93,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/tool/protocol.ts",
     "src/tool/workspace-path.ts",
     "src/tool/multipart-reader.ts",
+    "src/tool/public-host.ts",
     "src/secrets.ts",
   ],
 };

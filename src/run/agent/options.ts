@@ -90,10 +90,11 @@ export async function agentSpec(
   const given = givenMessages(input, model.options);
   const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
+  const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", ...given.system, served === null ? "" : ownInstructions(served, reader)]
+    system: [input.system ?? "", ...given.system, instructions]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
     prompt: resumed?.prompt ?? given.messages,
