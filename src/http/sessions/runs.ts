@@ -48,7 +48,7 @@ async function begin(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
-  how: { request: NamedRequest | null; wait: Wait | null },
+  how: { request: NamedRequest | null; wait: Wait },
 ): Promise<RunView> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
@@ -80,8 +80,12 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
 /** The result of a run that has ended or rests; an error is the answer's own. */
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
-  const awaiting = run.awaiting === undefined ? {} : { awaiting: run.awaiting };
-  const result = shown(context, { ...run.result, ...awaiting });
+  const { result: made, awaiting, approvals } = run;
+  const waits = {
+    ...(awaiting === undefined ? {} : { awaiting }),
+    ...(approvals === undefined ? {} : { approvals }),
+  };
+  const result = shown(context, { ...made, ...waits });
   return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
 }
 
