@@ -91,6 +91,6 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
   });
   expect(await at(hull.url, "logs", "")).toMatchObject({
     code: 2,
-    output: expect.stringContaining("session_missing"),
+    output: expect.stringContaining("Which session?"),
   });
 });
