@@ -20,6 +20,12 @@ export class Auth {
     return this.#secret !== null;
   }
 
+  /** The secret, which is there once a request was permitted. */
+  get secret(): Buffer {
+    if (this.#secret === null) throw new Refused("unauthenticated", "The runner has no secret yet.");
+    return this.#secret;
+  }
+
   /** Takes the secret; the first one stays. `false`: another one is already set. */
   setSecret(secret: string): boolean {
     const bytes = Buffer.from(secret, "utf8");

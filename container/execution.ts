@@ -16,7 +16,7 @@ import type { Cgroup, Cgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
 import { DependenciesFailed } from "./dependencies.ts";
 import type { Environment } from "./environment.ts";
-import { FrameLog } from "./frame-log.ts";
+import type { FrameLog } from "./frame-log.ts";
 import type { Handlers } from "./handlers.ts";
 import type { Journal } from "./journal.ts";
 import type { Launcher } from "./launcher.ts";
@@ -113,7 +113,7 @@ export class Execution {
     this.#folders = folders;
     this.#shop = shop;
     this.#onEnded = onEnded;
-    this.#log = new FrameLog(shop.journal.framesPath());
+    this.#log = shop.journal.newFrames();
     this.#log.onDrained = () => this.#process?.resumeOutput();
     this.#log.onFailure = (error) => {
       log("error", "journal_write_failed", { id: spec.id, reason: reasonOf(error) });

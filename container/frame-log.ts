@@ -1,10 +1,11 @@
 /**
  * The frames of one execution in order, as they go over the wire. Short logs stay in memory; longer ones go to a file
  * of which only the newest part is kept in memory. So neither a slow reader nor none at all costs memory, and a reader
- * that comes back gets every frame.
+ * that comes back gets every frame. In the file they are sealed (at-rest.ts).
  */
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
+import type { AtRest, Sealed } from "./at-rest.ts";
 
 /** Longest log that has no file of its own. */
 export const INLINE_BYTES = 64 * 1024;
@@ -16,14 +17,22 @@ const BACKLOG_LOW = 1024 * 1024;
 /** One read from or write to the file. */
 const BLOCK_BYTES = 256 * 1024;
 
+/** Where frames go when they are many. */
+export interface FrameFile {
+  path: string;
+  /** How the file is sealed; null: it is not, as an earlier version wrote it. */
+  sealed: Sealed | null;
+  atRest: AtRest;
+}
+
 interface Chunk {
   at: number;
   bytes: Uint8Array;
 }
 
 export class FrameLog {
-  /** Where the frames go when they are many; null for a log that is in memory for good. */
-  readonly path: string | null;
+  /** Null for a log that is in memory for good. */
+  readonly file: FrameFile | null;
   /** Bytes appended. */
   size = 0;
   /** Called when the backlog has shrunk after `append` answered false. */
@@ -33,7 +42,7 @@ export class FrameLog {
   #complete = false;
   #chunks: Chunk[] = [];
   #written = 0;
-  #file: FileHandle | null = null;
+  #handle: FileHandle | null = null;
   #writing: Promise<void> | null = null;
   #failed = false;
   #paused = false;
@@ -41,8 +50,8 @@ export class FrameLog {
   #notifying = false;
   readonly #listeners = new Set<() => void>();
 
-  constructor(path: string | null) {
-    this.path = path;
+  constructor(file: FrameFile | null) {
+    this.file = file;
   }
 
   /** A complete log from its bytes. */
@@ -54,10 +63,10 @@ export class FrameLog {
   }
 
   /** A complete log from its file. */
-  static async fromFile(path: string): Promise<FrameLog> {
-    const log = new FrameLog(path);
-    log.#file = await open(path, "r");
-    log.size = log.#written = (await log.#file.stat()).size;
+  static async fromFile(file: FrameFile): Promise<FrameLog> {
+    const log = new FrameLog(file);
+    log.#handle = await open(file.path, "r");
+    log.size = log.#written = (await log.#handle.stat()).size;
     log.#complete = true;
     return log;
   }
@@ -68,7 +77,7 @@ export class FrameLog {
   }
 
   get spilled(): boolean {
-    return this.path !== null && this.size > INLINE_BYTES;
+    return this.file !== null && this.size > INLINE_BYTES;
   }
 
   /** Appends one frame. `false`: the disk is behind; pause the source until `onDrained`. */
@@ -143,13 +152,13 @@ export class FrameLog {
   /** The last user's release closes the file. */
   release(): void {
     this.#users -= 1;
-    if (this.#users === 0) void this.#file?.close().catch(() => {});
+    if (this.#users === 0) void this.#handle?.close().catch(() => {});
   }
 
   /** Removes the file, if there is one. */
   async discard(): Promise<void> {
     await this.settled();
-    if (this.path !== null && this.#written > 0) await unlink(this.path).catch(() => {});
+    if (this.file !== null && this.#written > 0) await unlink(this.file.path).catch(() => {});
   }
 
   #push(bytes: Uint8Array): void {
@@ -188,19 +197,25 @@ export class FrameLog {
   }
 
   async #readFile(offset: number): Promise<Uint8Array> {
-    if (this.#file === null) throw new RangeError(`nothing at ${offset}`);
+    if (this.file === null || this.#handle === null) throw new RangeError(`nothing at ${offset}`);
     const buffer = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, this.#written - offset));
-    const { bytesRead } = await this.#file.read(buffer, 0, buffer.length, offset);
+    const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, offset);
     if (bytesRead === 0) throw new RangeError(`the file ends before ${offset}`);
-    return buffer.subarray(0, bytesRead);
+    const { sealed, atRest } = this.file;
+    const bytes = buffer.subarray(0, bytesRead);
+    return sealed === null ? bytes : atRest.turn(sealed, offset, bytes);
   }
 
   async #write(): Promise<void> {
-    if (this.path === null) return;
+    if (this.file === null) return;
+    const { path, sealed, atRest } = this.file;
     try {
-      this.#file ??= await open(this.path, "w+", 0o600);
+      this.#handle ??= await open(path, "w+", 0o600);
       while (this.#written < this.size) {
-        const { bytesWritten } = await this.#file.writev(this.#memory(this.#written), this.#written);
+        const at = this.#written;
+        const plain = this.#memory(at);
+        const parts = sealed === null ? plain : [atRest.turn(sealed, at, Buffer.concat(plain))];
+        const { bytesWritten } = await this.#handle.writev(parts, at);
         this.#written += bytesWritten;
         this.#forget();
         if (this.#paused && this.size - this.#written < BACKLOG_LOW) {

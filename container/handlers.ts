@@ -8,15 +8,12 @@ import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts"
 import { type Command, type Commands, isFile } from "./commands.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
-import type { Launcher } from "./launcher.ts";
+import type { Lanes } from "./lanes.ts";
 import { NODE_SHIM_PROGRAM } from "./node-shim.ts";
-import type { Pipes } from "./pipes.ts";
 import { absolute, type Place, type Program } from "./program.ts";
 import { PYTHON_SHIM_PROGRAM } from "./python-shim.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder, removeTree } from "./scratch.ts";
-import type { SpawnerCommand } from "./spawner.ts";
-import { Spawners } from "./spawners.ts";
 
 type Handler = NonNullable<ExecutionSpec["handler"]>;
 
@@ -29,20 +26,14 @@ export interface HandlerParts {
   group: number | null;
   commands: Commands;
   inherited: Environment;
-  launcher: Launcher;
-  pipes: Pipes;
+  lanes: Lanes;
   /** Null: there is none. */
   python: Command | null;
-  /** How a fork server is started; null: there can be none. */
-  spawner: SpawnerCommand | null;
-  /** Fork servers, once there is a Python handler. */
-  forkServers: number;
   dependencies: Dependencies;
 }
 
 export class Handlers {
   readonly #parts: HandlerParts;
-  #forks: Promise<Spawners | null> | null = null;
 
   constructor(parts: HandlerParts) {
     this.#parts = parts;
@@ -60,9 +51,9 @@ export class Handlers {
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
 
-  /** Ends the fork servers and removes the shims. */
+  /** Ends what only handlers are started by, and removes the shims. */
   async close(): Promise<void> {
-    (await this.#forks)?.close();
+    await this.#parts.lanes.close();
     await removeTree(this.#parts.dir);
   }
 
@@ -77,22 +68,35 @@ export class Handlers {
     input: Uint8Array,
   ): Promise<Program | null> {
     const { bundle, workspace, scratch } = place;
-    const { commands, inherited, launcher, dependencies, python } = this.#parts;
+    const { commands, inherited, lanes, dependencies, python } = this.#parts;
+    const lane = lanes.of(handler.network);
     // Without a session's files, the folder for output serves: it is new, and is removed with the execution.
     const cwd = workspace?.dir ?? scratch.outputDir;
     const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
-    const program = { cwd, environment, launcher, resultApart: false, packages: null };
+    Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
+    const start = { cwd, environment, packages: null };
     const [name = "", ...rest] = spec.argv;
+    const script = resolve(bundle, name);
+    const isScript = handler.language === "program" || (script.startsWith(bundle + sep) && isFile(script));
+    if (!isScript) return null;
+    if (handler.language === "python") {
+      if (python === null) return null;
+      const packages = await dependencies.use(spec.digest, bundle, script);
+      if (packages !== null) environment.PYTHONPATH = packages.dir;
+      const { stdin, argument } = argumentsOf(input, cwd);
+      const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
+      const launcher = await lane.forks();
+      const program = { ...start, ...python, args, stdin, resultApart: true, launcher };
+      return { ...program, packages: packages?.digest ?? null };
+    }
+    const program = { ...start, launcher: await lane.launcher(), resultApart: false };
     if (handler.language === "program") {
       const command = await commands.resolve(name, bundle, spec.untrusted);
       return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
     }
-    const script = resolve(bundle, name);
-    if (!script.startsWith(bundle + sep) || !isFile(script)) return null;
-    const stdin = withWorkDir(input, cwd);
-    const argument = stdin.length < HANDLER_TEXT_LIMIT ? [stdin.toString()] : [];
+    const { stdin, argument } = argumentsOf(input, cwd);
     if (handler.language === "file")
       return { ...program, file: script, argv0: script, args: argument, stdin };
     if (handler.language === "shell") {
@@ -100,30 +104,16 @@ export class Handlers {
       const bash = await commands.resolve("bash", this.#parts.dir);
       return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
     }
-    if (handler.language === "node") {
-      const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
-      const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
-      return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
-    }
-    if (python === null) return null;
-    const packages = await dependencies.use(spec.digest, bundle, script);
-    if (packages !== null) environment.PYTHONPATH = packages.dir;
-    const forks = await this.#forkServers();
-    const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
-    return {
-      ...{ ...program, ...python, args, stdin, resultApart: true },
-      launcher: forks ?? launcher,
-      packages: packages?.digest ?? null,
-    };
+    const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
+    const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
+    return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
   }
+}
 
-  /** The fork servers, which the first Python handler starts; null where there are none. */
-  #forkServers(): Promise<Spawners | null> {
-    const { spawner, forkServers, pipes } = this.#parts;
-    if (spawner === null) return Promise.resolve(null);
-    this.#forks ??= Spawners.start({ ...spawner, calls: (bytes) => pipes.file(bytes) }, forkServers);
-    return this.#forks;
-  }
+/** What a handler reads, and what it is also given as an argument. */
+function argumentsOf(input: Uint8Array, cwd: string): { stdin: Buffer; argument: string[] } {
+  const stdin = withWorkDir(input, cwd);
+  return { stdin, argument: stdin.length < HANDLER_TEXT_LIMIT ? [stdin.toString()] : [] };
 }
 
 /** The arguments with `__workDir` as the last key: before the brace that ends them. */

@@ -5,13 +5,17 @@
  */
 import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
+import { GATEWAY_PORT, LOOPBACK_PROGRAM } from "./gateway.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
 import { OwnLauncher } from "./own-launcher.ts";
+import { Pipes } from "./pipes.ts";
+import { SEAL_PROBE } from "./seal.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -26,6 +30,10 @@ export interface Enforced {
   uid: boolean;
   /** They have no network. */
   egress_off: boolean;
+  /** Handlers of tools that declare no network have none. */
+  declared_network: boolean;
+  /** Handlers of tools that list hosts reach those alone. */
+  declared_hosts: boolean;
   memory: boolean;
   processes: boolean;
 }
@@ -45,6 +53,10 @@ export interface SpawnerCommands {
   python: string;
   usual: SpawnerCommand;
   networked: SpawnerCommand;
+  /** For handlers of tools that declare no network. */
+  offline: SpawnerCommand;
+  /** For handlers of tools that list hosts; null: no network can be made for them. */
+  listed: (SpawnerCommand & { gateway: string }) | null;
 }
 
 /** How long a program that is tried may take. */
@@ -75,6 +87,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     process.umask(0o007);
   }
   const cgroups = openCgroups(options, launcher !== null);
+  const kept = launcher === null ? null : spawners;
   return {
     launcher: launcher ?? new OwnLauncher(),
     spawners: launcher === null ? null : spawners,
@@ -83,6 +96,8 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     enforced: {
       uid: childUid !== null,
       egress_off: !egress,
+      declared_network: !egress || kept?.offline.sealed === true,
+      declared_hosts: !egress || (kept?.listed ?? null) !== null,
       memory: cgroups !== null && options.memoryBytes !== null,
       processes: cgroups !== null && options.maxProcesses !== null,
     },
@@ -94,7 +109,10 @@ async function findSpawners(
   commands: Commands,
   state: string,
 ): Promise<SpawnerCommands | null> {
-  if (options.spawners === 0 || process.platform !== "linux") return null;
+  if (options.spawners === 0 || process.platform !== "linux") {
+    if (options.declaredNetwork && options.egress) notSealed("that needs Linux and spawners");
+    return null;
+  }
   const found = await commands.resolve("python3", state);
   const pythons = new Set([...(found === null ? [] : [found.file]), SYSTEM_PYTHON]);
   const failures: string[] = [];
@@ -103,9 +121,12 @@ async function findSpawners(
       const argv = [...prefix, python];
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
-        const hidden = options.childUid !== null;
-        const networked = { argv: [...toUid(options), python], private: hidden };
-        return { python, usual: { argv, private: hidden }, networked };
+        const common = { private: options.childUid !== null, sealed: false, gateway: null };
+        const usual = { argv, ...common };
+        const networked = { argv: [...toUid(options), python], ...common };
+        const sealed = await canSeal(options, argv);
+        const listed = await findListed(options, python, Pipes.directory(state));
+        return { python, usual, networked, offline: { ...usual, sealed }, listed };
       }
       failures.push(failure);
     }
@@ -113,7 +134,47 @@ async function findSpawners(
   const reason = failures.join("; ");
   if (options.childUid !== null || !options.egress) throw new CannotIsolate(reason);
   log("warn", "no_spawners", { reason });
+  if (options.declaredNetwork) notSealed("that needs spawners");
   return null;
+}
+
+/** Whether processes can be started without network for themselves; where they are to be and cannot, the log says so. */
+async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: string[]): Promise<boolean> {
+  if (!egress || !declaredNetwork) return false;
+  const failure = await probe([...python, "-I", "-S", "-c", SEAL_PROBE]);
+  if (failure !== null) notSealed(failure);
+  return failure === null;
+}
+
+/** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
+async function findListed(
+  options: RunnerOptions,
+  python: string,
+  dir: string,
+): Promise<SpawnerCommands["listed"]> {
+  if (!options.egress || !options.declaredNetwork) return null;
+  const uid = toUid(options);
+  const up = [python, "-I", "-S", "-c", LOOPBACK_PROGRAM];
+  const ways = [
+    ["unshare", "--net", "--", ...up, ...uid],
+    [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
+  ];
+  const failures: string[] = [];
+  for (const way of ways) {
+    const failure = await probe([...way, python, "-I", "-S", "-c", GATEWAY_PROBE]);
+    const argv = [...way, python];
+    if (failure === null)
+      return { argv, private: options.childUid !== null, sealed: false, gateway: join(dir, "way-out") };
+    failures.push(failure);
+  }
+  log("warn", "declared_hosts_not_enforced", { reason: failures.join("; ") });
+  return null;
+}
+
+const GATEWAY_PROBE = `import socket; socket.create_server(("127.0.0.1", ${GATEWAY_PORT}))`;
+
+function notSealed(reason: string): void {
+  log("warn", "declared_network_not_enforced", { reason });
 }
 
 /** What puts a program where it belongs: each as good as the others, the first that works is taken. */
@@ -138,7 +199,10 @@ async function probe([file = "", ...args]: string[]): Promise<string | null> {
     await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message.trim().replaceAll("\n", ": ") : String(error);
+    if (!(error instanceof Error)) return String(error);
+    // What the program said; the message has all of the command before it.
+    const said = "stderr" in error ? String(error.stderr).trim() : "";
+    return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
   }
 }
 

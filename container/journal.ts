@@ -3,14 +3,15 @@
  * caller that comes back, and after a restart it keeps an execution from being run a second time.
  *
  * `<dir>/<n>.log` are segments of records, each a line of JSON, an `end` record followed by `bytes` bytes of frames.
- * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written. A record is one
- * write and no fsync: the journal guards against the death of the runner, not of the machine.
+ * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written, and frames are sealed
+ * (at-rest.ts). A record is one write and no fsync: the journal guards against the death of the runner, not of the machine.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod/mini";
-import { FrameLog } from "./frame-log.ts";
+import type { AtRest, Sealed } from "./at-rest.ts";
+import { type FrameFile, FrameLog } from "./frame-log.ts";
 import { log, reasonOf } from "./log.ts";
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
@@ -29,6 +30,8 @@ const record = z.discriminatedUnion("event", [
     at: z.number(),
     bytes: z.int(),
     file: z.nullable(z.string()),
+    /** How the frames are; absent: as earlier versions wrote them, as they are. */
+    sealed: z.optional(z.object({ nonce: z.string(), key: z.string() })),
   }),
 ]);
 type JournalRecord = z.infer<typeof record>;
@@ -41,7 +44,7 @@ interface Ended {
   cost: number;
   segment: number;
   /** Where the frames are: still in memory, in the segment, or in their own file. */
-  frames: FrameLog | { offset: number; bytes: number } | string;
+  frames: FrameLog | (({ offset: number; bytes: number } | { file: string }) & { sealed: Sealed | null });
 }
 interface Unfinished {
   state: "running" | "lost";
@@ -60,6 +63,7 @@ export interface JournalLimits {
 export class Journal {
   readonly #dir: string;
   readonly #limits: JournalLimits;
+  readonly #atRest: AtRest;
   readonly #entries = new Map<string, Entry>();
   /** Entries per segment; one without entries is deleted. */
   readonly #live = new Map<number, number>();
@@ -72,16 +76,17 @@ export class Journal {
   #flushTimer: NodeJS.Timeout | undefined;
   readonly #expiry: NodeJS.Timeout;
 
-  private constructor(dir: string, limits: JournalLimits) {
+  private constructor(dir: string, limits: JournalLimits, atRest: AtRest) {
     this.#dir = dir;
     this.#limits = limits;
+    this.#atRest = atRest;
     this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
   }
 
   /** Opens the journal in `dir` and reads what an earlier runner wrote; what that one did not finish is lost. */
-  static async open(dir: string, limits: JournalLimits): Promise<Journal> {
+  static async open(dir: string, limits: JournalLimits, atRest: AtRest): Promise<Journal> {
     await mkdir(join(dir, "frames"), { recursive: true, mode: 0o700 });
-    const journal = new Journal(dir, limits);
+    const journal = new Journal(dir, limits, atRest);
     const numbers = (await readdir(dir))
       .map((name) => Number(/^(\d+)\.log$/.exec(name)?.[1] ?? Number.NaN))
       .filter((number) => Number.isInteger(number))
@@ -107,11 +112,15 @@ export class Journal {
     return [...this.#entries].filter(([, entry]) => entry.state === "lost").map(([id]) => id);
   }
 
-  /** Path for the frames of a new execution, should they be many. */
-  framesPath(): string {
+  /** For the frames of a new execution. */
+  newFrames(): FrameLog {
     this.#frameFiles += 1;
     // No earlier runner used this name: every runner begins with a segment of its own.
-    return join(this.#dir, "frames", `${this.#segment}-${this.#frameFiles}`);
+    return new FrameLog(this.#file(`${this.#segment}-${this.#frameFiles}`, this.#atRest.fresh()));
+  }
+
+  #file(name: string, sealed: Sealed | null): FrameFile {
+    return { path: join(this.#dir, "frames", name), sealed, atRest: this.#atRest };
   }
 
   /** Notes that an execution begins; written before this returns, so that it is never begun again. */
@@ -138,12 +147,15 @@ export class Journal {
       entry.frames.retain();
       return entry.frames;
     }
-    if (typeof entry.frames === "string") return FrameLog.fromFile(join(this.#dir, "frames", entry.frames));
+    const { sealed } = entry.frames;
+    // Under another secret nobody could read it.
+    if (sealed !== null && !this.#atRest.opens(sealed)) return null;
+    if ("file" in entry.frames) return FrameLog.fromFile(this.#file(entry.frames.file, sealed));
     const file = await open(this.#segmentPath(entry.segment), "r");
     try {
       const bytes = Buffer.alloc(entry.frames.bytes);
       await file.read(bytes, 0, bytes.length, entry.frames.offset);
-      return FrameLog.fromBytes(bytes);
+      return FrameLog.fromBytes(sealed === null ? bytes : this.#atRest.turn(sealed, 0, bytes));
     } finally {
       await file.close();
     }
@@ -154,8 +166,9 @@ export class Journal {
     clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
     for (const { id, entry, frames } of this.#pending.splice(0)) {
-      const file = frames.spilled && frames.path !== null ? basename(frames.path) : null;
-      const bytes = file === null ? frames.bytes() : null;
+      const sealed = frames.file?.sealed ?? this.#atRest.fresh();
+      const file = frames.spilled && frames.file !== null ? basename(frames.file.path) : null;
+      const bytes = file === null ? this.#atRest.turn(sealed, 0, frames.bytes()) : null;
       const written: JournalRecord = {
         event: "end",
         id,
@@ -163,6 +176,7 @@ export class Journal {
         at: entry.at,
         bytes: bytes?.length ?? 0,
         file,
+        sealed,
       };
       const offset = this.#tryAppend(written, bytes);
       frames.release();
@@ -172,7 +186,7 @@ export class Journal {
         continue;
       }
       this.#move(entry, this.#segment);
-      entry.frames = file ?? { offset, bytes: bytes?.length ?? 0 };
+      entry.frames = { ...(file === null ? { offset, bytes: bytes?.length ?? 0 } : { file }), sealed };
     }
     if (this.#segmentSize > SEGMENT_BYTES) this.#openSegment(this.#segment + 1);
   }
@@ -244,8 +258,8 @@ export class Journal {
       this.#drop(id, entry);
       if (entry.state !== "ended") continue;
       if (entry.frames instanceof FrameLog) void entry.frames.discard();
-      else if (typeof entry.frames === "string") {
-        void unlink(join(this.#dir, "frames", entry.frames)).catch(() => {});
+      else if ("file" in entry.frames) {
+        void unlink(join(this.#dir, "frames", entry.frames.file)).catch(() => {});
       }
     }
   }
@@ -282,7 +296,8 @@ export class Journal {
         this.#put(parsed.id, { ...common, state: "lost", at: mtimeMs, cost: ENTRY_BYTES });
       } else {
         const cost = ENTRY_BYTES + parsed.bytes;
-        const frames = parsed.file ?? { offset: newline + 1, bytes: parsed.bytes };
+        const { bytes, file, sealed = null } = parsed;
+        const frames = { ...(file === null ? { offset: newline + 1, bytes } : { file }), sealed };
         this.#put(parsed.id, { ...common, state: "ended", at: parsed.at, cost, frames });
       }
       at = end;
@@ -293,7 +308,8 @@ export class Journal {
   async #removeStrays(segments: number[]): Promise<void> {
     const named = new Map<string, Ended>();
     for (const entry of this.#entries.values()) {
-      if (entry.state === "ended" && typeof entry.frames === "string") named.set(entry.frames, entry);
+      if (entry.state === "ended" && "file" in entry.frames && typeof entry.frames.file === "string")
+        named.set(entry.frames.file, entry);
     }
     for (const name of await readdir(join(this.#dir, "frames"))) {
       const path = join(this.#dir, "frames", name);

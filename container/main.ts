@@ -3,9 +3,9 @@
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
- *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--installs on|off] [--install-ms N] [--exit-with-parent]
+ *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
- * `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
+ * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
  * says whether packages of Python handlers are fetched: by default where processes reach the network.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
@@ -15,6 +15,7 @@ import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
+import { AtRest } from "./at-rest.ts";
 import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
@@ -24,6 +25,7 @@ import { Executions } from "./executions.ts";
 import { Handlers } from "./handlers.ts";
 import { CannotIsolate, isolate } from "./isolation.ts";
 import { Journal } from "./journal.ts";
+import { Lanes } from "./lanes.ts";
 import { flushLog, log, reasonOf } from "./log.ts";
 import { parseOptions, type RunnerOptions, UsageError } from "./options.ts";
 import { Pipes } from "./pipes.ts";
@@ -32,12 +34,11 @@ import { Refused } from "./refusal.ts";
 import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
 import { Sweep } from "./sweep.ts";
+import { WayOut } from "./way-out.ts";
 import { Workspaces } from "./workspaces.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
-/** A fork takes a server under a millisecond: more of them than this find nothing to do. */
-const MOST_FORK_SERVERS = 2;
 
 async function run(options: RunnerOptions): Promise<void> {
   const auth = new Auth(options.secretFile === null);
@@ -60,7 +61,7 @@ async function run(options: RunnerOptions): Promise<void> {
   const inherited = inheritedEnvironment(process.env);
   const commands = new Commands(inherited);
   const { launcher, spawners, cgroups, group, enforced } = await isolate(options, commands, state);
-  const journal = await Journal.open(join(state, "journal"), limits);
+  const journal = await Journal.open(join(state, "journal"), limits, new AtRest(() => auth.secret));
   const leftover = await launcher.killProcessesOf(new Set(journal.lost()));
   if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
   const scratch = new ScratchRoot(join(state, "scratch"), group, (path) => launcher.openTree(path));
@@ -79,11 +80,15 @@ async function run(options: RunnerOptions): Promise<void> {
     environment: installerEnvironment(process.env),
     networked: options.egress || !options.installs ? null : (spawners?.networked ?? null),
   });
+  await pipes.prepare();
+  const gateway = enforced.declared_hosts ? (spawners?.listed?.gateway ?? null) : null;
+  const wayOut = gateway === null ? null : await WayOut.open(gateway, process.env);
+  const lanes = new Lanes({ launcher, pipes, spawners, wayOut, count: options.spawners });
   const handlers = new Handlers({
-    ...{ dir: join(state, "programs"), group, forkServers: Math.min(MOST_FORK_SERVERS, options.spawners) },
-    ...{ commands, dependencies, inherited, launcher, pipes, python, spawner: spawners?.usual ?? null },
+    ...{ dir: join(state, "programs"), group },
+    ...{ commands, dependencies, inherited, lanes, python },
   });
-  const folders = [scratch, pipes, bundles, workspaces, handlers];
+  const folders = [scratch, bundles, workspaces, handlers];
   await Promise.all(folders.map((folder) => folder.prepare()));
 
   const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
@@ -129,7 +134,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    await Promise.all([...folders, dependencies].map((part) => part.close()));
+    await Promise.all([...folders, pipes, dependencies].map((part) => part.close()));
     launcher.close();
     log("info", "stopped");
     flushLog();

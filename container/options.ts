@@ -36,6 +36,8 @@ export interface RunnerOptions {
   maxProcesses: number | null;
   /** Whether processes reach the network. */
   egress: boolean;
+  /** Whether handlers of tools that declare no network have none; else they have what every process has. */
+  declaredNetwork: boolean;
   /** Whether the packages of Python handlers may be fetched. */
   installs: boolean;
   /** Of one installation of packages. */
@@ -84,6 +86,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     "secret-file": text,
     setpriv: text,
     installs: text,
+    network: text,
     "exit-with-parent": { type: "boolean" } as const,
     ...Object.fromEntries(names.map((name) => [name, text])),
   };
@@ -131,6 +134,8 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     memoryBytes: optional("memory-bytes"),
     maxProcesses: optional("max-processes"),
     egress,
+    declaredNetwork:
+      readWord("--network", string("network") ?? "declared", ["declared", "open"]) === "declared",
     // Who takes the network away from handlers takes it away from what they bring, too, unless told otherwise.
     installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
     installMs: number("install-ms"),
@@ -139,6 +144,10 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
 }
 
 function readSwitch(name: string, value: string): boolean {
-  if (value !== "on" && value !== "off") throw new UsageError(`${name} must be \`on\` or \`off\``);
-  return value === "on";
+  return readWord(name, value, ["on", "off"]) === "on";
+}
+
+function readWord(name: string, value: string, [first, second]: [string, string]): string {
+  if (value === first || value === second) return value;
+  throw new UsageError(`${name} must be \`${first}\` or \`${second}\``);
 }

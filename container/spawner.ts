@@ -22,6 +22,10 @@ export interface SpawnerCommand {
   argv: readonly string[];
   /** Whether it must hide from the processes it starts. */
   private: boolean;
+  /** Whether it and what it starts have no network (seal.ts). */
+  sealed: boolean;
+  /** The socket file that its network's gateway leads to; null: its network is not one of its own. */
+  gateway: string | null;
   /** For a fork server (python-fork.ts): makes the file through which a fork learns its call. */
   calls?: (bytes: Uint8Array) => Named;
 }
@@ -60,8 +64,10 @@ export class Spawner {
     const program = this.#child.stdio[3];
     if (program !== null && program !== undefined && "end" in program) {
       program.on("error", () => {});
-      const settings = `PRIVATE = ${command.private ? "True" : "False"}\nWARM = ${warm ? "True" : "False"}\n`;
-      program.end(`${settings}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
+      const settings = { PRIVATE: command.private, WARM: warm, SEALED: command.sealed };
+      const gateway = `GATEWAY = ${command.gateway === null ? "None" : JSON.stringify(command.gateway)}\n`;
+      const lines = Object.entries(settings).map(([name, on]) => `${name} = ${on ? "True" : "False"}\n`);
+      program.end(`${gateway}${lines.join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // After the last line it wrote, so that no end is called lost that was reported.

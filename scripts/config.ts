@@ -3,7 +3,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
+import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
+import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "../src/skill/mcp-servers.ts";
+import { parseTemplate, templateVariables } from "../src/skill/placeholder.ts";
 import { approvalsShape, policyShape } from "../src/skill/policy.ts";
+import { signaturesShape } from "../src/skill/trust.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -47,6 +51,8 @@ const runner = z.strictObject({
   queue_timeout_ms: count.default(10_000),
   grace_ms: z.int().min(0).max(600_000).default(2000),
   drain_ms: z.int().min(0).max(900_000).default(30_000),
+  /** What of the network handlers get: what their tool declares, or what every process has. */
+  network: z.enum(["declared", "open"]).default("declared"),
   /** Whether packages of Python handlers are fetched; `null`: where processes reach the network. */
   installs: z.boolean().nullable().default(null),
   install_ms: z.int().min(1).max(3_600_000).default(180_000),
@@ -61,10 +67,36 @@ const hostDelegate = z
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
       .optional(),
     timeout_ms: count.optional(),
+    /** Names of its tools that only read; `*` stands for any characters. */
+    read_only_tools: texts.optional(),
   })
   .refine(
     ({ url, binding }) => (url === undefined) !== (binding === undefined),
     "needs either url or binding",
+  );
+
+const mcpServer = z
+  .strictObject({
+    url: z.string().refine((text) => serverUrl(text) !== null, {
+      error: "must be an http or https URL without user name, fragment and placeholders",
+    }),
+    headers: z
+      .record(
+        z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"),
+        z.string().refine((text) => parseTemplate(text).problem === undefined, {
+          error: "has a ${…} that is no placeholder such as ${TOKEN}; $${ is a literal ${",
+        }),
+      )
+      .default({}),
+    tools: texts.optional(),
+    timeout_ms: z.int().min(1).max(600_000).default(DEFAULT_MCP_TIMEOUT_MS),
+    /** Whose runs may name it; absent: everybody's. */
+    tenants: texts.optional(),
+  })
+  .refine(
+    ({ headers }) =>
+      templateVariables(Object.values(headers)).every((name) => !PROVIDER_KEY_VARIABLES.includes(name)),
+    "holds a model provider's key in a header, and none is sent to an MCP server",
   );
 
 const mcp = z.strictObject({
@@ -80,6 +112,20 @@ const mcp = z.strictObject({
     .default([]),
   /** Only `hull dev` heeds it. */
   allow_loopback: z.boolean().default(false),
+  /** Servers that runs and skills may name (docs/mcp.md). */
+  servers: z
+    .record(
+      z.string().refine((name) => serverNameFault(name) === null, {
+        error: "is no name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
+      }),
+      mcpServer,
+    )
+    .default({}),
+});
+
+const daemons = z.strictObject({
+  /** Variables that signed events may be checked with (docs/daemons.md); `*` stands for any characters. */
+  webhook_secrets: texts.optional(),
 });
 
 const config = z.strictObject({
@@ -111,10 +157,13 @@ const config = z.strictObject({
   mcp: z.optional(mcp),
   /** Who answers what Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
+  daemons: z.optional(daemons),
   /** Ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */
   approvals: z.optional(approvalsShape),
+  /** Whose signatures of skills count (docs/manifest.md). */
+  signatures: z.optional(signaturesShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

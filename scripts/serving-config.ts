@@ -24,7 +24,9 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
     ...(config.approvals === undefined ? {} : { approvals: config.approvals }),
     ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
+    ...(config.daemons === undefined ? {} : config.daemons),
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
+    ...(config.signatures === undefined ? {} : { signatures: config.signatures }),
     ...(config.policy === undefined ? {} : { policy: config.policy }),
     pin_hosts: pinHosts,
   });
@@ -36,6 +38,7 @@ export function runnerFlags(config: HullConfig["runner"]): string[] {
     ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
     ...["--grace-ms", String(config.grace_ms), "--drain-ms", String(config.drain_ms)],
     ...["--install-ms", String(config.install_ms)],
+    ...(config.network === "declared" ? [] : ["--network", config.network]),
     ...(config.installs === null ? [] : ["--installs", config.installs ? "on" : "off"]),
     ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
   ];

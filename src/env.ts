@@ -4,12 +4,14 @@
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
-import { Redactor } from "./redact.ts";
+import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
+import { templateVariables } from "./skill/placeholder.ts";
 import { approvalsShape, policyShape } from "./skill/policy.ts";
+import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -101,6 +103,8 @@ const servingConfig = z.lazy(() => {
         /** Name of the secret that requests are signed with. */
         secret_env: z.optional(z.string()),
         timeout_ms: z.optional(positive),
+        /** Names of its tools that only read; `*` stands for any characters. */
+        read_only_tools: z.optional(z.array(z.string())),
       }),
     ),
     /** Which MCP servers skills may bring tools from (docs/mcp.md). */
@@ -110,12 +114,32 @@ const servingConfig = z.lazy(() => {
         allowed_hosts: texts,
         /** Whether local dev asks servers on its own machine. */
         allow_loopback: z._default(z.boolean(), false),
+        /** Servers that runs and skills may name. */
+        servers: z._default(
+          z.record(
+            z.string(),
+            z.strictObject({
+              url: z.string(),
+              /** Values may hold `${VAR}`. */
+              headers: z.record(z.string(), z.string()),
+              tools: z.exactOptional(z.array(z.string())),
+              timeout_ms: positive,
+              /** Whose runs may; absent: everybody's. */
+              tenants: z.exactOptional(z.array(z.string())),
+            }),
+          ),
+          {},
+        ),
       }),
-      { allowed_hosts: [], allow_loopback: false },
+      { allowed_hosts: [], allow_loopback: false, servers: {} },
     ),
+    /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
+    webhook_secrets: z._default(z.array(z.string()), ["WEBHOOK_*", "*_WEBHOOK_SECRET"]),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
+    /** Whose signatures of skills count. */
+    signatures: z._default(signaturesShape, NO_SIGNATURES),
     /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
@@ -211,8 +235,11 @@ export function settings(env: Bindings): Settings {
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
   const secrets = [...SECRET_VARIABLES.flatMap((name) => read(name) ?? []), ...secretKeys];
   const redactor = new Redactor(secrets);
-  const granted = Object.values(grants).flat();
-  const toldRedactor = new Redactor([...secrets, ...granted.flatMap((name) => read(name) ?? [])]);
+  const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
+    templateVariables(Object.values(headers)),
+  );
+  const told = [...Object.values(grants).flat(), ...sent];
+  const toldRedactor = new Redactor([...secrets, ...told.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
@@ -256,6 +283,10 @@ export function learnVariables(env: Bindings, catalog: { id: string; variables: 
   const known = settings(env);
   if (learned.get(known) === catalog.id) return;
   learned.set(known, catalog.id);
+  const names = [...catalog.variables, ...SECRET_VARIABLES, ...known.providerKeys];
+  const short = known.local ? [] : tooShortToRedact(names, known.read);
+  // Names only; whoever runs the deployment is who can mend it.
+  if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
   known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
 }
 

@@ -1,14 +1,27 @@
 /**
- * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, in
- * URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
+ * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, as JSON has
+ * it, in URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
  * same code.
  */
 
 /** What stands in a secret's place. */
 export const REDACTED = "[redacted]";
 
-/** Shorter values are not secrets worth the false hits they would cause. */
-const MIN_SECRET_LENGTH = 8;
+/** Characters of the shortest value that is removed: shorter ones would cause false hits everywhere. */
+export const MIN_SECRET_LENGTH = 8;
+
+const SOUNDS_SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|AUTH)(?:_|$)/i;
+
+/** Those of the variables whose names say that they hold secrets, and whose values are too short to be removed. */
+export function tooShortToRedact(
+  names: Iterable<string>,
+  read: (name: string) => string | undefined,
+): string[] {
+  return [...new Set(names)].filter((name) => {
+    const length = read(name)?.length ?? 0;
+    return SOUNDS_SECRET.test(name) && length > 0 && length < MIN_SECRET_LENGTH;
+  });
+}
 
 const EMPTY = new Uint8Array(0);
 const MARK = new TextEncoder().encode(REDACTED);
@@ -17,6 +30,8 @@ export class Redactor {
   /** Encoded forms of all secrets, longest first, so that a secret that contains another wins. */
   #patterns: readonly Uint8Array[] = [];
   #forms: readonly string[] = [];
+  /** The forms by their first UTF-16 code unit. */
+  #byFirst: ReadonlyMap<number, readonly string[]> = new Map();
 
   /** @param secrets values to remove; those under 8 characters are ignored */
   constructor(secrets: Iterable<string>) {
@@ -30,11 +45,14 @@ export class Redactor {
       if (secret.length < MIN_SECRET_LENGTH) continue;
       forms
         .add(secret)
-        .add(encodeURIComponent(secret))
+        .add(inJson(secret))
+        .add(inJson(secret).replace(/[\u0080-\uffff]/g, unitInJson))
+        .add(encodeURIComponent(secret.toWellFormed()))
         .add(base64(secret))
         .add(base64(secret).replace(/=+$/, ""));
     }
     this.#forms = [...forms];
+    this.#byFirst = Map.groupBy(this.#forms, (form) => form.charCodeAt(0));
     this.#patterns = this.#forms
       .map((form) => new TextEncoder().encode(form))
       .sort((a, b) => b.length - a.length);
@@ -81,6 +99,16 @@ export class Redactor {
     return this.#scan(value, true).out;
   }
 
+  /** Whether a text holds no secret and does not end with the beginning of one. */
+  #isClear(text: string): boolean {
+    for (let at = 0; at < text.length; at++) {
+      for (const form of this.#byFirst.get(text.charCodeAt(at)) ?? []) {
+        if (text.startsWith(form, at) || form.startsWith(text.slice(at))) return false;
+      }
+    }
+    return true;
+  }
+
   /** A redactor for one stream: secrets cut by chunk boundaries are found too. */
   stream(): StreamRedactor {
     let held: Uint8Array = EMPTY;
@@ -90,7 +118,11 @@ export class Redactor {
       held = rest;
       return out;
     };
-    return { push: (chunk) => step(chunk, false), end: () => step(EMPTY, true) };
+    return {
+      push: (chunk) => step(chunk, false),
+      passes: (text) => held.length === 0 && text.isWellFormed() && this.#isClear(text),
+      end: () => step(EMPTY, true),
+    };
   }
 
   /** Replaces every secret; unless `last`, a tail that could be the beginning of one stays in `rest`. */
@@ -138,6 +170,8 @@ export class Redactor {
 
 export interface StreamRedactor {
   push(chunk: Uint8Array): Uint8Array;
+  /** Whether `push` would answer the bytes of this text at once and as they are; then they need not be pushed. */
+  passes(text: string): boolean;
   /** What was still held back. */
   end(): Uint8Array;
 }
@@ -166,6 +200,11 @@ function concat(parts: Uint8Array[]): Uint8Array {
   }
   return out;
 }
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** As programs write it that keep JSON in ASCII. */
+const unitInJson = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 function base64(text: string): string {
   let binary = "";

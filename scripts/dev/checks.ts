@@ -33,7 +33,6 @@ const BINDINGS = [
   "FILE_INDEX",
   "MOCKS",
   "RUNNER",
-  "LOADER",
   "SHIELD",
 ];
 
@@ -116,8 +115,16 @@ async function bindingsCheck(): Promise<Finding> {
   const text = await readFile(join(REPO_DIR, "wrangler.toml"), "utf8").catch(() => "");
   const declared = JSON.stringify(parse(text));
   const missing = BINDINGS.filter((name) => !declared.includes(`"${name}"`));
+  if (missing.length === 0 && !declared.includes('"LOADER"')) {
+    return {
+      check: "bindings",
+      level: "warning",
+      message: "wrangler.toml lacks LOADER: JavaScript handlers run in the runner, and hooks not at all.",
+      remedy: 'Add [[worker_loaders]] with binding = "LOADER".',
+    };
+  }
   if (missing.length === 0)
-    return { check: "bindings", level: "ok", message: `${BINDINGS.length} bindings declared` };
+    return { check: "bindings", level: "ok", message: `${BINDINGS.length + 1} bindings declared` };
   return {
     check: "bindings",
     level: "error",
@@ -184,6 +191,7 @@ async function skillsCheck(project: Project): Promise<Finding> {
   const { skills, diagnostics } = await buildRoots(project.roots, {
     projectDir: project.dir,
     models: project.models,
+    signatures: project.config.signatures,
     keepGoing: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;

@@ -19,7 +19,7 @@ const wranglerConfig = z.object({
   d1_databases: z.array(binding),
   r2_buckets: z.array(binding.extend({ bucket_name: z.string() })),
   durable_objects: z.object({ bindings: z.array(z.object({ name: z.string(), class_name: z.string() })) }),
-  worker_loaders: z.array(binding),
+  worker_loaders: z.array(binding).default([]),
   assets: binding.extend({ directory: z.string() }),
   ratelimits: z.array(
     z.object({

@@ -1,10 +1,10 @@
 /** The local runner of `hull dev`: started with a fresh secret, watched, and stopped (design.md §1). */
-import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
+import { randomSecret } from "./random-secret.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 
@@ -48,7 +48,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const { config, repoDir } = options;
   const stateDir = join(options.stateDir, "runner");
   await mkdir(stateDir, { recursive: true });
-  const secret = randomBytes(32).toString("base64url");
+  const secret = randomSecret();
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
   const program = join(options.stateDir, "runner.cjs");

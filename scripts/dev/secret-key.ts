@@ -1,14 +1,14 @@
 /** The key that seals secrets of tool configuration locally: made once, kept beside what it seals. */
-import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { randomSecret } from "./random-secret.ts";
 
 const FILE = "secret.key";
 
 export async function secretKey(stateDir: string): Promise<string> {
   const path = join(stateDir, FILE);
   await mkdir(stateDir, { recursive: true });
-  const key = randomBytes(32).toString("hex");
+  const key = randomSecret();
   try {
     await writeFile(path, key, { mode: 0o600, flag: "wx" });
     return key;

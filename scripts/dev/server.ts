@@ -1,6 +1,6 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
 import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
-import { Redactor } from "../../src/redact.ts";
+import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import { type BuildResult, buildRoots } from "../build/build.ts";
 import type { BuildCache } from "../build/cache.ts";
@@ -66,7 +66,12 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       process.env,
       first.skills.map((skill) => skill.manifest),
       layers,
+      Object.values(project.config.mcp?.servers ?? {}),
     );
+    for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
+      const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
+      options.onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
+    }
     // wrangler prints each request's URL itself, whatever the client put there.
     const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
     const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
@@ -155,6 +160,7 @@ class Builder {
     const result = await buildRoots(this.#project.roots, {
       projectDir: this.#project.dir,
       models: this.#project.models,
+      signatures: this.#project.config.signatures,
       cache: this.#cache,
       previous: this.#lastGood,
       keepLastGood: true,

@@ -4,26 +4,32 @@ import * as z from "zod";
 import { keyVariablesOf, type Layer } from "../../src/model/catalogue/layer.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
+import { templateVariables } from "../../src/skill/placeholder.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
 /**
  * Everything of `.env` and `.dev.vars`; of the environment only provider keys and settings, `HULL_*` and `HARN_*`, what
- * the served skills and the configured models name, and what `HULL_GRANTS` gives to uploaded skills. The rest of a
+ * the served skills, the configured models and MCP servers name, and what `HULL_GRANTS` gives to uploaded skills. The rest of a
  * shell's environment is none of the Worker's business.
  * @param models layers of configuration
+ * @param servers the MCP servers of hull.toml, whose headers name variables
  */
 export function workerVariables(
   files: ReadonlyMap<string, string>,
   environment: NodeJS.ProcessEnv,
   manifests: Iterable<Manifest>,
   models: readonly Layer[],
+  servers: readonly { headers: Record<string, string> }[] = [],
 ): Map<string, string> {
   const grants = granted(environment.HULL_GRANTS ?? files.get("HULL_GRANTS"));
   const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants]);
   for (const manifest of manifests) for (const name of variablesOf(manifest)) named.add(name);
   for (const layer of models) for (const name of variablesOfLayer(layer)) named.add(name);
+  for (const { headers } of servers) {
+    for (const name of templateVariables(Object.values(headers))) named.add(name);
+  }
   const variables = new Map(files);
   for (const [name, value] of Object.entries(environment)) {
     if (value !== undefined && (named.has(name) || PROVIDER_SETTINGS.test(name))) variables.set(name, value);

@@ -31,12 +31,13 @@ import {
 import { postMcp } from "./mcp/endpoint.ts";
 import { countRequest, getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
-import { postCall, postCompletion, postRun, postStream, postStructured } from "./operations.ts";
+import { postCall, postCompletion, postStream, postStructured } from "./operations.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import { mount } from "./routes.ts";
 import { mountSessions } from "./sessions/mount.ts";
+import { postNamedRun } from "./sessions/runs.ts";
 import { listSkills } from "./skills/cards.ts";
 import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute, skillRoute } from "./skills/routes.ts";
@@ -121,7 +122,7 @@ function mountModels(app: App): void {
   };
   for (const [path, GET] of Object.entries(reads)) mount(app, path, { scope: "invoke", methods: { GET } });
   const calls = {
-    "/runs": postRun,
+    "/runs": postNamedRun,
     "/llm/call": postCall,
     "/llm/stream": postStream,
     "/llm/structured": postStructured,

@@ -44,15 +44,15 @@ export const postStructured = async (context: RequestContext): Promise<Response>
 export const postCompletion = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
 
-/** `POST /runs`: an agent run without a session. A daemon is answered when it first goes idle, and has ended then. */
-export const postRun = async (context: RequestContext): Promise<Response> => {
+/** An agent run without a session. A daemon is answered when it first goes idle, and has ended then. */
+export const anonymousRun = async (
+  context: RequestContext,
+  body: z.infer<typeof callBody>,
+): Promise<Response> => {
   const wait = waitIn(context.request);
   const until = wait === "terminal" ? wait : "idle";
-  return answer(
-    context,
-    { operation: "runs", until, publishes: context.publishes, body: await read(context, callBody) },
-    { later: wait === "none" },
-  );
+  const asked = { operation: "runs" as const, until, publishes: context.publishes, body } as const;
+  return answer(context, asked, { later: wait === "none" });
 };
 
 type Asked = OperationRequest extends infer R
@@ -127,11 +127,11 @@ async function streamed(
     signal: abort.signal,
     streaming: true,
     keep: false,
-    started() {
+    started(about = {}) {
       open = true;
       void events.send({
         event: "start",
-        data: { execution_id: id, request_id: context.requestId, operation },
+        data: { execution_id: id, request_id: context.requestId, operation, ...about },
       });
       begun.resolve();
     },

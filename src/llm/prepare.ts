@@ -141,7 +141,8 @@ function vaultOf(
   return vault;
 }
 
-function tooManyTools(tools: readonly Tool[], { target, capabilities }: ModelChoice): Warning[] {
+/** A warning where the model takes fewer tools than there are. */
+export function tooManyTools(tools: readonly unknown[], { target, capabilities }: ModelChoice): Warning[] {
   const limit = capabilities.max_tools;
   if (limit === null || tools.length <= limit) return [];
   const message = `The call has ${tools.length} tools; ${target.model} of ${target.provider} takes at most ${limit}.`;

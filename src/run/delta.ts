@@ -32,7 +32,11 @@ export class DeltaText {
   }
 
   async pushText(text: string): Promise<void> {
-    await this.push(new TextEncoder().encode(text));
+    if (this.#held.length > 0 || !this.#redactor.passes(text)) {
+      await this.push(new TextEncoder().encode(text));
+    } else if (text !== "") {
+      await this.#emit({ event: this.#event, data: { text, ...this.#members } });
+    }
   }
 
   /** Sends what was held back. */

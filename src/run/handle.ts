@@ -17,8 +17,11 @@ export interface OperationHandle {
   streaming: boolean;
   /** Whether the answer's body is wanted; what only streams need not be kept. */
   keep: boolean;
-  /** Called once, when nothing but the run itself can fail any more: from then on failures are events. */
-  started(): void;
+  /**
+   * Called once, when nothing but the run itself can fail any more: from then on failures are events.
+   * @param about further members of the event `start`
+   */
+  started(about?: Record<string, unknown>): void;
   emit(event: RunEvent): Promise<void>;
 }
 

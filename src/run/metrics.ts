@@ -9,7 +9,7 @@ type Labels = { [name: string]: string | number };
 export class Counter {
   readonly #name: string;
   readonly #help: string;
-  readonly #values = new Map<string, number>();
+  readonly #values = new Map<string, { labels: Labels; value: number }>();
 
   constructor(name: string, help: string) {
     this.#name = name;
@@ -17,12 +17,17 @@ export class Counter {
   }
 
   add(labels: Labels, amount = 1): void {
-    const key = labelText(labels);
-    this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
+    const key = keyOf(labels);
+    const known = this.#values.get(key);
+    if (known !== undefined) known.value += amount;
+    else this.#values.set(key, { labels, value: amount });
   }
 
   render(): string[] {
-    const rows = Array.from(this.#values, ([labels, value]) => `${this.#name}${labels} ${value}`);
+    const rows = Array.from(
+      this.#values.values(),
+      ({ labels, value }) => `${this.#name}${labelText(labels)} ${value}`,
+    );
     return [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} counter`, ...rows];
   }
 }
@@ -39,7 +44,7 @@ export class Histogram {
   }
 
   observe(labels: Labels, seconds: number): void {
-    const key = labelText(labels);
+    const key = keyOf(labels);
     const series = this.#series.get(key) ?? { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
     this.#series.set(key, series);
     const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
@@ -64,6 +69,13 @@ export class Histogram {
     });
     return [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} histogram`, ...rows.flat()];
   }
+}
+
+/** The same for the same labels, and cheaper than their text: one is made for every model and tool call. */
+function keyOf(labels: Labels): string {
+  let key = "";
+  for (const name in labels) key += `${labels[name]}\n`;
+  return key;
 }
 
 function labelText(labels: Labels): string {

@@ -10,6 +10,7 @@ import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import { callStructured } from "../llm/structured-call.ts";
+import { type Transcript, transcriptShape } from "../llm/transcript.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
@@ -135,12 +136,17 @@ async function perform(
         signal,
         watcher,
         until: request.until,
-        started: () => handle.started(),
+        transcript: transcriptIn(input.options),
+        started: () => handle.started({ run_id: run, session_id: null }),
         emit: (event) => void teller.tell(event),
       });
     }
   }
 }
+
+/** Checked with the other options before. */
+const transcriptIn = ({ transcript }: JsonObject): Transcript | null =>
+  transcript === undefined || transcript === null ? null : transcriptShape.parse(transcript);
 
 const plain = ({ prompt = null, system = null, options = {} }: z.infer<typeof callBody>) => ({
   prompt,

@@ -3,6 +3,7 @@ import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { type ErrorData, HullError } from "../errors.ts";
 import type {
+  RunView,
   SessionAnswer,
   SessionCaller,
   SessionDocument,
@@ -35,6 +36,11 @@ export interface SessionClient {
     type: K,
     input: SessionOperations[K]["in"],
   ): Promise<SessionOperations[K]["out"]>;
+  /** Begins a run, and answers its server-sent events after a number too. */
+  start(
+    input: SessionOperations["start"]["in"],
+    after: number | null,
+  ): Promise<{ run: RunView; events: ReadableStream<Uint8Array> }>;
   /** Server-sent events after a number, `null`: those to come. @param run whose events alone, up to its end */
   events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
   /** A document, as it is made. It breaks off where the session's process dies, or the session is removed. */
@@ -51,23 +57,33 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
     throw new CallNotFound({ what: "session", id, ids: SESSION_IDS });
   }
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
+  // A stub is of no use after it failed.
+  const object = () => sessionObject(env, tenant, id);
   return {
     id,
     async ask(type, input) {
       const question = JSON.stringify({ caller, type, input });
-      const text = await again(async () => {
-        // A stub is of no use after it failed.
-        const object = sessionObject(env, tenant, id);
-        return readText(await object.ask(sendText(question)));
-      });
-      const answer: SessionAnswer<SessionOperations[typeof type]["out"]> = JSON.parse(text);
-      if (!answer.ok) throw new HullError(answer.error, answer.operator);
-      return answer.value;
+      const text = await again(async () => readText(await object().ask(sendText(question))));
+      return answered<SessionOperations[typeof type]["out"]>(text);
     },
-    events: (run_id, after) =>
-      streamed(() => sessionObject(env, tenant, id).events({ caller, run_id, after })),
-    document: (what) => streamed(() => sessionObject(env, tenant, id).document(caller, what)),
+    async start(input, after) {
+      const question = JSON.stringify({ caller, type: "start", input });
+      const { text, body } = await again(async () => {
+        const { answer, body } = await object().start(sendText(question), after);
+        return { text: await readText(answer), body };
+      });
+      const run = answered<RunView>(text);
+      return { run, events: body ?? (await this.events(run.run_id, after)) };
+    },
+    events: (run_id, after) => streamed(() => object().events({ caller, run_id, after })),
+    document: (what) => streamed(() => object().document(caller, what)),
   };
+}
+
+function answered<T>(text: string): T {
+  const answer: SessionAnswer<T> = JSON.parse(text);
+  if (!answer.ok) throw new HullError(answer.error, answer.operator);
+  return answer.value;
 }
 
 /** The files of a session, asked for from outside of its object. */

@@ -27,22 +27,24 @@ export class Teller {
     };
   }
 
-  /** Passes on an event after all text that came before it; rounds are numbered by the model's answers. */
+  /**
+   * Passes on an event after all text that came before it; rounds are numbered by the model's answers. Nobody need wait for
+   * it: what is said next belongs to the next round at once.
+   */
   async tell(event: RunEvent): Promise<void> {
-    await this.end();
-    await this.#emit(event);
+    const ended = this.end();
     if (event.event === "round") this.#open(this.#round + 1);
+    await Promise.all([ended, this.#emit(event)]);
   }
 
   async end(): Promise<void> {
-    await this.#text.end();
-    await this.#thought.end();
+    await Promise.all([this.#text.end(), this.#thought.end()]);
   }
 
   async #restart(attempt: number): Promise<void> {
-    await this.end();
+    const ended = this.end();
     this.#open(attempt);
-    await this.#emit({ event: "round", data: { round: attempt, restarted: true } });
+    await Promise.all([ended, this.#emit({ event: "round", data: { round: attempt, restarted: true } })]);
   }
 
   #open(round: number): void {

@@ -7,7 +7,7 @@ import type { RunContext } from "./context.ts";
 import { askWithPolicy } from "./tenant-policy.ts";
 
 /** How long usage is collected, in ms. */
-const COLLECT_MS = 50;
+const COLLECT_MS = 200;
 /** A batch whose collector is gone with its request is taken over after this long, in ms. */
 const STUCK_MS = 1000;
 

@@ -40,6 +40,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#desk.ask(question);
   }
 
+  start(question: LongText, after: number | null) {
+    return this.#desk.start(question, after);
+  }
+
   events(call: SessionEventsCall): Promise<Streamed> {
     return streamed(this.#conversation.events(call));
   }

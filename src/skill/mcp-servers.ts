@@ -2,7 +2,7 @@
 import { readInteger, readMap, readTexts, warnUnknown, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpServer } from "./manifest.ts";
-import { parseTemplate } from "./placeholder.ts";
+import { templateVariables } from "./placeholder.ts";
 import { readHeaders } from "./proxy.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
@@ -11,7 +11,7 @@ const FIELDS = ["url", "headers", "tools", "timeout_ms"] as const;
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
 const MAX_NAME = 32;
 const MAX_SERVERS = 16;
-const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_MCP_TIMEOUT_MS = 60_000;
 
 /** @param keyVariables names of variables that hold provider keys, which no server gets */
 export function readMcpServers(
@@ -27,10 +27,8 @@ export function readMcpServers(
     const at = child(map, name, slot.path);
     if (at === undefined) continue;
     const prefix = toolPrefix(name);
-    if (!NAME.test(name) || name.length > MAX_NAME || prefixes.has(prefix)) {
-      const why = prefixes.has(prefix)
-        ? "another one has it"
-        : `it is 1 to ${MAX_NAME} of a-z, 0-9, - and _, beginning with a letter`;
+    const why = prefixes.has(prefix) ? "another one has it" : serverNameFault(name);
+    if (why !== null) {
       findings.error("mcp_server_name", at, `The server's name "${name}" is not accepted: ${why}.`);
       continue;
     }
@@ -44,6 +42,12 @@ export function readMcpServers(
   return servers;
 }
 
+/** What is wrong with a server's name; `null`: nothing. */
+export const serverNameFault = (name: string): string | null =>
+  NAME.test(name) && name.length <= MAX_NAME
+    ? null
+    : `a name is 1 to ${MAX_NAME} of a-z, 0-9, - and _, beginning with a letter`;
+
 /** What the names of a server's tools begin with. */
 export const toolPrefix = (name: string): string => `${name.replaceAll("-", "_")}__`;
 
@@ -56,7 +60,7 @@ function readServer(
   if (slot.node.kind !== "map") {
     // The short form: the address alone.
     const url = readUrl(findings, slot);
-    return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_TIMEOUT_MS };
+    return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_MCP_TIMEOUT_MS };
   }
   const map = slot.node;
   warnUnknown(findings, map, slot.path, FIELDS);
@@ -72,7 +76,7 @@ function readServer(
   const tools = readTools(findings, map, slot.path);
   const timeout = readInteger(findings, child(map, "timeout_ms", slot.path), { min: 1, max: 600_000 });
   if (url === null) return null;
-  const timeout_ms = timeout ?? DEFAULT_TIMEOUT_MS;
+  const timeout_ms = timeout ?? DEFAULT_MCP_TIMEOUT_MS;
   return { name, url, headers, ...(tools === undefined ? {} : { tools }), timeout_ms };
 }
 
@@ -88,9 +92,8 @@ function readUrl(findings: Findings, slot: Slot): string | null {
     wrongType(findings, slot, "an address, or a mapping with url");
     return null;
   }
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-  if (fits && url.hash === "" && !text.includes("${")) return url.href;
+  const url = serverUrl(text);
+  if (url !== null) return url.href;
   findings.error(
     "mcp_server_url",
     slot,
@@ -100,13 +103,20 @@ function readUrl(findings: Findings, slot: Slot): string | null {
   return null;
 }
 
+/** An address that can be one of a server; `null`: it cannot. */
+export function serverUrl(text: string): URL | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  return fits && url.hash === "" && !text.includes("${") ? url : null;
+}
+
 function checkKeys(
   findings: Findings,
   slot: Slot,
   headers: McpServer["headers"],
   keyVariables: readonly string[],
 ): void {
-  for (const name of headerVariables(headers)) {
+  for (const name of templateVariables(Object.values(headers))) {
     if (!keyVariables.includes(name)) continue;
     findings.error(
       "mcp_server_key",
@@ -115,11 +125,4 @@ function checkKeys(
       "Give the server a key of its own.",
     );
   }
-}
-
-/** Names of the variables in the values of headers. */
-export function headerVariables(headers: McpServer["headers"]): string[] {
-  return Object.values(headers)
-    .flatMap((template) => parseTemplate(template).pieces)
-    .flatMap((piece) => ("variable" in piece ? [piece.variable] : []));
 }

@@ -69,6 +69,9 @@ const KNOWN_FIELDS = [
   "paths",
   "disable-model-invocation",
   "user-invocable",
+  "mcp",
+  "require-signature",
+  "trusted-signers",
   "hooks",
 ] as const;
 

@@ -28,3 +28,9 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
   if (text !== "") pieces.push({ text });
   return { pieces };
 }
+
+/** Names of the variables in templates. */
+export function templateVariables(templates: readonly string[]): string[] {
+  const pieces = templates.flatMap((template) => parseTemplate(template).pieces);
+  return pieces.flatMap((piece) => ("variable" in piece ? [piece.variable] : []));
+}

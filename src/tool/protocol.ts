@@ -81,6 +81,8 @@ export const executionSpec = z.lazy(() =>
         config: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
         /** JSON: what else a JavaScript handler's second argument tells. */
         context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
+        /** What its tool declares: `null` for none, hosts or any of them. */
+        network: z.nullable(z.strictObject({ hosts: z.nullable(z.array(z.string())) })),
       }),
     ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */

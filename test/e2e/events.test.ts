@@ -1,9 +1,21 @@
 /** A script's run as server-sent events (serving.md §5.4), and what becomes of it when the client leaves. */
+import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
-import { processesWith, until } from "../support/runner.ts";
+import { gone, running, until } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
+
+/** For scripts: writes so that nothing else is written before the runner has read it. */
+const WRITE = `import array, fcntl, os, termios, time
+def write(fd, data):
+  os.write(fd, data)
+  left = array.array("i", [1])
+  while left[0]:
+    time.sleep(0.01)
+    fcntl.ioctl(fd, termios.FIONREAD, left)
+`;
 
 const py = (name: string, script: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: [python3, -S, -u, run.py]\n${more}---\nTest.\n`,
@@ -18,31 +30,29 @@ beforeAll(async () => {
     skills: {
       ...py(
         "split",
-        "import os, time\nfor b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'):\n  os.write(1, b); time.sleep(0.05)\n",
+        `${WRITE}for b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'): write(1, b)\n`,
       ),
       ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
       ...py(
         "alternate",
-        "import os, time\nfor i in range(6):\n  os.write(1 + i % 2, b'%d' % i); time.sleep(0.1)\n",
+        // Goes on when the client has seen what it wrote.
+        "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
       ),
-      ...py(
-        "secret",
-        "import os, time\nfor b in (b'key=canary-op', b'enai-5555 ', b'canary-'):\n  os.write(2, b); time.sleep(0.05)\n",
-      ),
+      ...py("secret", `${WRITE}for b in (b'key=canary-op', b'enai-5555 ', b'canary-'): write(2, b)\n`),
       ...py(
         "proxy-secret",
-        "import os, time\nfor b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  os.write(2, b); os.write(1, b); time.sleep(0.05)\nos.sys.exit(7)\n",
+        `${WRITE}for b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  write(2, b)\n  write(1, b)\nos._exit(7)\n`,
       ),
       "upstream/SKILL.md":
         "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
-      ...py("late", "import time\nprint('begun')\ntime.sleep(9.31)\n", "timeout_ms: 400\n"),
+      ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
       ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
       ...py("bad-json", "print('nope')\n", "output: json\n"),
       ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),
       ...py("file", "import os\nopen(os.environ['HULL_OUTPUT_FILE'], 'w').write('f')\n", "output: file\n"),
       "missing/SKILL.md": "---\nname: missing\ndescription: Test.\nrun: [no-such-command-8]\n---\nTest.\n",
       "silent/SKILL.md":
-        "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 9; echo silent-mark\"']\n---\nTest.\n",
+        "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 99; echo silent-mark\"']\n---\nTest.\n",
       "chatty/SKILL.md":
         "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
       "unkeyed/SKILL.md":
@@ -52,7 +62,7 @@ beforeAll(async () => {
 });
 afterAll(() => hull?.stop());
 
-const stream = (slug: string): Promise<Response> => hull.call(`/skills/${slug}?stream=1`, "x");
+const stream = (slug: string, body = "x"): Promise<Response> => hull.call(`/skills/${slug}?stream=1`, body);
 
 test("S77: text is rebuilt exactly from the deltas, and no character is split", async () => {
   const events = await readEvents(await stream("split"));
@@ -74,17 +84,18 @@ test("bytes that are no UTF-8 travel as Base64", async () => {
   expect([...Buffer.concat(bytes)]).toEqual([0xff, 0xfe, 0, 0x41]);
 });
 
-test("S78: stdout and stderr arrive in the order in which they were written", async () => {
-  const events = await readEvents(await stream("alternate"));
+test("S78: stdout and stderr arrive in the order in which they were written, and as they are written", async () => {
+  const events = await readEvents(await stream("alternate", hull.root), ({ data }) => {
+    if (typeof data.text === "string") writeFileSync(join(hull.root, `seen-${data.text.trim()}`), "");
+  });
   expect(events.slice(1, -1).map((e) => [e.event, e.data.text])).toEqual([
-    ["delta", "0"],
-    ["stderr", "1"],
-    ["delta", "2"],
-    ["stderr", "3"],
-    ["delta", "4"],
-    ["stderr", "5"],
+    ["delta", "0 "],
+    ["stderr", "1 "],
+    ["delta", "2 "],
+    ["stderr", "3 "],
+    ["delta", "4 "],
+    ["stderr", "5 "],
   ]);
-  expect((events.at(-2)?.at ?? 0) - (events[1]?.at ?? 0)).toBeGreaterThan(300);
 });
 
 test("S82: a secret that is split over two writes is redacted; a mere beginning of one is not", async () => {
@@ -105,7 +116,7 @@ test("S82: so is what a proxy skill sends upstream, in the events, errors and lo
 });
 
 test.each([
-  ["late", { code: "script_timeout", status: 504, timeout_ms: 400 }, "begun\n"],
+  ["late", { code: "script_timeout", status: 504, timeout_ms: 3000 }, "begun\n"],
   ["endless", { code: "output_too_large", status: 500, limit: 1_000_000 }, null],
   ["bad-json", { code: "output_invalid_json", status: 500 }, "nope\n"],
 ])("S75: %s ends with an error and then done", async (slug, members, text) => {
@@ -174,12 +185,8 @@ describe("S31: a client that leaves takes the whole process group with it", () =
       () => text,
       (seen) => seen.includes("begun"),
     );
-    expect(await processesWith(`${slug}-mark`)).not.toEqual([]);
+    await running(`${slug}-mark`);
     leave(socket);
-    await until(
-      () => processesWith(`${slug}-mark`),
-      (list) => list.length === 0,
-      1500,
-    );
+    await gone(`${slug}-mark`);
   });
 });

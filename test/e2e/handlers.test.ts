@@ -1,7 +1,8 @@
 /** Tools of a tools.json whose handlers are processes: from the build over the Worker to the runner and back. */
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { readEvents } from "../support/sse.ts";
@@ -24,7 +25,7 @@ const SKILLS = {
   "count/scripts/count.js":
     'import { readFileSync } from "node:fs";\nexport default (args, ctx) => { ctx.emit("half"); return { js: true, saw: readFileSync("counted.txt", "utf8") }; };\n',
   "count/scripts/slow.py":
-    'import time\ndef handler(args):\n    open(args["text"], "a").write("run ")\n    time.sleep(4)\n    return "slow end"\n',
+    'import os, time\ndef handler(args):\n    file = args["text"]\n    open(file, "a").write("run ")\n    while not os.path.exists(file + ".go"): time.sleep(0.05)\n    return "slow end"\n',
 };
 
 let hull: HullDev;
@@ -34,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await hull.stop();
 });
 
@@ -79,12 +80,13 @@ test("a Worker that dies while a handler runs: the next life has its result, and
   });
   const { run_id } = await json<{ run_id: string }>(begun);
   const marks = () => readFile(file, "utf8").catch(() => "");
-  await until(marks, (text) => text !== "", 15_000);
+  await until(marks, (text) => text !== "");
   const worker = [...(await hull.processes())].filter(([, line]) =>
     /direct-process\.ts|workerd serve/.test(line),
   );
   expect(worker.length).toBeGreaterThan(0);
   for (const [pid] of worker) process.kill(pid, "SIGKILL");
+  await writeFile(`${file}.go`, "");
   const run = await until(
     async () =>
       json<Run>(await hull.call(`/sessions/h2/runs/${run_id}`)).catch((): Run => ({ status: "running" })),

@@ -36,7 +36,7 @@ beforeAll(async () => {
     args: ["--direct"],
     env: { HULL_HOST_SECRET: SECRET },
     project: {
-      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 500\n`,
+      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 20000\nread_only_tools = ["look_*"]\n`,
     },
     skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nmode: llm\nprovider: mock\n---\nHi.\n" },
   });
@@ -109,6 +109,34 @@ test.each([
     method: "session/request_permission",
     params: { tool: "book", args: { day: "Monday" }, arguments_digest: expect.any(String) },
   });
+});
+
+const HARMLESS = { kind: "read", side_effect_level: "none", arg_schema: { path_params: [] } };
+test.each<[string, string, object, boolean]>([
+  [
+    "has the network, whatever its caller says",
+    "book",
+    { policy: { side_effect_level: "process_exec" } },
+    false,
+  ],
+  ["passes where the network is permitted", "book", { policy: { side_effect_level: "network" } }, true],
+  [
+    "only reads where the deployment says so",
+    "look_up",
+    { policy: { side_effect_level: "read_only" } },
+    true,
+  ],
+  ["does something all the same", "look_up", { policy: { side_effect_level: "none" } }, false],
+  ["is dangerous", "book", { approval_policy: { require_risk: "dangerous" } }, false],
+  ["is safe where it only reads", "look_up", { approval_policy: { require_risk: "dangerous" } }, true],
+  ["keeps to workspace roots", "book", { policy: { workspace_roots: ["out/"] } }, false],
+  ["may not write elsewhere", "book", { approval_policy: { write_path_allowlist: ["out/**"] } }, false],
+])("a webhook tool %s: %s below %j", async (_, name, limits, runs) => {
+  answer = () => ({ body: "done" });
+  const mock = calling(name, { day: "Monday", path: "/etc/x" });
+  const result = await run({ tools: [tool({ name, annotations: HARMLESS })], mock, ...limits });
+  expect(result).toMatchObject({ successful_tools: runs ? [name] : [], rejected_tools: runs ? [] : [name] });
+  expect(asked.filter(({ method }) => method === "tool/call")).toHaveLength(runs ? 1 : 0);
 });
 
 test("a search of tools may be the host's", async () => {

@@ -1,5 +1,7 @@
 /** `hull keys`, rates and CORS of a configured project, against a real `hull dev --direct` (S57, S72, S73, S114). */
+import { writeFile } from "node:fs/promises";
 import { get } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
 
@@ -94,7 +96,8 @@ test("S114: auth, limits, hosts, origins and the name of hull.toml hold in dev",
     skills: {
       "copy/SKILL.md": "---\nname: copy\ndescription: Copies.\nrun: [./copy.sh]\n---\nCopies.\n",
       "copy/copy.sh": '#!/bin/sh\ncat > "$TMPDIR/copy"; cat "$TMPDIR/copy" "$TMPDIR/copy"\n',
-      "slow/SKILL.md": "---\nname: slow\ndescription: Waits.\nrun: [sleep, '0.7']\n---\nWaits.\n",
+      "held/SKILL.md": "---\nname: held\ndescription: Waits.\nrun: [./held.sh]\n---\nWaits.\n",
+      "held/held.sh": '#!/bin/sh\nread -r gate; until [ -e "$gate" ]; do sleep 0.1; done\n',
     },
     project: { "hull.toml": `${toml.join("\n")}\n` },
     env: { HULL_ADMIN_KEY: ADMIN },
@@ -112,8 +115,12 @@ test("S114: auth, limits, hosts, origins and the name of hull.toml hold in dev",
     expect(await status("x", { origin: "https://evil.example" })).toBe(403);
     expect(await hostStatus(shop.url, "shop.test")).toBe(200);
     expect(await hostStatus(shop.url, "other.test")).toBe(403);
-    const slow = await Promise.all([1, 2, 3].map(() => shop.call("/skills/slow", "")));
-    expect(slow.map((answer) => answer.status).sort()).toEqual([200, 200, 503]);
+    // What runs and what waits are let go once the third one is refused.
+    const gate = join(shop.root, "gate");
+    const held = [1, 2, 3].map(() => shop.call("/skills/held", `${gate}\n`));
+    expect((await Promise.race(held)).status).toBe(503);
+    await writeFile(gate, "");
+    expect((await Promise.all(held)).map((answer) => answer.status).sort()).toEqual([200, 200, 503]);
   } finally {
     await shop.stop();
   }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 
 let fake: FakeProvider;
 let hull: HullDev;
@@ -56,9 +57,10 @@ describe("later, and once (contract.md)", () => {
     const response = await keyed("k2", "x", { prefer: "respond-async" });
     expect(response.status).toBe(202);
     const location = response.headers.get("location") ?? "";
-    await expect
-      .poll(async () => (await json(await hull.call(location, undefined, { method: "GET" }))).status)
-      .toBe("done");
+    await until(
+      async () => (await json(await hull.call(location, undefined, { method: "GET" }))).status,
+      (status) => status === "done",
+    );
     const result = await ok(await hull.call(`${location}/result`, undefined, { method: "GET" }));
     expect(result.text).toBe("in time");
   });

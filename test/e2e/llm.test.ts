@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
 import { type Body, type HullDev, json, startHullDev } from "../support/hull-dev.ts";
-import { processesWith, until } from "../support/runner.ts";
+import { gone } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const llm = (name: string, more = "", body = "You are a test."): Record<string, string> => ({
@@ -11,8 +11,8 @@ const llm = (name: string, more = "", body = "You are a test."): Record<string, 
 /** Tools that show how they were called, and that misbehave on request. */
 const TOOLS = `tools:
   - {name: show, description: Shows., command: [python3, -S, show.py], parameters: [{name: url, description: u}, {name: depth, type: integer, required: false}, {name: note, required: false}]}
-  - {name: slow, description: Slow., command: [sh, -c, 'sleep 2; echo "slow $0"'], parameters: [{name: n}]}
-  - {name: hang, description: Hangs., command: [sh, -c, 'sleep 9.41']}
+  - {name: meet, description: Ends when the other one runs too., command: [sh, -c, 'touch "$0/met-$2"; until [ -e "$0/met-$4" ]; do sleep 0.05; done; echo "$2 met $4"'], parameters: [{name: dir}, {name: n}, {name: other}]}
+  - {name: hang, description: Hangs., command: [sh, -c, 'sleep 94.1']}
   - {name: seven, description: Fails., command: [sh, -c, 'echo on stdout; exit 7']}
   - {name: flood, description: Floods., command: [sh, -c, 'head -c 8000000 /dev/zero | tr "\\\\0" y']}
   - {name: absent, description: Not there., command: [no-such-tool]}
@@ -56,7 +56,7 @@ beforeAll(async () => {
       ...withTools("tools-openai", "provider: openai\n"),
       ...withTools("one-round", "max_tool_rounds: 1\n"),
       ...withTools("two-rounds", "max_tool_rounds: 2\n"),
-      ...withTools("brief", "timeout_ms: 700\n"),
+      ...withTools("brief", "timeout_ms: 2500\n"),
       ...withTools("deadline", "deadline_ms: 2000\n"),
       "empty/SKILL.md": "---\nname: empty\ndescription: Test.\nmode: llm\n---\n",
     },
@@ -311,7 +311,7 @@ describe("tools", () => {
   test("S106: a tool that times out, and one that exits 7", async () => {
     const late = await resultOf("brief", "hang", {});
     expect(late).toMatchObject({ is_error: true, text: expect.stringMatching(/code=timed_out/) });
-    expect(await processesWith("sleep 9.41")).toEqual([]);
+    await gone("sleep 94.1");
     const seven = await resultOf("tools", "seven", {});
     expect(seven.is_error).toBe(true);
     expect(seven.text).toMatch(/\[tool_error code=exit_nonzero exit=7\](\\n|\n)on stdout/);
@@ -323,12 +323,14 @@ describe("tools", () => {
     expect(text).toMatch(/\[hull: \d+ of 8000000 bytes omitted\]/);
   });
 
-  test("S98: two tools of 2 s run side by side, their results in call order", async () => {
-    fake.script([calls(["slow", { n: "1" }], ["slow", { n: "2" }]), { text: "ok" }]);
-    const started = performance.now();
+  test("S98: two tools run side by side, their results in call order", async () => {
+    const dir = hull.root;
+    fake.script([
+      calls(["meet", { dir, n: "1", other: "2" }], ["meet", { dir, n: "2", other: "1" }]),
+      { text: "ok" },
+    ]);
     expect((await ask("tools-openai")).headers.get("x-hull-usage")).toMatch(/tools=2$/);
-    expect(performance.now() - started).toBeLessThan(2900);
-    expect(resultsIn(fake.requests[1]).map((r) => r.text)).toEqual(["slow 1", "slow 2"]);
+    expect(resultsIn(fake.requests[1]).map((r) => r.text)).toEqual(["1 met 2", "2 met 1"]);
   });
 });
 
@@ -371,26 +373,21 @@ describe("rounds and time", () => {
   test("text of every round is streamed, with its round", async () => {
     fake.script([{ text: ["thinking "], ...calls(["show", { url: "x" }]) }, { text: ["final"] }]);
     const events = await readEvents(await ask("tools?stream=1"));
-    expect(dataOf(events, "delta")).toEqual([
-      { text: "thinking ", round: 1 },
-      { text: "final", round: 2 },
-    ]);
-    expect(textOf(events, "delta")).toBe("thinking final");
+    const said = (round: number): string =>
+      textOf(
+        events.filter(({ data }) => data.round === round),
+        "delta",
+      );
+    expect([said(1), said(2), textOf(events, "delta")]).toEqual(["thinking ", "final", "thinking final"]);
   });
 
   test("S91: the deadline ends the request and its tools", async () => {
     fake.script(() => calls(["hang", {}]));
-    const started = performance.now();
     const response = await ask("deadline");
     expect([response.status, await json(response)]).toMatchObject([
       504,
       { code: "deadline_exceeded", timeout_ms: 2000, during: expect.any(String) },
     ]);
-    expect(performance.now() - started).toBeLessThan(3000);
-    await until(
-      () => processesWith("sleep 9.41"),
-      (list) => list.length === 0,
-      2500,
-    );
+    await gone("sleep 94.1");
   });
 });

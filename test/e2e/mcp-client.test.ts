@@ -62,7 +62,7 @@ beforeAll(async () => {
       ),
       ...Object.assign(
         {},
-        ...MISBEHAVIOURS.map(([path]) => skill(path, `  x: {url: "${at(path)}", timeout_ms: 1500}\n`)),
+        ...MISBEHAVIOURS.map(([path]) => skill(path, `  x: {url: "${at(path)}", timeout_ms: 3000}\n`)),
       ),
     },
   });
@@ -179,7 +179,6 @@ describe.each<[string, Way]>([
     const lines = await until(
       () => hull.output(),
       (output) => output.includes("NOT_SET_ANYWHERE"),
-      5000,
     );
     for (const reason of [
       "unlisted.example is not among the hosts",

@@ -11,7 +11,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
-import { processesWith, until } from "../support/runner.ts";
+import { gone, running } from "../support/runner.ts";
 
 const run = promisify(execFile);
 const NAME = { name: "test", version: "1" };
@@ -54,7 +54,7 @@ beforeAll(async () => {
   };
   await script("fails", "echo why >&2; exit 3");
   await script("steps", "echo one >&2; echo two >&2; echo done");
-  await script("hangs", "echo begun >&2; sleep 8.31");
+  await script("hangs", "echo begun >&2; sleep 83.1");
   await script("paints", `printf "${PNG}" > "$HULL_OUTPUT_FILE"`, "output: file\noutput_mime: image/png\n");
   const both = `cd "$HULL_OUTPUT_DIR"; printf a > a.bin; printf "${PNG}" > b.png; echo two files`;
   await script("several", both, "output: file\n");
@@ -266,18 +266,10 @@ test.each([
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const called = hull.call("/mcp", JSON.stringify(body), { headers, signal: left.signal });
   const answered = called.then((response) => response.text()).catch(() => "left");
-  await until(
-    () => processesWith("sleep 8.31"),
-    (all) => all.length > 0,
-    5000,
-  );
+  await running("sleep 83.1");
   left.abort();
   expect(await answered).toBe("left");
-  await until(
-    () => processesWith("sleep 8.31"),
-    (all) => all.length === 0,
-    5000,
-  );
+  await gone("sleep 83.1");
 });
 
 /** What Hull does not have, and fixtures whose names or addresses no skill can have. */

@@ -28,5 +28,5 @@ const described = async (): Promise<string> => {
 test("Agent Skills of each folder are served, and of one that comes later", async () => {
   expect(await described()).toBe("both: base, deep: agents");
   await hull.write("../.claude/skills/both/SKILL.md", plain("both", "claude"));
-  await until(described, (text) => text === "both: claude, deep: agents", 10_000);
+  await until(described, (text) => text === "both: claude, deep: agents");
 });

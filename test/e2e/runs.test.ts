@@ -72,22 +72,34 @@ test("a persistent run is nudged until it is done", async () => {
   expect(lastMessage(1)).toContain("You have not output ##DONE## yet");
 });
 
-test("watchers see the run as it goes, with the result at the end", async () => {
-  fake.script([{ tool_calls: [{ name: "greet", arguments: { who: "Bo" } }] }, { text: ["All ", "done."] }]);
-  const response = await run({ skill: "greeter" }, "go", { headers: { accept: "text/event-stream" } });
-  const events = await readEvents(response);
-  const names = events.map(({ event }) => event);
-  expect(names[0]).toBe("start");
-  expect(names.at(-1)).toBe("done");
-  expect(names.indexOf("tool_call")).toBeLessThan(names.indexOf("tool_result"));
-  expect(dataOf(events, "tool_result")[0]).toMatchObject({ name: "greet", ok: true, exit_code: 0 });
-  expect(
-    dataOf(events, "delta")
-      .map(({ text }) => text)
-      .join(""),
-  ).toBe("All done.");
-  expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, status: "done", text: "All done." });
-});
+// Mocks answer at once, so that the next answer begins while the last one is still being told.
+test.each([false, true])(
+  "watchers see the run as it goes, with the result at the end; mocked: %s",
+  async (mocked) => {
+    const tool_calls = [{ name: "greet", arguments: { who: "Bo" } }];
+    fake.script([{ text: ["Greeting ", "Bo."], tool_calls }, { text: ["All ", "done."] }]);
+    const mock = [{ text: "Greeting Bo.", tool_calls }, { text: "All done." }];
+    const options = { skill: "greeter", ...(mocked ? { mock } : {}) };
+    const response = await run(options, "go", { headers: { accept: "text/event-stream" } });
+    const events = await readEvents(response);
+    const names = events.map(({ event }) => event);
+    expect([names[0], names.lastIndexOf("start")]).toEqual(["start", 0]);
+    expect(dataOf(events, "start")[0]).toMatchObject({ operation: "runs", session_id: null });
+    expect(names.at(-1)).toBe("done");
+    expect(names.indexOf("tool_call")).toBeLessThan(names.indexOf("tool_result"));
+    expect(dataOf(events, "tool_result")[0]).toMatchObject({ name: "greet", ok: true, exit_code: 0 });
+    const said = (of: number): string =>
+      dataOf(events, "delta")
+        .flatMap(({ text, round }) => (round === of ? [text] : []))
+        .join("");
+    expect([said(0), said(1)]).toEqual(["Greeting Bo.", "All done."]);
+    expect(dataOf(events, "done")[0]).toMatchObject({
+      ok: true,
+      status: "done",
+      text: "Greeting Bo.All done.",
+    });
+  },
+);
 
 test("a large registry is searched: only what was found is offered", async () => {
   const tools = ["eager", "open_file", "deploy"].map((name, n) => ({

@@ -53,7 +53,7 @@ beforeAll(async () => {
       OPTED_IN: OPTED,
       OTHER_SECRET: "canary-shell",
     },
-    project: { ".env": `FROM_DOTENV=${DOTENV}\nQUIET=${QUIET[0]}\nUNUSED=${QUIET[1]}\n` },
+    project: { ".env": `FROM_DOTENV=${DOTENV}\nQUIET=${QUIET[0]}\nUNUSED=${QUIET[1]}\nSHORT_TOKEN=abc\n` },
     skills: {
       ...script("prints", "[python3, print.py, '0']"),
       ...script("fails", "[python3, print.py, '3']"),
@@ -154,6 +154,11 @@ describe("nothing of a secret comes back", () => {
     expect(Number((await send("/skills/quiet", "x")).text)).toBe(QUIET[0].length + 1);
   });
 
+  test("a value that is too short to be removed is told of when the server starts", () => {
+    expect(hull.output()).toContain("SHORT_TOKEN has fewer than 8 characters");
+    expect(hull.output()).not.toContain("DOTENV has fewer");
+  });
+
   test("the output of hull dev holds none of them", async () => {
     expect(found(hull.output())).toEqual([]);
     expect(hull.output()).toContain("model_attempt_failed");
@@ -162,10 +167,13 @@ describe("nothing of a secret comes back", () => {
   test("on disk they are in the Worker's env file only, which only its owner may read", async () => {
     const holding = await filesHolding([...SECRETS, ...QUIET]);
     expect(holding.get("state/worker.env")).toBe(0o600);
-    // What the skills above print on purpose is in their own files, and their output in the runner's journal.
-    const planted = /^(skills|state\/worker|state\/runner\/(bundles|journal))\//;
+    // What the skills above print on purpose is in their own files, and sealed in the runner's journal.
+    const planted = /^(skills|state\/worker|state\/runner\/bundles)\//;
     const others = [...holding.keys()].filter((path) => path !== ".env" && !planted.test(path));
     expect(others).toEqual(["state/worker.env"]);
+    const opted = (await filesHolding([OPTED, DOTENV])).keys();
+    expect([...opted].filter((path) => path.startsWith("state/runner/"))).toEqual([]);
+    expect((await stat(join(hull.root, "state/runner/journal"))).isDirectory()).toBe(true);
     expect([...(await filesHolding(QUIET)).keys()].sort()).toEqual([".env", "state/worker.env"]);
   });
 });

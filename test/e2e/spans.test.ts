@@ -129,7 +129,7 @@ describe.each([
     const ours = () => opened().filter(({ name = "" }) => OURS.test(name));
     const closed = () =>
       ours().filter((span) => events.some(({ tail, on }) => tail.type === "spanClose" && on === span.spanId));
-    await until(closed, (list) => list.length >= count, 5000);
+    await until(closed, (list) => list.length >= count);
     const around = (id: string): string | null => {
       const parent = opened().find(({ spanId }) => spanId === id);
       if (parent === undefined) return null;

@@ -7,7 +7,7 @@ import { Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
 import { Pipes } from "../../container/pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "../../container/process.ts";
 import { Spawners } from "../../container/spawners.ts";
-import { bundle, processesWith, run, startRunner, until } from "../support/runner.ts";
+import { bundle, gone, run, startRunner, until } from "../support/runner.ts";
 
 let dir: string;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
   const pipes = new Pipes(join(dir, "pipes"), null);
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
-  const launcher = await Spawners.start({ argv, private: false }, 1);
+  const launcher = await Spawners.start({ argv, private: false, sealed: false, gateway: null }, 1);
   if (launcher === null) throw new Error("no spawner");
   const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
     new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
@@ -99,7 +99,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
     });
     await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
     expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
-    expect(await processesWith("sleep 76.5")).toEqual([]);
+    await gone("sleep 76.5");
   } finally {
     launcher.close();
     await pipes.close();
@@ -154,7 +154,14 @@ test("a runner that cannot keep them starts, and tells: in its log and by /ready
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toEqual({
       status: "ready",
-      enforced: { uid: false, egress_off: false, memory: false, processes: false },
+      enforced: {
+        uid: false,
+        egress_off: false,
+        declared_network: false,
+        declared_hosts: false,
+        memory: false,
+        processes: false,
+      },
     });
     await until(runner.log, (text) => text.includes("limits_not_enforced"));
   } finally {
@@ -199,10 +206,7 @@ describe("a kernel that keeps them", () => {
       expect((await other).stdout.toString()).toBe("unharmed\n");
       const { stdout } = await run(runner, files, { argv: ["python3", "-S", "-c", FORKS] });
       expect(Number(stdout.toString())).toBeLessThan(40);
-      await until(
-        () => processesWith("sleep(77.5)"),
-        (found) => found.length === 0,
-      );
+      await gone("sleep(77.5)");
       await until(
         () => left(runner.process.pid),
         (names) => names.length === 0,

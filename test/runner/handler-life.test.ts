@@ -11,7 +11,8 @@ import { callScript, handlerCall, processDeps } from "../support/handler-call.ts
 import {
   type Bundle,
   bundle,
-  processesWith,
+  gone,
+  running,
   scratchOf,
   startRunner,
   type TestRunner,
@@ -77,7 +78,7 @@ describe("the end", () => {
       value: { error: expect.stringContaining("1000 ms") },
       fault: "timeout",
     });
-    expect(await processesWith(mark)).toEqual([]);
+    await gone(mark);
   });
 
   test("a fork that left its group and says nothing more is found by its environment", async () => {
@@ -90,21 +91,15 @@ describe("the end", () => {
   });
 
   test("a handler in JavaScript is told before it is stopped; a cancel is an outcome", async () => {
-    const late = await callScript(runner, files, "stopped.js", {}, { timeoutMs: 500 });
+    const late = await callScript(runner, files, "stopped.js", {}, { timeoutMs: 3000 });
     expect(late).toMatchObject({ fault: "timeout", said: "begun\ntold\n" });
     const leaving = new AbortController();
     const call = handlerCall(files, "slow.sh", {}, { signal: leaving.signal });
     const outcome = runInRunner(call, processDeps(runner, files));
-    await until(
-      () => processesWith("sleep 60.25"),
-      (found) => found.length > 0,
-    );
+    await running("sleep 60.25");
     leaving.abort();
     expect(await outcome).toMatchObject({ fault: "cancelled" });
-    await until(
-      () => processesWith("sleep 60.25"),
-      (found) => found.length === 0,
-    );
+    await gone("sleep 60.25");
   });
 
   test("a plain script takes effect once", async () => {
@@ -266,15 +261,16 @@ describe("where it works, and what it is given", () => {
   });
 
   test.each(["slow.sh", "slow.py", "stopped.js"])("what %s says comes while it runs", async (script) => {
-    const call = handlerCall(files, script, {}, { timeoutMs: 2000 });
+    const leaving = new AbortController();
+    const call = handlerCall(files, script, {}, { signal: leaving.signal });
     const outcome = runInRunner(call, processDeps(runner, files));
     const over = outcome.then(() => "over");
     await until(
       () => call.notes,
       (notes) => notes.some((note) => note.kind === "output" && note.text.includes("begun\n")),
-      1500,
     );
     expect(await Promise.race([over, "under way"])).toBe("under way");
+    leaving.abort();
     await outcome;
   });
 });
@@ -377,6 +373,6 @@ def handler(a):
   test("processes of forks are ended across uids", async () => {
     const away = await callScript(apart, files, "slow.py", {}, { timeoutMs: 500 });
     expect(away.fault).toBe("timeout");
-    expect(await processesWith("sleep 61.25")).toEqual([]);
+    await gone("sleep 61.25");
   });
 });

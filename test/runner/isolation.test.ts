@@ -6,8 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Bundle,
   bundle,
+  gone,
   processesWith,
   run,
+  running,
   scratchOf,
   startRunner,
   type TestRunner,
@@ -112,23 +114,12 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     const script = "trap '' TERM; setsid sleep 71.5 & sleep 71.5; sleep 71.5";
     const { status } = await run(runner, files, { ...sh(script), timeout_ms: 300, grace_ms: 200 });
     expect(status.cause).toBe("timed_out");
-    await until(
-      () => processesWith("sleep 71.5"),
-      (left) => left.length === 0,
-      2000,
-    );
+    await gone("sleep 71.5");
     const other = await startRunner({ flags: ["--child-uid", String(CHILD_UID)] });
     run(other, files, sh("setsid sleep 72.5 & sleep 72.5")).catch(() => {});
-    await until(
-      () => processesWith("sleep 72.5"),
-      (left) => left.length >= 2,
-    );
+    await running("sleep 72.5", 2);
     await other.kill("SIGKILL");
-    await until(
-      () => processesWith("sleep 72.5"),
-      (left) => left.length === 0,
-      2000,
-    );
+    await gone("sleep 72.5");
     await other.stop();
   });
 });
@@ -184,14 +175,11 @@ describe("spawners", () => {
     const runner = await startRunner({ flags: ["--spawners", "1"] });
     try {
       const before = (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim();
-      const running = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
-      await until(
-        () => processesWith("sleep 73.5"),
-        (left) => left.length >= 2,
-      );
+      const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
+      await running("sleep 73.5", 2);
       process.kill(Number(before), "SIGKILL");
-      expect((await running).status.cause).toBe("lost");
-      expect(await processesWith("sleep 73.5")).toEqual([]);
+      expect((await lost).status.cause).toBe("lost");
+      await gone("sleep 73.5");
       const after = await until(
         async () => (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim(),
         (pid) => pid !== "",
@@ -206,16 +194,9 @@ describe("spawners", () => {
     const runner = await startRunner({ flags: ["--spawners", "1"] });
     const spawner = (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim();
     run(runner, files, sh("setsid sleep 74.5 & sleep 74.5")).catch(() => {});
-    await until(
-      () => processesWith("sleep 74.5"),
-      (left) => left.length >= 2,
-    );
+    await running("sleep 74.5", 2);
     await runner.kill("SIGKILL");
-    await until(
-      () => processesWith("sleep 74.5"),
-      (left) => left.length === 0,
-      2000,
-    );
+    await gone("sleep 74.5");
     await until(
       () =>
         stat(`/proc/${spawner}`).then(

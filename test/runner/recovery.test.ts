@@ -1,15 +1,18 @@
 /** Cut connections, dead runners, full queues, drains (serving.md §6.2, §6.3). */
-import { appendFile, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ExecutionSpec } from "../../src/tool/protocol.ts";
 import { type Runner, replayExecution, runExecution } from "../../src/tool/runner-client.ts";
 import {
+  atOnce,
   type Bundle,
   bundle,
   collect,
-  processesWith,
+  gone,
   run,
+  running,
   runOptions,
   spec,
   startRunner,
@@ -107,17 +110,14 @@ describe("a runner that died", () => {
       });
       const broken = collect(runExecution(runner, value, {}, runOptions(files)));
       broken.catch(() => {});
-      await until(
-        () => processesWith("sleep 64.5"),
-        (left) => left.length >= 2,
-      );
+      await running("sleep 64.5", 2);
       await runner.kill("SIGKILL");
       await expect(broken).rejects.toMatchObject({ code: "execution_lost", status: 502 });
       // The end of a journal that was cut in mid-record is left out, not fatal.
       await appendFile(join(runner.stateDir, "journal", "1.log"), '{"event":"end","id":"x"');
 
       runner = await startRunner({ from: runner });
-      expect(await processesWith("sleep 64.5")).toEqual([]);
+      await gone("sleep 64.5");
       const again = (of: typeof value) => collect(runExecution(runner, of, {}, runOptions(files)));
       await expect(again(value)).rejects.toMatchObject({ code: "execution_lost", status: 502 });
       expect((await again(done)).stdout.toString()).toBe("kept\n");
@@ -153,36 +153,46 @@ describe("a runner that died", () => {
 });
 
 describe("load", () => {
-  const hold = (seconds: number) => ({ argv: ["sleep", String(seconds)] });
-  const codes = async (calls: Promise<unknown>[]): Promise<Record<string, number>> => {
+  /** How so many calls at once end, all held by a gate that opens when so many of them have ended. */
+  const flood = async (
+    runner: Runner,
+    calls: number,
+    before: number,
+    fields: Partial<ExecutionSpec> = {},
+  ) => {
+    const gate = await mkdtemp(join(dir, "gate-"));
+    const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.05; done', join(gate, "open")];
     const counts: Record<string, number> = {};
-    for (const result of await Promise.allSettled(calls)) {
-      const reason: unknown = result.status === "rejected" ? result.reason : null;
-      const code = reason instanceof Error ? reason.name : "ok";
+    let ended = 0;
+    const one = async (): Promise<void> => {
+      const code = await run(runner, files, { argv, ...fields }).then(
+        () => "ok",
+        (error: unknown) => (error instanceof Error ? error.name : "not an error"),
+      );
       counts[code] = (counts[code] ?? 0) + 1;
-    }
+      if (++ended === before) await writeFile(join(gate, "open"), "");
+    };
+    await Promise.all(Array.from({ length: calls }, one));
     return counts;
   };
 
   test("S74: slots, waiting places, the rest at once; waiting ends; a skill's own limit is 429", async () => {
-    const flags = ["--concurrency", "2", "--queue", "3", "--queue-timeout-ms", "700"];
-    const runner = await startRunner({ flags });
-    try {
-      await run(runner, files, { argv: ["true"] });
-      const quick = Array.from({ length: 8 }, () => run(runner, files, hold(0.25)));
-      expect(await codes(quick)).toEqual({ ok: 5, runner_busy: 3 });
-      const slow = Array.from({ length: 5 }, () => run(runner, files, hold(1.2)));
-      expect(await codes(slow)).toEqual({ ok: 2, runner_busy: 3 });
-      const limits = { max_output_bytes: 1000, concurrency: 1 };
-      const limited = Array.from({ length: 19 }, () =>
-        run(runner, files, { ...hold(1), skill: "one", limits }),
-      );
-      expect(await codes(limited)).toEqual({ ok: 1, concurrency_limited: 18 });
-      const busy = run(runner, files, hold(1));
-      expect((await run(runner, files, { argv: ["echo", "x"] })).stdout.toString()).toBe("x\n");
-      await busy;
-    } finally {
-      await runner.stop();
+    for (const queueMs of ["30000", "700"]) {
+      const flags = ["--concurrency", "2", "--queue", "3", "--queue-timeout-ms", queueMs];
+      const runner = await startRunner({ flags });
+      try {
+        await run(runner, files, { argv: ["true"] });
+        if (queueMs === "30000") {
+          expect(await flood(runner, 8, 3)).toEqual({ ok: 5, runner_busy: 3 });
+          continue;
+        }
+        expect(await flood(runner, 5, 3)).toEqual({ ok: 2, runner_busy: 3 });
+        const one = { skill: "one", limits: { max_output_bytes: 1000, concurrency: 1 } };
+        expect(await flood(runner, 19, 18, one)).toEqual({ ok: 1, concurrency_limited: 18 });
+        expect((await run(runner, files, { argv: ["echo", "x"] })).stdout.toString()).toBe("x\n");
+      } finally {
+        await runner.stop();
+      }
     }
   });
 
@@ -202,19 +212,13 @@ describe("load", () => {
         ),
       );
       const ended = Promise.allSettled(calls);
-      await until(
-        () => processesWith("sleep 65.5"),
-        (left) => left.length === 2,
-      );
+      await running("sleep 65.5", 2);
       for (const controller of controllers) {
         controller.abort();
-        expect((await processesWith("sleep 65.5")).length).toBeLessThanOrEqual(2);
+        expect(await atOnce("sleep 65.5")).toBeLessThanOrEqual(2);
       }
       await ended;
-      await until(
-        () => processesWith("sleep 65.5"),
-        (left) => left.length === 0,
-      );
+      await gone("sleep 65.5");
       await until(
         async () => (await fetch(`${runner.url}/metrics`)).text(),
         (text) => /^hull_runner_running 0$/m.test(text) && /^hull_runner_waiting 0$/m.test(text),
@@ -229,9 +233,9 @@ describe("drain", () => {
   test("S116: what runs is answered, new work is refused, the exit code is 0, nothing is left", async () => {
     const runner = await startRunner({ flags: ["--concurrency", "8"] });
     await run(runner, files, { argv: ["true"] });
-    const running = Array.from({ length: 5 }, () =>
-      run(runner, files, { argv: ["sh", "-c", "sleep 0.8; echo ok"] }),
-    );
+    const gate = join(dir, "drain");
+    const script = 'until [ -e "$0" ]; do sleep 0.05; done; echo ok';
+    const begun = Array.from({ length: 5 }, () => run(runner, files, { argv: ["sh", "-c", script, gate] }));
     await until(
       async () => (await fetch(`${runner.url}/metrics`)).text(),
       (text) => text.includes("hull_runner_running 5"),
@@ -242,9 +246,8 @@ describe("drain", () => {
       (status) => status === 503,
     );
     await expect(run(runner, files, { argv: ["true"] })).rejects.toMatchObject({ code: "runner_draining" });
-    expect((await Promise.all(running)).map(({ stdout }) => stdout.toString())).toEqual(
-      Array(5).fill("ok\n"),
-    );
+    await writeFile(gate, "");
+    expect((await Promise.all(begun)).map(({ stdout }) => stdout.toString())).toEqual(Array(5).fill("ok\n"));
     expect(await exit).toBe(0);
     expect((await readdir(runner.stateDir)).sort()).toEqual(["bundles", "journal", "secret"]);
     await runner.stop();
@@ -257,15 +260,12 @@ describe("drain", () => {
     const runner = await startRunner({ flags });
     const stuck = run(runner, files, { argv: ["sh", "-c", "trap '' TERM; sleep 66.5; sleep 66.5"] });
     stuck.catch(() => {});
-    await until(
-      () => processesWith("sleep 66.5"),
-      (left) => left.length > 0,
-    );
+    await running("sleep 66.5");
     const exit = runner.kill("SIGTERM");
     if (signals === 2) setTimeout(() => runner.process.kill("SIGTERM"), 100);
     expect((await stuck).status.cause).toBe("cancelled");
     expect(await exit).toBe(0);
-    expect(await processesWith("sleep 66.5")).toEqual([]);
+    await gone("sleep 66.5");
     await runner.stop();
   });
 
@@ -273,14 +273,11 @@ describe("drain", () => {
     const runner = await startRunner();
     const orphan = run(runner, files, { argv: ["sleep", "67.5"] });
     orphan.catch(() => {});
-    await until(
-      () => processesWith("sleep 67.5"),
-      (left) => left.length > 0,
-    );
+    await running("sleep 67.5");
     const exited = new Promise((resolve) => runner.process.once("exit", resolve));
     runner.process.stdin?.end();
     expect(await exited).toBe(0);
-    expect(await processesWith("sleep 67.5")).toEqual([]);
+    await gone("sleep 67.5");
     await runner.stop();
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Spawner } from "../../container/spawner.ts";
-import { processesWith, until } from "../support/runner.ts";
+import { gone } from "../support/runner.ts";
 
 let dir: string;
 beforeAll(async () => {
@@ -17,8 +17,11 @@ test.each([
   ["", null],
   [", behind a gate", "gate"],
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
-  const gone = Promise.withResolvers<void>();
-  const spawner = new Spawner({ argv: ["python3"], private: false }, gone.resolve);
+  const left = Promise.withResolvers<void>();
+  const spawner = new Spawner(
+    { argv: ["python3"], private: false, sealed: false, gateway: null },
+    left.resolve,
+  );
   expect(await spawner.ready()).toBeGreaterThan(0);
   // Nobody has the other ends, as when they went with the runner.
   const fifo = (name: string): string => {
@@ -44,9 +47,6 @@ test.each([
     onLost: () => {},
   });
   spawner.close();
-  await gone.promise;
-  await until(
-    () => processesWith(id),
-    (left) => left.length === 0,
-  );
+  await left.promise;
+  await gone(id);
 });

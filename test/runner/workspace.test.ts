@@ -77,7 +77,13 @@ class Session {
   }
 
   /** Runs a shell script in the folder, and makes its changes the session's. */
-  async run(script: string | string[], signal = new AbortController().signal): Promise<Ran> {
+  async run(
+    script: string | string[],
+    {
+      signal = new AbortController().signal,
+      timeout_ms = 50_000,
+    }: { signal?: AbortSignal; timeout_ms?: number } = {},
+  ): Promise<Ran> {
     const argv = typeof script === "string" ? ["sh", "-c", script] : script;
     const workspace = { id: this.id, version: this.version, cwd: true };
     const options = runOptions(files, {
@@ -87,7 +93,7 @@ class Session {
     const stdout: Uint8Array[] = [];
     const changes: WorkspaceChange[] = [];
     const bytes: Uint8Array[][] = [];
-    const wanted = spec({ argv, digest: files.digest, workspace, timeout_ms: 5000 });
+    const wanted = spec({ argv, digest: files.digest, workspace, timeout_ms });
     for await (const event of runExecution(runner, wanted, {}, options)) {
       if (event.kind === "stdout") stdout.push(event.bytes);
       if (event.kind === "change") bytes[changes.push(event.change) - 1] = [];
@@ -164,7 +170,7 @@ test("a cold runner has the files again; a failing or timed-out process keeps wh
   const session = new Session();
   const failed = await session.run("echo partial > log; exit 7");
   expect([failed.exitCode, told(failed)]).toEqual([7, ["write log"]]);
-  const slow = await session.run("echo more >> log; sleep 60");
+  const slow = await session.run("echo more >> log; sleep 60", { timeout_ms: 3000 });
   expect([slow.cause, told(slow)]).toEqual(["timed_out", ["write log"]]);
   await runner.kill("SIGKILL");
   runner = await startRunner({ from: runner });
@@ -175,7 +181,7 @@ test("what a cancelled process wrote, and what was never committed, is undone", 
   const session = new Session();
   session.put("f", "kept");
   const stop = new AbortController();
-  const cancelled = session.run("echo gone > f; echo gone > g; mkfifo h; echo ready; sleep 60", stop.signal);
+  const cancelled = session.run("echo gone > f; echo gone > g; mkfifo h; echo ready; sleep 60", stop);
   await until(
     () => readdir(session.folder).catch((): string[] => []),
     (names) => names.includes("h"),
@@ -256,7 +262,7 @@ test("executions of one session share its folder; a newer manifest leaves alone 
   const session = new Session();
   session.put("shared", "old");
   session.put("mine", "old");
-  const wait = "i=0; while [ ! -e go ] && [ $i -lt 400 ]; do sleep 0.02; i=$((i+1)); done";
+  const wait = "i=0; while [ ! -e go ] && [ $i -lt 2000 ]; do sleep 0.02; i=$((i+1)); done";
   const first = session.run(`printf changed > mine; : > ready; ${wait}; cat shared`);
   await until(
     () => readdir(session.folder).catch((): string[] => []),
@@ -296,7 +302,7 @@ test("a command tool gets the session's files; the model learns what was not kep
     {
       ...{ runner, options: { ...runOptions(files), pack: async () => pack }, record: assembled.record },
       ...{ tools: assembled.record.manifest.llm?.tools ?? [], executionId: "e-1", runId: "r-1", files: [] },
-      ...{ timeoutMs: 5000, graceMs: 100, maxOutputBytes: 1000, read: () => undefined },
+      ...{ timeoutMs: 50_000, graceMs: 100, maxOutputBytes: 1000, read: () => undefined },
       ...{ granted: null, providerKeys: new Set<string>() },
       workspace: {
         ...{ id: session.id, version: session.version },

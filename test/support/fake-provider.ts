@@ -10,6 +10,9 @@ import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.t
 import { completionAnswer, ollamaAnswer, ollamaGenerateAnswer } from "./fake-completions.ts";
 import { responsesAnswer } from "./fake-responses.ts";
 
+/** Where nothing listens: no system gives this port away. */
+export const NOBODY = "http://127.0.0.1:2";
+
 /** What to answer one request with. Without any field: an echo of the last user text. */
 export interface FakeTurn {
   /** A list is streamed as one delta each. */
@@ -29,6 +32,8 @@ export interface FakeTurn {
   delay_ms?: number;
   /** Before each text delta of a stream. */
   delta_ms?: number;
+  /** Called with its number before each text delta of a stream, which is sent once it answers. */
+  paced?: (delta: number) => Promise<unknown>;
   /** Anything but 200 answers with an error document, or with `body`. */
   status?: number;
   headers?: Record<string, string>;
@@ -170,8 +175,12 @@ async function respond(
   const events = turn.raw_chunks ?? answer.events.map((event) => event.text);
   const half = answer.lastDelta === -1 ? Math.floor(events.length / 2) : answer.lastDelta + 1;
   const sent = turn.cut && turn.raw_chunks === undefined ? events.slice(0, half) : events;
+  let delta = 0;
   for (const [n, chunk] of sent.entries()) {
-    if (turn.delta_ms && answer.events[n]?.delta) await sleep(turn.delta_ms);
+    if (answer.events[n]?.delta) {
+      if (turn.delta_ms) await sleep(turn.delta_ms);
+      await turn.paced?.(delta++);
+    }
     if (response.destroyed) return;
     // The last text delta stays the last thing that is heard of a stream that hangs.
     if (turn.hang && turn.raw_chunks === undefined && n > answer.lastDelta) return;

@@ -51,7 +51,7 @@ export function handlerCall(
 /** What a call of this bundle's handlers needs. */
 export function processDeps(runner: Runner, from: Bundle, fields: Partial<ProcessDeps> = {}): ProcessDeps {
   const { pack, now, background } = runOptions(from);
-  return { runner, options: { pack, now, background }, graceMs: 200, providerKeys: new Set(), ...fields };
+  return { runner, options: { pack, now, background }, graceMs: 2000, providerKeys: new Set(), ...fields };
 }
 
 /** Makes a call and tells what came of it, with what it said. */

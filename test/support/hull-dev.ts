@@ -6,19 +6,19 @@ import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { removeTree } from "../../container/scratch.ts";
 import { until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
-const HULL = join(REPO, "scripts", "hull.ts");
 /** How long `hull dev` may take until it serves, in ms. */
-const START_MS = 45_000;
+const START_MS = 90_000;
 
 /** What `fetch` takes as a body. */
 export type Body = NonNullable<RequestInit["body"]>;
 
 export interface HullDevOptions {
   /** Skill files by path below the skills folder, e.g. `hello/SKILL.md`; or a folder that is copied. */
-  skills?: Record<string, string> | string;
+  skills?: Record<string, string | Uint8Array> | string;
   /** Variables beside PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
   env?: Record<string, string>;
   /** Further files of the project folder, e.g. `.env`. */
@@ -27,6 +27,8 @@ export interface HullDevOptions {
   args?: string[];
   /** The project's hull.toml names the folders of skills. */
   ownRoots?: true;
+  /** Where Hull is; default: here. */
+  repo?: string;
   /** Goes on in the folder of an earlier server, which must have ended. */
   from?: HullDev;
 }
@@ -58,7 +60,7 @@ export interface HullDev {
 
 /** Starts `hull dev` on a free port and waits until it has published the skills. */
 export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
-  const { skills = {}, env = {}, project = {}, args = [], ownRoots, from } = options;
+  const { skills = {}, env = {}, project = {}, args = [], ownRoots, from, repo = REPO } = options;
   const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
@@ -70,7 +72,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
 
   const roots = ownRoots === true ? [] : ["--skills", skillsDir];
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
-  const child = spawn(process.execPath, [HULL, ...flags], {
+  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...flags], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -88,7 +90,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       resolve(code);
     });
   });
-  const printed = async (pattern: RegExp, limitMs = 5000, after = 0): Promise<string> =>
+  const printed = async (pattern: RegExp, limitMs = 20_000, after = 0): Promise<string> =>
     until(
       () => {
         if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);
@@ -107,8 +109,8 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     await printed(address, START_MS);
   } catch (error) {
     await end("SIGKILL");
-    await until(processes, (left) => left.size === 0, 10_000);
-    await rm(root, { recursive: true });
+    await until(processes, (left) => left.size === 0);
+    await removeTree(root);
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
@@ -127,11 +129,11 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     end,
     async stop() {
       if (exit === null) await end("SIGTERM");
-      await until(processes, (all) => all.size === 0, 6000).catch(() => {});
+      await until(processes, (all) => all.size === 0).catch(() => {});
       const left = [...(await processes()).values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
-      await rm(root, { recursive: true, force: true, maxRetries: 3 });
+      await removeTree(root);
       if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
@@ -148,10 +150,10 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
 /** Runs `hull` to its end. */
 export async function runHull(
   args: string[],
-  options: { cwd: string; env?: Record<string, string> },
+  options: { cwd: string; env?: Record<string, string>; repo?: string },
 ): Promise<{ code: number | null; output: string }> {
-  const { cwd, env = {} } = options;
-  const child = spawn(process.execPath, [HULL, ...args], {
+  const { cwd, env = {}, repo = REPO } = options;
+  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...args], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -166,11 +168,11 @@ export async function runHull(
   return { code, output };
 }
 
-async function writeIn(folder: string, path: string, text: string): Promise<void> {
+async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
   const target = join(folder, path);
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, text);
-  if (text.startsWith("#!")) await chmod(target, 0o755);
+  if (typeof text === "string" && text.startsWith("#!")) await chmod(target, 0o755);
 }
 
 /** Every process whose environment or command line names the folder. */

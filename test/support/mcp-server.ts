@@ -15,6 +15,8 @@ export interface TestMcpServer {
   asked: string[];
   /** Headers of the last message. */
   headers: IncomingMessage["headers"];
+  /** Whether `/stateless` keeps calls of tools waiting. */
+  holds: boolean;
   /** Calls of the tool `remember`, by session. */
   sessions: Map<string, number>;
   close(): Promise<void>;
@@ -27,7 +29,7 @@ export async function startMcpServer(): Promise<TestMcpServer> {
   const sessions = new Map<string, number>();
   const transports = new Map<string, StreamableHTTPServerTransport>();
   const hanging = new Set<ServerResponse>();
-  const made: TestMcpServer = { url: "", asked, headers: {}, sessions, close: async () => {} };
+  const made: TestMcpServer = { url: "", asked, headers: {}, holds: false, sessions, close: async () => {} };
 
   const register = (server: McpServer, session: () => string): void => {
     const echo = { description: "Repeats a text.", inputSchema: { text: z.string() } };
@@ -130,6 +132,8 @@ export async function startMcpServer(): Promise<TestMcpServer> {
       if (message.method === "tools/call") return wrong(response, message.id);
       return listing(response, message);
     }
+    if (path === "/stateless" && made.holds && message?.method === "tools/call")
+      return void hanging.add(response);
     if (path === "/modern") return passOn(modern, request, response, body);
     if (path === "/stateful") return stateful(request, response, message ?? undefined);
     if (path === "/stateless") return stateless(request, response, message ?? undefined);

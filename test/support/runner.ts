@@ -1,12 +1,14 @@
 /** A real runner process for tests: random secret, temporary state, a free port. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { Pipes } from "../../container/pipes.ts";
+import { removeTree } from "../../container/scratch.ts";
+import { randomSecret } from "../../scripts/dev/random-secret.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
@@ -37,7 +39,7 @@ export interface RunnerSettings {
 /** Starts `container/main.ts` and waits until it listens. */
 export async function startRunner({ flags = [], env = {}, from }: RunnerSettings = {}): Promise<TestRunner> {
   const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
-  const secret = from?.secret ?? randomBytes(24).toString("hex");
+  const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
   // Whatever happens to the test, its runner does not outlive it.
@@ -75,8 +77,7 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
       child.kill("SIGTERM");
       await exited;
       // A runner that was killed leaves its pipes for the next one with this state.
-      for (const dir of [Pipes.directory(stateDir), stateDir])
-        await rm(dir, { recursive: true, force: true });
+      for (const dir of [Pipes.directory(stateDir), stateDir]) await removeTree(dir);
     },
   };
 }
@@ -204,11 +205,40 @@ export async function processesWith(mark: string): Promise<string[]> {
   return lines.filter((line) => line.includes(mark) && !/^\s*\d+\s+Z/.test(line));
 }
 
-/** Polls until `check` holds; fails with the last value after `limitMs`. */
+/**
+ * How many processes have `mark` at one moment: those that two looks in a row find. A single look takes its time, and may
+ * find one that ends and the next one, which begins after that.
+ */
+export async function atOnce(mark: string): Promise<number> {
+  const pids = async () => (await processesWith(mark)).map((line) => /\d+/.exec(line)?.[0]);
+  const before = new Set(await pids());
+  return (await pids()).filter((pid) => before.has(pid)).length;
+}
+
+/** Waits until so many processes of this machine have `mark` in their command lines. */
+export async function running(mark: string, count = 1): Promise<void> {
+  await until(
+    () => processesWith(mark),
+    (found) => found.length >= count,
+  );
+}
+
+/** Waits until no process has `mark` any more: killed, since a mark is of a process that would last for a minute. */
+export async function gone(mark: string): Promise<void> {
+  await until(
+    () => processesWith(mark),
+    (found) => found.length === 0,
+  );
+}
+
+/**
+ * Polls until `check` holds; fails with the last value after `limitMs`. The limit is for what never comes: no test asks how
+ * soon something comes, since a machine that has other things to do takes its time.
+ */
 export async function until<T>(
   read: () => Promise<T> | T,
   check: (value: T) => boolean,
-  limitMs = 5000,
+  limitMs = 20_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
   for (;;) {

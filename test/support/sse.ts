@@ -9,8 +9,11 @@ export interface SseEvent {
   at: number;
 }
 
-/** All events of a response, to its end. */
-export async function readEvents(response: Response): Promise<SseEvent[]> {
+/** All events of a response, to its end; `seen` is told of each as it comes. */
+export async function readEvents(
+  response: Response,
+  seen: (event: SseEvent) => void = () => {},
+): Promise<SseEvent[]> {
   const events: SseEvent[] = [];
   const decoder = new TextDecoder();
   let text = "";
@@ -19,7 +22,9 @@ export async function readEvents(response: Response): Promise<SseEvent[]> {
     for (let end = text.indexOf("\n\n"); end !== -1; end = text.indexOf("\n\n")) {
       const event = parse(text.slice(0, end));
       text = text.slice(end + 2);
-      if (event !== null) events.push(event);
+      if (event === null) continue;
+      events.push(event);
+      seen(event);
     }
   }
   return events;

@@ -1,15 +1,39 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { REDACTED, Redactor } from "../../src/redact.ts";
+import { REDACTED, Redactor, tooShortToRedact } from "../../src/redact.ts";
+import { fc } from "../support/property.ts";
 
 const SECRET = "sk-canary-1234567890/+=";
 const redactor = new Redactor([SECRET, "sk-canary", "short"]);
+
+it.each([
+  ["API_KEY", "1234567", true],
+  ["API_KEY", "12345678", false],
+  ["api_key", "short", true],
+  ["DB_PASSWORD", "x", true],
+  ["GITHUB_TOKEN_2", "x", true],
+  ["API_KEY", undefined, false],
+  ["API_KEY", "", false],
+  ["PORT", "3000", false],
+  ["KEYBOARD", "us", false],
+])("%s with the value %o is told of as too short: %o", (name, value, told) => {
+  expect(tooShortToRedact([name, name], () => value)).toEqual(told ? [name] : []);
+});
 
 describe("redaction", () => {
   it("removes a secret plain, URL-encoded and in Base64", () => {
     for (const form of [SECRET, encodeURIComponent(SECRET), btoa(SECRET)]) {
       expect(redactor.text(`a ${form} b`)).toBe(`a ${REDACTED} b`);
     }
+  });
+
+  it("removes it from JSON within text, and takes one that is no Unicode", () => {
+    const key = '-----BEGIN "KÉY"-----\nabc\\def\n';
+    const told = new Redactor([key, "\ud800-half-a-pair"]);
+    const ascii = JSON.stringify(key).replace("É", "\\u00c9");
+    for (const json of [JSON.stringify(key), ascii]) {
+      expect(told.text(`{"key": ${json}}`)).toBe(`{"key": "${REDACTED}"}`);
+    }
+    expect(told.text("\ud800-half-a-pair")).not.toContain("half");
   });
 
   it("prefers the longer secret and leaves short values alone", () => {
@@ -39,6 +63,26 @@ describe("redaction", () => {
         expect(new TextDecoder().decode(Uint8Array.from(out))).toBe(redactor.text(parts.join("")));
       }),
     );
+  });
+
+  it("S82: passes texts that hold nothing of a secret, as they would have come out", () => {
+    const piece = fc.oneof(
+      fc.constantFrom("sk-", "canary", "-1234567890/+=", "s", "k"),
+      fc.string({ maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const stream = redactor.stream();
+        const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+        const said = pieces.map((text) =>
+          stream.passes(text) ? text : decode(stream.push(new TextEncoder().encode(text))),
+        );
+        expect(said.join("") + decode(stream.end())).toBe(redactor.text(pieces.join("")));
+      }),
+    );
+    expect([redactor.stream().passes("a word"), redactor.stream().passes("words")]).toEqual([true, false]);
+    // Half a character is not text yet.
+    expect(redactor.stream().passes("\ud83d")).toBe(false);
   });
 
   it("holds back only what could begin a secret", () => {

@@ -136,7 +136,7 @@ describe("what a call took", () => {
       const admission = await accountant(context, SKILL, TARIFF).admit(REQUEST, TARGET, 1000);
       await admission.settle(end);
       await sendUsage(context);
-      await vi.waitFor(async () => expect(await ledger(context).total()).toMatchObject(expected));
+      await vi.waitFor(async () => expect(await ledger(context).total()).toMatchObject(expected), 20_000);
       if (limits !== null) {
         expect((await ledger(context).budget("tenant"))?.reserved.output_tokens).toBe(0);
       }
@@ -239,11 +239,11 @@ describe("what an isolate remembers of a tenant", () => {
     const context = place();
     const work: Promise<unknown>[] = [];
     const known = { ...context, background: (promise: Promise<unknown>) => void work.push(promise) };
+    const start = Date.now();
+    const now = vi.spyOn(Date, "now").mockReturnValue(start);
     await call(known);
     await Promise.all(work.splice(0));
     await limit(context, { max_output_tokens: 0 });
-    const start = Date.now();
-    const now = vi.spyOn(Date, "now");
     now.mockReturnValue(start + 4000);
     await call(known);
     now.mockReturnValue(start + 6000);

@@ -22,12 +22,18 @@ const SECRETS = {
   ANTHROPIC_API_KEY: QUOTED,
   XAI_API_KEY: `xai-${CANARY}`,
   UPSTREAM_KEY: `${CANARY}-upstream`,
+  WEBHOOK_SECRET: `${CANARY}-webhook`,
   HULL_RUNNER_URL: RUNNER_URL,
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
 };
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
 const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
+const strict = new Client({
+  HULL_ENV: "local",
+  ...SECRETS,
+  HULL_CONFIG: '{"signatures":{"require":"all"}}',
+});
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -165,6 +171,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   unauthenticated: () => ask("/skills", {}, keyed),
   host_not_allowed: () => ask("http://evil.example/skills", { headers: { host: "evil.example" } }),
   origin_not_allowed: () => post("/skills/mock", "hi", { origin: "https://evil.example" }),
+  skill_not_trusted: () => strict.fetch("/skills/mock", { method: "POST", body: "x" }),
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),
   skill_not_found: () => ask("/skills/mocc"),
@@ -180,7 +187,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   },
   ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
-  ...daemonFaults(ask, "UPSTREAM_KEY"),
+  ...daemonFaults(ask, "WEBHOOK_SECRET"),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),

@@ -10,7 +10,7 @@ import { Client, LOCAL, mockSkill } from "./served.ts";
 const SECRET = "a webhook's own secret";
 const ADMIN = "hull-admin-canary-0123456789";
 const client = new Client();
-const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, HOOK_SECRET: SECRET });
+const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, WEBHOOK_SECRET: SECRET });
 const env = boundEnv as Bindings;
 
 type Body = Record<string, unknown>;
@@ -112,7 +112,7 @@ describe("a signed event", () => {
   const now = (): number => Math.floor(Date.now() / 1000);
 
   it("needs no key; a wrong signature, an old time and none at all do", async () => {
-    const id = await spawn({ secret_env: "HOOK_SECRET", header: "X-Sig", timestamp_header: "X-Time" });
+    const id = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig", timestamp_header: "X-Time" });
     const body = '{"n": 1}';
     const at = (time: number | string, text = body, secret = SECRET) => ({
       "x-sig": sign(`${time}.${text}`, secret),
@@ -139,7 +139,7 @@ describe("a signed event", () => {
       const answer = await send(id, body, { ...good, "x-sig": again });
       expect(answer).toMatchObject([202, undefined, { seq: 1 }]);
     }
-    const other = await spawn({ secret_env: "HOOK_SECRET", header: "X-Sig" });
+    const other = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig" });
     expect(await send("dmn_none", body, good)).toEqual([401, "unauthenticated", undefined]);
     expect(await send(other, body, { "x-sig": `sha256=${sign(body)}` })).toMatchObject([
       202,

@@ -268,9 +268,10 @@ describe("refuses", () => {
     [{ task: "x", webhook: { secret_env: "X" } }, "webhook.header"],
     [{ task: "x", webhook: { secret_env: "OPENAI_API_KEY", header: "x-sig" } }, "webhook.secret_env"],
     [{ task: "x", webhook: { secret_env: "HULL_ADMIN_KEY", header: "x-sig" } }, "webhook.secret_env"],
-    [{ task: "x", webhook: { secret_env: "NOT_SET", header: "x-sig" } }, "webhook.secret_env"],
+    [{ task: "x", webhook: { secret_env: "WEBHOOK_NOT_SET", header: "x-sig" } }, "webhook.secret_env"],
+    [{ task: "x", webhook: { secret_env: "DATABASE_URL", header: "x-sig" } }, "webhook.secret_env"],
     [
-      { task: "x", webhook: { secret_env: "HOOK_SECRET", header: "x-sig", tolerance_s: 43_201 } },
+      { task: "x", webhook: { secret_env: "WEBHOOK_SECRET", header: "x-sig", tolerance_s: 43_201 } },
       "webhook.tolerance_s",
     ],
   ])("%j", async (body, path) => {

@@ -190,7 +190,8 @@ describe("a persistent tool", () => {
   };
 
   it("is stored as a skill, used in other sessions, and removed with its skill", async () => {
-    const { answers } = await turns(await session(), [
+    const first = await session();
+    const { answers } = await turns(first, [
       ["define_tool", WEATHER],
       ["fetch__weather_", { a: 1, b: 2 }],
       ["define_tool", { ...ADD, name: "fetch_weather", persistent: true }],
@@ -211,6 +212,12 @@ describe("a persistent tool", () => {
     );
     expect(other.answers).toEqual([4, { removed: "fetch__weather_" }]);
     expect(await stored()).toEqual([]);
+    // The session that made it knows it still.
+    const left = await turns(first, [["remove_tool", { name: "fetch__weather_" }]]);
+    expect(left).toEqual({
+      answers: [{ removed: "fetch__weather_" }],
+      offered: ["define_tool", "remove_tool"],
+    });
   });
 
   it("is neither stored nor removed by who may not publish", async () => {

@@ -211,8 +211,11 @@ describe("a process that outlives the one who called it", () => {
       const { store } = mortal(storage, 1000);
       const before = life(client.env, storage, store);
       before.execution.begin(call);
-      await vi.waitFor(() => expect(runner.begun).toHaveLength(1));
-      await vi.waitFor(() => expect(store.handedIn().map((id) => store.known(id))).toEqual(["admitted"]));
+      await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
+      await vi.waitFor(
+        () => expect(store.handedIn().map((id) => store.known(id))).toEqual(["admitted"]),
+        20_000,
+      );
       await new Promise((resolve) => setTimeout(resolve, 60));
       await then(storage, runner.begun[0] ?? "");
     });

@@ -1,10 +1,11 @@
 /** Whatever is sent: a defined answer, never a 500, and nothing of the settings in answer or log (serving.md §5). */
-import * as fc from "fast-check";
+
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import { contentDisposition, noteHeader } from "../../src/run/output-files.ts";
+import { fc } from "../support/property.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const codes = [request, run, provider].flatMap((module) => Object.values(module).map(({ code }) => code));

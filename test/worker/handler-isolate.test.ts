@@ -103,7 +103,7 @@ describe("§6: what an isolate is", () => {
       fault: "timeout",
       value: { error: expect.stringContaining("200 ms") },
     });
-    expect(await value(source, { tool, args: { text: "on" } })).toBe("on");
+    expect(await value(source, { tool: { parameters: TEXT }, args: { text: "on" } })).toBe("on");
   });
 
   it("5 MB pass", async () => {

@@ -15,7 +15,7 @@ export const TOOL: SkillTool = {
   parameters: { type: "object", properties: {}, required: [] },
   tier: "isolate",
   script: "scripts/probe.js",
-  timeout_ms: 5000,
+  timeout_ms: 20_000,
   env: [],
   network: null,
   filesystem: false,

@@ -155,7 +155,7 @@ describe("a form as input", () => {
     ]);
     expect(b).toEqual(["b.bin", new TextDecoder().decode(large)]);
     expect(c?.[1]).toBe(new TextDecoder().decode(noise(5 * MB)));
-    await vi.waitFor(async () => expect(await tenants.stored("inputs/")).toEqual([]));
+    await vi.waitFor(async () => expect(await tenants.stored("inputs/")).toEqual([]), 20_000);
     expect((await tenants.noted("acme")).filter((key) => key.startsWith("inputs/"))).toEqual([]);
   });
 
@@ -178,7 +178,7 @@ describe("a form as input", () => {
       expect(await problem(await call("/skills/text", { method: "POST", body, headers }))).toMatchObject({
         code,
       });
-      await vi.waitFor(async () => expect(await tenants.stored("inputs/")).toEqual([]));
+      await vi.waitFor(async () => expect(await tenants.stored("inputs/")).toEqual([]), 20_000);
     }
     const text = `--b\r\nContent-Disposition: form-data; name="text"\r\n\r\n`;
     for (const [value, status] of [

@@ -67,6 +67,50 @@ describe("a capability policy", () => {
       ["read"],
     ],
     [
+      "a root is no place for absolute paths and those above it",
+      {
+        calls: ["a/x", "/a/x", "../a/x", "/etc/passwd"].map((path) => ["read", { path }]),
+        options: { policy: { workspace_roots: ["."] } },
+      },
+      ["read"],
+      ["read"],
+    ],
+    [
+      "absolute roots are for absolute paths",
+      { calls: [["read", { path: "/a/../a/x" }]], options: { policy: { workspace_roots: ["/a"] } } },
+      ["read"],
+      [],
+    ],
+    [
+      "what may be written is in the workspace, however wide the glob",
+      {
+        calls: ["../x", "/x"].map((path) => ["exec", { path }]),
+        options: { approval_policy: { write_path_allowlist: ["**"] } },
+      },
+      [],
+      ["exec"],
+    ],
+    [
+      "what a run says of its tools does not lift the deployment's ceiling",
+      {
+        under: { side_effect_level: "read_only", capabilities: {} },
+        options: {
+          policy: { tool_annotations: { exec: { side_effect_level: "none", capabilities: {} } } },
+        },
+      },
+      [],
+      ["exec"],
+    ],
+    [
+      "a constraint looks at the first text as it is declared, also where a list came for it",
+      {
+        calls: [["read", { path: ["b"], further: "ax" }]],
+        options: { policy: { tool_arg_constraints: [{ tool: "read", arg_patterns: ["a*"] }] } },
+      },
+      [],
+      ["read"],
+    ],
+    [
       "constraints of both hold",
       {
         calls: [

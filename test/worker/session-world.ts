@@ -302,6 +302,7 @@ export class World {
             callHook: async () => null,
             pause: async () => {},
             summarize: async (_, messages) => `${messages.length} summarised`,
+            bindServers: async ({ servers }) => ({ servers, tools: [], failed: [] }),
             searchTools: async ({ state }) => ({ state, result: "{}", events: [] }),
           },
         };

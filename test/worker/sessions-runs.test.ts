@@ -43,6 +43,70 @@ describe("a run", () => {
     expect(data[0]).not.toHaveProperty("result");
   });
 
+  it("goes on with the session that session_id names, or with the transcript that it is given", async () => {
+    const path = await session();
+    await run(path, "one");
+    const id = path.slice("/sessions/".length);
+    const asked = async (to: string, options: object): Promise<Body> =>
+      (
+        await post(to, { prompt: "two", options: { provider: "mock", mock: [{ text: "ok" }], ...options } })
+      ).json();
+    const sent = ({ mock_calls }: Body): unknown => Object(mock_calls)[0].messages;
+    const named = await asked("/runs", { session_id: id });
+    expect(named).toMatchObject({ session_id: id, status: "done" });
+    expect(sent(named)).toHaveLength(3);
+    expect(await texts(path)).toHaveLength(4);
+    expect(await asked(`${path}/runs`, { session_id: id })).toMatchObject({ status: "done" });
+    expect(await asked(`${path}/runs`, { session_id: "another" })).toMatchObject({ option: "session_id" });
+    expect(await asked("/runs", { session_id: "nowhere" })).toMatchObject({ code: "not_found" });
+    const { transcript } = await asked("/runs", {});
+    expect(await asked(`${path}/runs`, { transcript })).toMatchObject({ option: "transcript" });
+    const on = await asked("/runs", { transcript });
+    expect(sent(on)).toEqual(["two", "ok", "two"].map((content) => expect.objectContaining({ content })));
+    expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
+  });
+
+  it("says what the loop did beside its messages, in its result and in the session's transcript", async () => {
+    const path = await session();
+    const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];
+    const options = {
+      skills,
+      skill_match: { strategy: "host" },
+      json_schema: { type: "object", required: ["a"] },
+      schema_retries: 1,
+      mock: [{ text: "none" }, { text: '{"a": 1}' }],
+    };
+    const body = await (await run(path, "alpha", options)).json<Body>();
+    expect(body).toMatchObject({
+      data: { a: 1 },
+      warnings: [{ code: "skill_match_strategy" }],
+      trace: [
+        { kind: "skill_activated", iteration: 0, name: "alpha" },
+        { kind: "skill_scope_tools" },
+        { kind: "SchemaRetry", attempt: 1, nudge_used: true, errors: [expect.any(String)] },
+      ],
+    });
+    const { events } = await get<{ events: { kind: string; visibility: string }[] }>(
+      `${path}/transcript?view=raw`,
+    );
+    const internal = events.flatMap(({ kind, visibility }) => (visibility === "internal" ? [kind] : []));
+    expect(internal).toEqual([
+      ...["skill_matched", "skill_activated", "skill_scope_tools"],
+      ...["provider_payload", "SchemaRetry"],
+    ]);
+  });
+
+  it("takes system messages as part of its system text", async () => {
+    const messages = [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "hi" },
+    ];
+    const path = await session();
+    const response = await run(path, "", { messages, mock: [{ text: "ok" }] });
+    const { mock_calls } = await response.json<Body>();
+    expect(Object(mock_calls)[0]).toMatchObject({ system: "Be brief.", messages: [{ content: "hi" }] });
+  });
+
   it("is one for the same Idempotency-Key, and no other body's", async () => {
     const path = await session();
     const key = { "idempotency-key": "k1" };
@@ -230,7 +294,13 @@ describe("a run", () => {
     expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
     expect(await codeOf(await run(path, "go", {}, { "idempotency-key": "c" }))).toEqual([200, undefined]);
     // What the cancelled run left open has a result, so that a provider takes the conversation.
-    expect((await texts(path))[2]).toContain("interrupted");
+    expect((await texts(path))[2]).toContain("whether it took effect is unknown");
+    const waiting = { tools: [ASK], approval_policy: { require_approval: ["*"] }, mock: asking };
+    const second = await (await run(path, "go", waiting)).json<{ run_id: string }>();
+    await post(`${path}/runs/${second.run_id}/cancel`);
+    expect((await texts(path)).at(-1)).toContain("before this call was made");
+    const { messages } = await get<{ messages: Body[] }>(`${path}/transcript?view=raw`);
+    expect(messages.at(-1)).toMatchObject({ content: expect.stringContaining("before this call was made") });
   });
 
   it("takes and gives texts that are longer than what objects tell each other at once", async () => {

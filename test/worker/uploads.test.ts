@@ -295,10 +295,10 @@ describe("other isolates", () => {
       },
     });
     const slow = readUploads(env, "red");
-    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await vi.waitFor(() => expect(answers).toHaveLength(1), 20_000);
     await red.put("fox", skill("fox"));
     const quick = readUploads(env, "red");
-    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    await vi.waitFor(() => expect(answers).toHaveLength(2), 20_000);
     answers[1]?.resolve();
     expect((await quick).uploads).toHaveLength(1);
     answers[0]?.resolve();
@@ -306,6 +306,8 @@ describe("other isolates", () => {
   });
 
   it("ask D1 for nothing while published skills are called, and seldom for skills that do not exist", async () => {
+    const now = Date.now();
+    vi.spyOn(Date, "now").mockReturnValue(now);
     const other = elsewhere(red);
     await other.run("/skills/cat");
     const uploads = () => other.asked.filter((sql) => sql.includes("uploaded_skills")).length;
@@ -313,8 +315,6 @@ describe("other isolates", () => {
     await other.fetch("/skills/cat/card");
     await other.fetch("/pets/dog?input=x");
     expect(uploads()).toBe(0);
-    const now = Date.now();
-    vi.spyOn(Date, "now").mockReturnValue(now);
     for (let i = 0; i < 20; i++) expect((await other.run(`/skills/none-${i}`)).status).toBe(404);
     for (let i = 0; i < 5; i++) expect((await other.fetch("/skills")).status).toBe(200);
     expect(uploads()).toBe(1);

@@ -5,5 +5,11 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   plugins: [cloudflareTest({ remoteBindings: false, wrangler: { configPath: "../../wrangler.toml" } })],
   // Long enough for a machine that is busy with other things.
-  test: { name: "worker", include: ["**/*.test.ts"], silent: "passed-only", testTimeout: 30_000 },
+  test: {
+    name: "worker",
+    include: ["**/*.test.ts"],
+    silent: "passed-only",
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+  },
 });

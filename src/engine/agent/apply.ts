@@ -1,4 +1,6 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
+import type { JsonObject } from "../../skill/manifest.ts";
+import { numericArguments } from "../arguments.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
 import { isSessionGrant } from "./calls.ts";
@@ -8,7 +10,8 @@ import { callDigest } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, settleCall } from "./settle-call.ts";
-import { skillHooks } from "./skills.ts";
+import { afterBinding, keptBindings } from "./skill-servers.ts";
+import { scopedTools, skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
@@ -120,10 +123,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "skills_matched": {
       const hooks = skillHooks(run, record.active);
       return next(
-        { active: record.active, skillHooks: [...run.skillHooks, ...hooks], stage: "skill_hooks" },
+        {
+          active: record.active,
+          skillHooks: [...run.skillHooks, ...hooks],
+          stage: "skill_hooks",
+          ...keptBindings(run, record.active),
+        },
         { skills: record.active },
       );
     }
+    case "skill_mcp_bound":
+      return next(afterBinding(run, record));
     case "skill_invoked":
       return afterInvocation(state, run, record);
     case "hook_settled":
@@ -327,7 +337,13 @@ function applyHook(
   );
   const grants =
     asked !== undefined && isSessionGrant(record.result)
-      ? [...state.grants, callDigest(asked.call.name, asked.call.arguments ?? {})]
+      ? [...state.grants, callDigest(asked.call.name, judgedArguments(run, asked))]
       : state.grants;
   return { ...state, grants, run: { ...run, hookResults } };
+}
+
+/** As they were put to who granted them: numbers that came as text are numbers. */
+function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
+  const tool = scopedTools(run).find(({ definition }) => definition.name === call.name);
+  return numericArguments(call.arguments ?? {}, tool?.definition.parameters ?? {});
 }

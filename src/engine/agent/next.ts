@@ -15,7 +15,9 @@ import {
   withoutArchived,
 } from "./compaction.ts";
 import type { AgentRecordBody } from "./records.ts";
+import { laterTools } from "./session-tools.ts";
 import { resourceDefinition } from "./skill-resource.ts";
+import { dueBinding } from "./skill-servers.ts";
 import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
@@ -100,6 +102,8 @@ function endOfWake(run: RunState, reached: WakeLimit): AgentRecordBody[] {
 }
 
 function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
+  const binding = dueBinding(run);
+  if (binding !== null) return binding;
   const [hook] = run.skillHooks;
   if (hook === undefined) return fromCompaction(state, run, vault);
   const effect = effects.skillHook(run.iterations - 1, `${run.skillHooks.length}-${hook}`);
@@ -223,12 +227,12 @@ function runtimeTools(run: RunState): ToolDefinition[] {
   ];
 }
 
-/** The vault was made when the run began: what was defined since is always on offer. */
+/** The vault was made when the run began: what came since is always on offer. */
 function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
-  const defined = new Set((run.tools ?? []).map(({ definition }) => definition));
-  const known = tools.filter((tool) => !defined.has(tool));
+  const later = new Set(laterTools(run).map(({ definition }) => definition));
+  const known = tools.filter((tool) => !later.has(tool));
   const offer = vault.offer(run, known);
-  return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => defined.has(tool))] };
+  return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => later.has(tool))] };
 }
 
 /** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */

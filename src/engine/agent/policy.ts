@@ -5,6 +5,7 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
+import { bothAnnotations, knownOf, rankOf } from "./annotations.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
@@ -20,12 +21,6 @@ export type Verdict =
 
 const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
 
-/** -1: no level of these. */
-function rank(level: Json | undefined): number {
-  const names: readonly (Json | undefined)[] = LEVELS;
-  return names.indexOf(level);
-}
-
 /** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
 export type Answers = (hook: string) => Json | undefined;
 
@@ -36,7 +31,8 @@ export function judgeCall(
   args: JsonObject,
   answers: Answers,
 ): Verdict {
-  const ceiling = overCeiling(policies.policy, tool, args);
+  const ceiling =
+    overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
   const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
@@ -45,8 +41,8 @@ export function judgeCall(
 
 /** Whether this ceiling lets tools start processes. */
 export function mayExecute(policy: JsonObject | null): boolean {
-  const limit = rank(policy?.side_effect_level);
-  return limit === -1 || limit >= rank("process_exec");
+  const limit = rankOf(policy?.side_effect_level);
+  return limit === -1 || limit >= rankOf("process_exec");
 }
 
 /** What an approval is bound to: SHA-256 (hex) of the tool and its exact arguments. */
@@ -57,7 +53,7 @@ export function callDigest(tool: string, args: JsonObject): string {
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
-  const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
+  const known = knownOf(policy, tool);
   const advice = "Use only the tools that this run declares, as they are named.";
   if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
@@ -66,18 +62,16 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
-    for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
+    for (const [capability, ops] of Object.entries(known.capabilities)) {
       const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
         return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${advice}`;
       }
     }
   }
-  const limit = rank(policy.side_effect_level);
-  const level = rank(annotations.side_effect_level);
-  if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
-    const what = annotations.side_effect_level ?? "unknown";
-    return `${name} has side effects of level ${what}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
+  const limit = rankOf(policy.side_effect_level);
+  if (limit !== -1 && (known.level === null ? LEVELS.length : rankOf(known.level)) > limit) {
+    return `${name} has side effects of level ${known.level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
@@ -88,25 +82,17 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
 }
 
-/**
- * Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. First is what the
- * tool declares first: a model chooses the order in which it sends arguments, and could put another one in front.
- */
+/** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
 export function brokenConstraint(
   constraints: Json | undefined,
   { definition }: Pick<AgentTool, "definition">,
   args: JsonObject,
 ): string | null {
   const { name } = definition;
-  const declared = Object.keys(objectOf(definition.parameters.properties));
-  const further = Object.keys(args).filter((key) => !declared.includes(key));
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
     if (tool !== name) continue;
-    const value =
-      typeof arg_key === "string"
-        ? args[arg_key]
-        : [...declared, ...further].map((key) => args[key]).find((each) => typeof each === "string");
+    const value = args[typeof arg_key === "string" ? arg_key : firstText(definition, args)];
     const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
     const globs = listOf(arg_patterns) ?? [];
     if (!globs.some((glob) => nameMatches(glob, text))) {
@@ -115,6 +101,22 @@ export function brokenConstraint(
     }
   }
   return null;
+}
+
+/**
+ * The argument that a constraint without a name means: the first that the tool declares as a text, whatever the model sent for
+ * it. A model chooses order and types of what it sends, and could put another text in front or a list in the text's place.
+ */
+function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
+  const declared = Object.entries(objectOf(parameters.properties));
+  const texts = declared.filter(([, schema]) => {
+    const { type = "string" } = objectOf(schema);
+    return type === "string" || (Array.isArray(type) && type.includes("string"));
+  });
+  const isText = (key: string): boolean => typeof args[key] === "string";
+  const further = Object.keys(args).filter((key) => !declared.some(([name]) => name === key));
+  const [first] = texts.find(([key]) => args[key] !== undefined) ?? [];
+  return first ?? [...declared.map(([key]) => key), ...further].find(isText) ?? "";
 }
 
 /** Deny first; a list of what is allowed makes denial the default. */
@@ -177,7 +179,7 @@ function byApproval(given: JsonObject | null, tool: AgentTool, args: JsonObject)
   const writable = listOf(policy.write_path_allowlist);
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool, args).find(
-      (path) => !writable.some((glob) => globMatches(glob, path)),
+      (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
     );
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
@@ -200,7 +202,7 @@ function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
 const READING = ["read", "search", "think", "fetch"];
 
 /** Whether a tool only reads, by what it declares. */
-export function onlyReads({ annotations }: AgentTool): boolean {
+export function onlyReads({ annotations }: Pick<AgentTool, "annotations">): boolean {
   return annotations.kind !== undefined && READING.includes(annotations.kind);
 }
 
@@ -209,22 +211,19 @@ function writes(tool: AgentTool): boolean {
   return !onlyReads(tool) && level !== "none" && level !== "read_only";
 }
 
+/** Arguments of these names hold paths, where a tool does not say which do. */
+export const PATH_ARGUMENTS = ["path", "file", "file_path", "dir", "directory"];
+
 /** Values of the arguments that hold paths: those that the tool declares, else those that are named so. */
 function pathArguments({ annotations }: AgentTool, args: JsonObject): string[] {
-  const declared = listOf(annotations.arg_schema?.path_params) ?? [
-    "path",
-    "file",
-    "file_path",
-    "dir",
-    "directory",
-  ];
+  const declared = listOf(annotations.arg_schema?.path_params) ?? PATH_ARGUMENTS;
   return declared.flatMap((name) => {
     const value = args[name];
     return typeof value === "string" ? [normalised(value)] : (listOf(value) ?? []).map(normalised);
   });
 }
 
-/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..`. */
+/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..` or `/`. */
 function normalised(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
@@ -232,17 +231,24 @@ function normalised(path: string): string {
     if (part === ".." && parts.length > 0 && parts.at(-1) !== "..") parts.pop();
     else parts.push(part);
   }
-  return parts.join("/");
+  return path.startsWith("/") ? `/${parts.filter((part) => part !== "..").join("/")}` : parts.join("/");
+}
+
+/** Where a normalised path or a glob begins: in the workspace, above it, or at the root of the machine. */
+function placeOf(path: string): "inside" | "above" | "absolute" {
+  if (path.startsWith("/")) return "absolute";
+  return path === ".." || path.startsWith("../") ? "above" : "inside";
 }
 
 function isWithin(path: string, root: string): boolean {
   const base = normalised(root);
-  return base === "" ? !path.startsWith("..") : path === base || path.startsWith(`${base}/`);
+  if (placeOf(path) !== placeOf(base)) return false;
+  return base === "" || base === "/" || path === base || path.startsWith(`${base}/`);
 }
 
 /**
  * What is left of two policies when both hold (§9.1): lists and roots intersect, the lower level and limit count,
- * constraints add up. `null`: unrestricted.
+ * constraints add up, and what the own one says of tools only adds. `null`: unrestricted.
  */
 export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {
   if (outer === null) return own;
@@ -267,8 +273,7 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
   if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
-  both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
-  return both;
+  return { ...both, ...bothAnnotations(outer, own) };
 }
 
 /** Tools that a policy asks for and that are not left of it below a ceiling. */
@@ -291,11 +296,10 @@ function intersectedRoots(a: string[] | null, b: string[] | null): string[] | nu
 }
 
 function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null {
-  const known = [a, b].map(rank).filter((index) => index !== -1);
+  const known = [a, b].map(rankOf).filter((index) => index !== -1);
   return known.length === 0 ? null : (LEVELS[Math.min(...known)] ?? null);
 }
 
-const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 function listOf(value: Json | undefined): string[] | null {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;

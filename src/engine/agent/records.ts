@@ -137,6 +137,8 @@ export type AgentRecord = { v: 1; at: number } & (
       turn: ModelTurn;
       cost_usd: number;
       warnings: Warning[];
+      /** Why a structured answer was asked for again, `{attempt, errors, nudge_used, correction_prompt}` each. Absent: it was not. */
+      retries?: JsonObject[];
     }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {
@@ -164,6 +166,16 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   /** A message began with a skill's name: `message` is its index in the visible history. */
   | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }
+  /** An active or loaded skill bound MCP servers, each of which brought tools or failed. */
+  | {
+      type: "skill_mcp_bound";
+      run: string;
+      effect: string;
+      skill: string;
+      servers: string[];
+      tools: AgentTool[];
+      failed: { server: string; message: string }[];
+    }
   | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }

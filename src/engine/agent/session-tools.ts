@@ -1,18 +1,27 @@
 /** The tools of a run and those that were defined in its session (skill-formats.md §5). Pure. */
 import type { AgentToolResult } from "./records.ts";
+import { boundTools } from "./skill-servers.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
-/** All tools of a run: its own, and those of the session. */
-export function allTools({ spec, tools = [], active, loaded }: RunState): AgentTool[] {
+/** All tools of a run: its own, those of the session, and those of servers that skills have bound. */
+export function allTools(run: RunState): AgentTool[] {
+  const { spec, active, loaded } = run;
   const own = spec.tools.filter(
     ({ on_activation, skill }) =>
       on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),
   );
-  const further = tools.filter(({ definition }) =>
+  const further = laterTools(run).filter(({ definition }) =>
     spec.tools.every((tool) => tool.definition.name !== definition.name),
   );
   return [...own, ...further];
+}
+
+/** Tools that came while the run was under way; of two with one name the first. */
+export function laterTools(run: RunState): AgentTool[] {
+  const { tools = [] } = run;
+  const names = new Set(tools.map(({ definition }) => definition.name));
+  return [...tools, ...boundTools(run).filter(({ definition }) => !names.has(definition.name))];
 }
 
 /** The session's tools after a call; nothing where it left them alone. */

@@ -2,9 +2,9 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject, Risk } from "../../skill/manifest.ts";
+import type { Json, JsonObject, McpServer, Risk } from "../../skill/manifest.ts";
 import type { SideEffectLevel } from "../../skill/policy.ts";
-import type { Message, ToolDefinition } from "../messages.ts";
+import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
@@ -27,7 +27,7 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
-  /** Of a skill's tool; absent: not known. */
+  /** Of a skill's tool, and of one that the host carries out; absent: not known. */
   risk?: Risk;
   /** The deployment wants an approval for each call. */
   needs_approval?: boolean;
@@ -57,6 +57,10 @@ export interface AgentSkill {
   digest?: string;
   /** Absent: a message may activate it by its prefix. */
   user_invocable?: false;
+  /** Whose signature it has, and whether the deployment trusts them. Absent: it has none. */
+  signature?: { signer: string; trusted: boolean };
+  /** MCP servers whose tools come with its activation. Absent: none. */
+  mcp?: string[];
   /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
   files?: { paths: string[]; count: number };
 }
@@ -80,7 +84,10 @@ export interface TurnPolicy {
 
 /** Conditions of the tool calls of a run (§9); `null`: none. */
 export interface RunPolicies {
+  /** The deployment's and the run's own, both holding. */
   policy: JsonObject | null;
+  /** The deployment's alone, which holds whatever the run's own says of tools. Absent: there is none. */
+  ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
@@ -158,6 +165,10 @@ export interface AgentSpec {
   skills: AgentSkill[];
   /** The served skill that the run is, where it has files to read. Absent: none. */
   own_skill?: AgentSkill;
+  /** MCP servers that the request brought along, with their addresses. Absent: none. */
+  mcp_servers?: McpServer[];
+  /** What there was to say of what was asked for. Absent: nothing. */
+  warnings?: Warning[];
   skill_match: { strategy: string; top_n: number; sticky: boolean };
   working_files: string[];
   persistent: boolean;

@@ -119,6 +119,15 @@ export interface RunState {
   artifacts?: ArtifactHead[];
   /** Those of the session, as far as no tool of the run has their name. Absent: none. */
   tools?: AgentTool[];
+  /** MCP servers that skills have bound, in that order. Absent: none. */
+  bound?: BoundServers[];
+}
+
+/** What the servers of one skill came to when it was activated. */
+export interface BoundServers {
+  skill: string;
+  servers: string[];
+  tools: AgentTool[];
 }
 
 /** Of this run alone. */
@@ -192,6 +201,7 @@ export const effects = {
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
   compress: (call: string): string => `compress-${call}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
+  bind: (iteration: number, skill: string): string => `bind-${iteration}-${skill}`,
   /** At most one before the model call, one behind the tools, and one on going idle. */
   summary: (iteration: number, stage: Stage): string => {
     const when = stage === "idle" ? "idle" : stage === "tools" || stage === "after" ? "after" : "before";

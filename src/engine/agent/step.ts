@@ -53,6 +53,8 @@ export type AgentStep =
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
   /** A call of the vault's own search tool; `state` is what the vault has promoted so far. */
   | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
+  /** The MCP servers of a skill that became active are asked for their tools. */
+  | { type: "bind_servers"; effect: string; skill: string; servers: string[] }
   /** Nothing to do until a decision, a client's answer or a wake comes. */
   | {
       type: "wait";
@@ -68,7 +70,7 @@ export interface AgentEffects {
   callModel(
     step: AgentStep & { type: "call_model" },
     context: AgentEffectContext,
-  ): Promise<{ turn: ModelTurn; cost_usd: number; warnings: Warning[] }>;
+  ): Promise<{ turn: ModelTurn; cost_usd: number; warnings: Warning[]; retries?: JsonObject[] }>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
   /** Answers what its purpose may: anything else is thrown. */
@@ -81,6 +83,11 @@ export interface AgentEffects {
     step: AgentStep & { type: "search_tools" },
     context: AgentEffectContext,
   ): Promise<{ state: Json; result: string; events: JsonObject[] }>;
+  /** Never fails: a server that does brings no tools. */
+  bindServers(
+    step: AgentStep & { type: "bind_servers" },
+    context: AgentEffectContext,
+  ): Promise<{ servers: string[]; tools: AgentTool[]; failed: { server: string; message: string }[] }>;
 }
 
 export interface AgentEffectContext {

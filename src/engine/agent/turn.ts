@@ -2,6 +2,7 @@
 import type { Block, Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import { parseTextTurn } from "../text-tools/parse.ts";
 import type { AgentRecordBody, RunStatus } from "./records.ts";
+import type { AgentSpec } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
@@ -72,7 +73,7 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     const reply = feedback("action_required", actionRequired());
     return counted(run, { ...taken, message: null, finished: false }, [reply]);
   }
-  if (endsPhase(run, read.text)) {
+  if (otherPhase(spec, read.text) !== null) {
     if (more) return [goesOn];
     return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
   }
@@ -211,9 +212,12 @@ function sentinelGate(run: RunState, acts: boolean): { kind: string; text: strin
   return open.length === 0 ? null : { kind: "ledger_not_satisfied", text: openLedger(open) };
 }
 
-/** In a persistent run that belongs to a phase, the last `next_phase: X` line that names another one ends it. */
-function endsPhase({ spec }: RunState, text: string): boolean {
-  if (!spec.persistent || spec.break_unless_phase === null) return false;
+/** The other phase that the last `next_phase: X` line names, which ends a persistent run of a phase; `null`: none does. */
+export function otherPhase(
+  { persistent, break_unless_phase }: Pick<AgentSpec, "persistent" | "break_unless_phase">,
+  text: string,
+): string | null {
+  if (!persistent || break_unless_phase === null) return null;
   const named = [...text.matchAll(/^\s*next_phase:\s*(\S+)\s*$/gm)].at(-1)?.[1];
-  return named !== undefined && named !== spec.break_unless_phase;
+  return named === undefined || named === break_unless_phase ? null : named;
 }

@@ -1,4 +1,5 @@
 /** Signed calls of `POST /daemons/:id/events`, which need no key (contract.md). */
+import { nameMatches } from "../../engine/agent/glob.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
 import { InputInvalid } from "../../errors/request.ts";
@@ -20,7 +21,8 @@ export interface SignedCall {
 }
 
 /** @throws InputInvalid for a variable that may not be used, or has no value */
-export function checkSecret({ providerKeys, read }: Settings, { secret_env }: Webhook): void {
+export function checkSecret(settings: Settings, { secret_env }: Webhook): void {
+  const { providerKeys, read, webhook_secrets } = settings;
   const refused = (message: string): Error =>
     new InputInvalid({
       reason: `webhook.secret_env ${message}.`,
@@ -28,9 +30,18 @@ export function checkSecret({ providerKeys, read }: Settings, { secret_env }: We
     });
   if (providerKeys.has(secret_env)) throw refused("names the key of a model provider");
   if (/^H(?:ULL|ARN)_/.test(secret_env)) throw refused("names one of Hull's own variables");
+  if (!maySign(settings, secret_env)) {
+    const names = webhook_secrets.join(", ") || "none";
+    throw refused(
+      `names ${secret_env}, which is not among the variables that this deployment lets webhooks use (${names}); \`[daemons] webhook_secrets\` of hull.toml lists them`,
+    );
+  }
   if (read(secret_env) === undefined)
     throw refused(`names ${secret_env}, which is not set in this deployment`);
 }
+
+const maySign = ({ webhook_secrets }: Settings, name: string): boolean =>
+  webhook_secrets.some((glob) => nameMatches(glob, name));
 
 /**
  * Checks the signature of a call without a key. `null`: it has none that a daemon of this id wants.
@@ -49,6 +60,8 @@ export async function signedCall(
   if (hooked === null || sent === null) return null;
   const { webhook, tenant } = hooked;
   const { secret_env, timestamp_header } = webhook;
+  if (!maySign(context.settings, secret_env))
+    throw new WebhookRefused({ reason: "this deployment no longer lets webhooks use its secret" });
   const secret = context.settings.read(secret_env);
   if (secret === undefined) throw new WebhookRefused({ reason: "its secret is not set here" });
   const time = timestamp_header === null ? null : timeIn(headers.get(timestamp_header), webhook);

@@ -5,15 +5,15 @@ import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/operation.ts";
+import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { RunView, Wait } from "../../session/conversation/rpc.ts";
-import type { NamedRequest } from "../../session/named-request.ts";
+import type { RunView } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
@@ -22,19 +22,33 @@ import { requestName, sessionOf, shown } from "./object.ts";
 import { numberIn } from "./sessions.ts";
 import { nothing, type Route } from "./shapes.ts";
 
-/** `POST /sessions/:id/runs`: begins a run, or comes back to the one that the same `Idempotency-Key` began. */
-export const postRun: Route = async (context, { id = "" }) => {
+type Asked = z.infer<typeof callBody>;
+const read = ({ request }: RequestContext): Promise<Asked> =>
+  readJson(request, callBody, MAX_MODEL_BODY_BYTES);
+
+/** `POST /sessions/:id/runs`. */
+export const postRun: Route = async (context, { id = "" }) => runIn(context, id, await read(context));
+
+/** `POST /runs`: a run without a session, or in the one that the option `session_id` names. */
+export const postNamedRun: Route = async (context) => {
+  const body = await read(context);
+  const id = sessionNamed(body.options);
+  return id === null ? anonymousRun(context, body) : runIn(context, id, body);
+};
+
+/** Begins a run, or comes back to the one that the same `Idempotency-Key` began. */
+async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
   const { request } = context;
   const wait = waitIn(request);
   const streaming = wait !== "none" && wantsEvents(request) !== "no";
-  const body = await readJson(request, callBody, MAX_MODEL_BODY_BYTES);
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
+  if (streaming && name === null) return begunStream(context, session, body);
   const known = name === null ? null : await session.ask("started", { request: name });
   const until = streaming ? "none" : wait;
   const run =
     known === null
-      ? await begin(context, session, body, { request: name, wait: until })
+      ? await session.ask("start", { ...(await newRun(context, session, body)), request: name, wait: until })
       : await session.ask("answer", { run_id: known, wait: until });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
@@ -42,14 +56,21 @@ export const postRun: Route = async (context, { id = "" }) => {
   if (wait === "none") return later(context, run, headers);
   if (streaming) return eventStream(await session.events(run.run_id, lastSeen(request, id)), headers);
   return answered(context, run, headers);
-};
+}
 
-async function begin(
+/** A run that nobody else can know of: it is begun and followed in one go. */
+async function begunStream(context: RequestContext, session: SessionClient, body: Asked): Promise<Response> {
+  const begun = { ...(await newRun(context, session, body)), request: null, wait: "none" as const };
+  const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
+  context.log.run_id = run.run_id;
+  return eventStream(events, { "x-hull-run-id": run.run_id });
+}
+
+async function newRun(
   context: RequestContext,
   session: SessionClient,
-  { prompt = null, system = null, options = {} }: z.infer<typeof callBody>,
-  how: { request: NamedRequest | null; wait: Wait },
-): Promise<RunView> {
+  { prompt = null, system = null, options = {} }: Asked,
+): Promise<{ run_id: string; spec: string }> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
@@ -57,7 +78,7 @@ async function begin(
   const at = { run: newRunId(), session: session.id };
   const input = { prompt, system, options, publishes: context.publishes };
   const spec = await agentSpec(context, host, input, at);
-  return session.ask("start", { run_id: at.run, spec: JSON.stringify(spec), ...how });
+  return { run_id: at.run, spec: JSON.stringify(spec) };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

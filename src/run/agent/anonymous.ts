@@ -8,7 +8,8 @@ import { settled } from "../../engine/agent/turn.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
-import { emptyTranscript } from "../../llm/transcript.ts";
+import { readMessages } from "../../llm/messages.ts";
+import { emptyTranscript, type Transcript } from "../../llm/transcript.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -16,7 +17,7 @@ import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { agentEffects } from "./effects.ts";
 import { eventsOf } from "./events.ts";
-import { runResult } from "./result.ts";
+import { RunNotes, runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
 import { Waking } from "./waking.ts";
 
@@ -26,6 +27,8 @@ export interface AnonymousOptions {
   watcher: CallWatcher;
   /** Whether a daemon goes on after it went idle. */
   until: "terminal" | "idle";
+  /** What it goes on with; `null`: nothing. */
+  transcript: Transcript | null;
   /** Called before anything takes effect: from then on failures are events. */
   started: () => void;
   emit: (event: RunEvent) => void;
@@ -38,15 +41,15 @@ export interface AnonymousOptions {
 export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
-  { host, signal, watcher, until, started, emit }: AnonymousOptions,
+  { host, signal, watcher, until, transcript, started, emit }: AnonymousOptions,
 ): Promise<JsonObject> {
   const vault = runVault(spec, context);
   const startedAt = Date.now();
   const first: AgentRecord = { v: 1, at: startedAt, type: "run_started", run: spec.run_id, spec };
-  const records: AgentRecord[] = [first];
+  const before = transcript === null ? [] : [importOf(transcript, startedAt)];
+  const records: AgentRecord[] = [...before, first];
   started();
-  for (const event of eventsOf(first, EMPTY_SESSION)) emit(event);
-  let seen = applyAgentRecord(EMPTY_SESSION, first);
+  let seen = records.reduce(applyAgentRecord, EMPTY_SESSION);
   const tell = (batch: readonly AgentRecord[]): void => {
     for (const record of batch) {
       for (const event of eventsOf(record, seen)) emit(event);
@@ -65,7 +68,10 @@ export async function runAnonymous(
   for (;;) {
     const { state, step } = await driveAgent(seen, { effects, vault, append, now, signal });
     const { run } = state;
-    if (step.type === "settled" || run === null) return settledResult(state, records, host, startedAt);
+    if (step.type === "settled" || run === null) {
+      const own = records.slice(before.length);
+      return settledResult(state, own, host, { startedAt, transcript });
+    }
     const woken = until === "terminal" ? await waking.next(run) : null;
     append([{ v: 1, at: now(), ...(woken ?? settled(run, "done")) }]);
   }
@@ -75,17 +81,24 @@ function settledResult(
   state: AgentState,
   records: readonly AgentRecord[],
   host: LlmHost,
-  startedAt: number,
+  { startedAt, transcript: given }: { startedAt: number; transcript: Transcript | null },
 ): JsonObject {
   const { run } = state;
   if (run === null) throw new Internal({ cause: "a run ended without a state" });
   if (run.error !== null) throw new HullError(run.error);
-  const transcript = withRecords(emptyTranscript(host.ids()), records, host.ids);
+  const notes = new RunNotes();
+  const transcript = withRecords(given ?? emptyTranscript(host.ids()), notes.reading(records), host.ids);
   return {
-    ...runResult(state, run, { transcript, durationMs: Date.now() - startedAt }),
+    ...runResult(state, run, { transcript, notes, durationMs: Date.now() - startedAt }),
     ...artifactsIn(records),
     ...json(host.further()),
   };
+}
+
+/** The messages of a transcript as those before the run. System messages are in its specification. */
+function importOf(transcript: Transcript, at: number): AgentRecord {
+  const { messages } = readMessages(transcript.messages, "options.transcript.messages");
+  return { v: 1, at, type: "session_imported", messages, summary: transcript.summary ?? null, skills: [] };
 }
 
 /** Nothing keeps them but the answer: each as its last version is. */

@@ -3,6 +3,7 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { SkillNotFound } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import { isObject } from "../../skill/json.ts";
@@ -180,18 +181,27 @@ async function remove(
   if (typeof name !== "string" || tool === undefined)
     return failed(`There is no tool ${JSON.stringify(name)}.`);
   const slug = tool.trust === "uploaded" ? tool.skill : null;
-  const made = tool.trust === "session" || (slug !== null && (await wasDefined(context, slug)));
-  if (!made) return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
+  const stored = slug === null ? null : await storedAs(context, slug);
+  // A tool of the session may outlive the skill that it was stored as.
+  const outlived = stored === "gone" && tools.some(wanted);
+  if (tool.trust !== "session" && stored !== "defined" && !outlived)
+    return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
   if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
-  if (slug !== null) await dropSkill(context.env, slug, context.tenant);
+  if (slug !== null && stored === "defined") await dropSkill(context.env, slug, context.tenant);
   const content = { removed: name };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
 }
 
 /** Whether a stored skill was made by `define_tool`. */
-async function wasDefined(context: RunContext, slug: string): Promise<boolean> {
-  const record = await servedSkill(context, slug);
-  return record.uploaded_by === context.tenant && record.manifest.metadata?.[DEFINED.key] === DEFINED.value;
+async function storedAs(context: RunContext, slug: string): Promise<"defined" | "otherwise" | "gone"> {
+  try {
+    const { uploaded_by, manifest } = await servedSkill(context, slug);
+    const own = uploaded_by === context.tenant && manifest.metadata?.[DEFINED.key] === DEFINED.value;
+    return own ? "defined" : "otherwise";
+  } catch (error) {
+    if (error instanceof SkillNotFound) return "gone";
+    throw error;
+  }
 }
 
 function failed(error: string): AgentToolResult {

@@ -21,7 +21,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
 import { logToolCall } from "../handler/log.ts";
-import { callRemoteTool } from "../mcp/agent-tools.ts";
+import { bindServers, callRemoteTool } from "../mcp/agent-tools.ts";
 import { RunServers } from "../mcp/servers.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
@@ -85,6 +85,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
+    bindServers: (step) => bindServers(options.context, servers, options.spec, step),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
   };
@@ -117,11 +118,11 @@ async function callModel(
     return { turn, cost_usd: host.figures(turn).cost_usd };
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
-  const { turn, cost_usd } =
+  const answer =
     structured === null
       ? await ask(asked, 0)
       : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
-  return { turn, cost_usd, warnings: turn.warnings ?? [] };
+  return { ...answer, warnings: answer.turn.warnings ?? [] };
 }
 
 type ModelChoice = ReturnType<typeof modelOf>;
@@ -184,7 +185,7 @@ async function runTool(
     const result = await (tool.executor === "webhook"
       ? callHostTool(options.context, planned, at)
       : tool.executor === "mcp"
-        ? callRemoteTool(servers, planned, at, (slug) => servedSkill(options.context, slug))
+        ? callRemoteTool({ ...options, servers }, planned, at, (slug) => servedSkill(options.context, slug))
         : carryOut(options, planned, at));
     const outcome = result.status === "ok" ? "ok" : (result.error_category ?? "failed");
     countToolCall(outcome);

@@ -1,8 +1,10 @@
 /** What the records of a run say to watchers (contract.md "Events", agent-runtime.md §7.11). Pure. */
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 
 /** Events of a record. @param state as it was before the record */
@@ -54,6 +56,8 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [{ event: "feedback_injected", data: { ...record.feedback } }];
     case "skill_invoked":
       return invocationEvents(record.name, state);
+    case "skill_mcp_bound":
+      return bindingEvents(record, iteration);
     case "skills_matched":
       return skillEvents(record, state);
     case "compacted": {
@@ -115,8 +119,31 @@ function skillEvents(
     const { score = 0, reason = "" } = candidates.find(({ name }) => name === skill.name) ?? {};
     return activationEvents(skill, { iteration, score, reason });
   });
-  const gone = dropped.map((name): RunEvent => ({ event: "skill_deactivated", data: { name, iteration } }));
+  const unbound = droppedBindings(run, active);
+  const gone = dropped.flatMap((name): RunEvent[] => [
+    { event: "skill_deactivated", data: { name, iteration } },
+    ...unbound
+      .filter(({ skill }) => skill === name)
+      .flatMap(({ servers }) => servers)
+      .map((server): RunEvent => ({ event: "skill_mcp_unbound", data: { name, server, iteration } })),
+  ]);
   return [matched, ...gone, ...activated];
+}
+
+function bindingEvents(
+  { skill: name, servers, tools, failed }: Extract<AgentRecord, { type: "skill_mcp_bound" }>,
+  iteration: number,
+): RunEvent[] {
+  const bound = servers.map((server): RunEvent => {
+    const own = tools.filter(({ handler }) => objectOf(handler).server === server);
+    const names = own.map(({ definition }) => definition.name);
+    return { event: "skill_mcp_bound", data: { name, server, tools: names, iteration } };
+  });
+  const lost = failed.map(({ server, message }): RunEvent => {
+    const data = { name, server, error: message, iteration };
+    return { event: "skill_mcp_bind_failed", data };
+  });
+  return [...bound, ...lost];
 }
 
 function activationEvents(

@@ -28,6 +28,21 @@ function shapes() {
         sticky: maybe(flag),
       }),
     ),
+    mcp_servers: maybe(
+      z
+        .array(
+          z.union([
+            text,
+            z.strictObject({
+              name: text,
+              url: maybe(text),
+              tools: maybe(texts),
+              timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
+            }),
+          ]),
+        )
+        .check(z.maxLength(16)),
+    ),
     working_files: maybe(z.union([texts, text])),
     persistent: maybe(flag),
     done_sentinel: maybe(text.check(z.minLength(1))),

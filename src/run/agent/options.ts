@@ -1,29 +1,32 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
-import { resources } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import type { Settings } from "../../env.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
-import { checkConflicts, refused } from "../../llm/prepare.ts";
+import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
+import { webhookPolicy } from "./webhook-tool.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -57,18 +60,22 @@ export async function agentSpec(
   const model = readOptions(asked, (name) => host.isProvider(name));
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
+  checkSession(model.options, at.session);
   const choice = host.choose(model.options);
   const registry = await readSkills(context, options.skills);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
   const onActivation = options.skill_tools === "on_activation";
   const registered = withSkillTools(
-    allTools(model.options, served, registry.tools),
+    allTools(context.settings, model.options, served, registry.tools),
     // The run's own skill is active from the start.
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
-  const tools = await withRemoteTools(context, local, records);
+  const servers = readServersOption(context, options.mcp_servers ?? []);
+  const sources = { asked: [servers.deployed, servers.brought], records, served };
+  const remote = await withRemoteTools(context, local, sources);
+  const { tools } = remote;
   const hosted = context.settings.host !== undefined;
   checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
@@ -80,13 +87,17 @@ export async function agentSpec(
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
+  const given = givenMessages(input, model.options);
+  const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
+  const reader = { session_id: at.session, input: input.prompt ?? "" };
+  const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [input.system ?? "", served?.body ?? "", ...(own_skill === null ? [] : resources(own_skill))]
+    system: [input.system ?? "", ...given.system, instructions]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
-    prompt: resumed?.prompt ?? promptOf(input, model.options),
+    prompt: resumed?.prompt ?? given.messages,
     tools,
     tool_format: model.options.tool_format ?? choice.tool_format,
     tool_search: model.options.tool_search ?? null,
@@ -94,6 +105,8 @@ export async function agentSpec(
     tool_choice: model.options.tool_choice ?? null,
     skills: registry.skills,
     ...(own_skill === null ? {} : { own_skill }),
+    ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,
@@ -188,6 +201,7 @@ const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolea
   tools.some((tool) => tool.definition.name === definition.name);
 
 function allTools(
+  settings: Settings,
   { tools: given }: CallOptions,
   served: SkillRecord | null,
   ofSkills: readonly AgentTool[],
@@ -195,24 +209,29 @@ function allTools(
   const read =
     given === undefined ? { tools: [] } : readTools(given, { path: "options.tools", commands: false });
   if ("faults" in read) throw refused(read.faults);
-  const tools = [...read.tools.map(agentTool), ...(served === null ? [] : toolsOf(served)), ...ofSkills];
+  const tools = [
+    ...read.tools.map((tool) => agentTool(settings, tool)),
+    ...(served === null ? [] : toolsOf(served)),
+    ...ofSkills,
+  ];
   const names = tools.map(({ definition }) => definition.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return tools;
   throw new InvalidRequest({ option: "tools", detail: `Two tools of the run are called "${twice}".` });
 }
 
-function agentTool(tool: Tool): AgentTool {
+function agentTool(settings: Settings, tool: Tool): AgentTool {
   const executor =
     tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
   const { kind, ...annotations } = tool.annotations ?? {};
   const known = KINDS.find((name) => name === kind);
+  const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
   return {
     definition: definitionOf(tool),
     executor,
-    annotations: { ...annotations, ...(known === undefined ? {} : { kind: known }) },
     handler: tool.handler ?? null,
     skill: null,
+    ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
   };
 }
 
@@ -248,20 +267,43 @@ function checkTools(
   }
 }
 
-function promptOf({ prompt }: RunInput, options: CallOptions) {
-  if (options.messages !== undefined) return readMessages(options.messages, "options.messages").messages;
-  if (prompt === null) return [];
-  return [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }];
+/** What the run begins with, and what system messages among it and in a transcript say. */
+function givenMessages({ prompt }: RunInput, { messages, transcript }: CallOptions) {
+  const before = readMessages(transcript?.messages ?? [], "options.transcript.messages");
+  const text = prompt === null ? [] : [{ type: "text" as const, text: prompt }];
+  const now =
+    messages === undefined
+      ? { system: [], messages: text.map((part) => ({ role: "user" as const, content: [part] })) }
+      : readMessages(messages, "options.messages");
+  return { system: [...before.system, ...now.system], messages: now.messages };
+}
+
+/** A run has one history: that of its session, or the transcript that it is given. */
+function checkSession({ session_id, transcript }: CallOptions, session: string | null): void {
+  if (session !== null && transcript !== undefined) {
+    const detail = "A session has a transcript of its own: give one to a run without a session.";
+    throw new InvalidRequest({ option: "transcript", detail });
+  }
+  if (session_id === undefined || session_id === session) return;
+  const detail =
+    session === null
+      ? `The run has no session; POST /sessions/${session_id}/runs runs in that one.`
+      : `The run is one of the session ${session}, and session_id names ${session_id}.`;
+  throw new InvalidRequest({ option: "session_id", detail });
 }
 
 /** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
-function ceiling(outer: JsonObject | null, own: JsonObject | null): Pick<RunPolicies, "policy" | "dropped"> {
+function ceiling(
+  outer: JsonObject | null,
+  own: JsonObject | null,
+): Pick<RunPolicies, "policy" | "ceiling" | "dropped"> {
   const policy = intersectPolicies(outer, own);
+  const both = { policy, ...(outer === null || own === null ? {} : { ceiling: outer }) };
   const dropped = droppedTools(own, policy);
-  if (dropped.length === 0) return { policy };
+  if (dropped.length === 0) return both;
   if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
     throw new ToolsRejected({ tools: dropped });
-  return { policy, dropped };
+  return { ...both, dropped };
 }
 
 type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];

@@ -1,17 +1,24 @@
 /** The result of an agent run (agent-runtime.md §7.2). */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import { bindingWarnings } from "../../engine/agent/skill-servers.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
+import { type TraceEntry, Tracer } from "../../engine/agent/trace.ts";
 import { wakeSources } from "../../engine/agent/wake.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import { messageJson } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { answerData } from "./structured-turn.ts";
 
-/** What a run came to so far; complete once it is settled. @param transcript what this run added */
+/** Of a long run the last ones are told. */
+const MAX_TRACED = 1000;
+
+/** What a run came to so far; complete once it is settled. @param transcript what this run added, of the records that the notes have read */
 export function runResult(
   state: AgentState,
   run: RunState,
-  { transcript, durationMs }: { transcript: Transcript; durationMs: number },
+  { transcript, durationMs, notes }: { transcript: Transcript; durationMs: number; notes: RunNotes },
 ): JsonObject {
   const { spec, totals, status } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
@@ -45,8 +52,43 @@ export function runResult(
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
+    ...notes.members,
     transcript: full,
   };
   const json: JsonObject = JSON.parse(JSON.stringify(result));
   return json;
+}
+
+/** Reads a run's records on their way into its transcript: what the loop did beside messages, and warnings, each once. */
+export class RunNotes {
+  readonly #tracer = new Tracer();
+  readonly #trace: TraceEntry[] = [];
+  readonly #warnings = new Map<string, Warning>();
+
+  *reading(records: Iterable<AgentRecord>): Generator<AgentRecord> {
+    for (const record of records) {
+      this.#trace.push(...this.#tracer.entries(record));
+      for (const warning of warningsOf(record)) this.#warnings.set(warning.message, warning);
+      yield record;
+    }
+  }
+
+  get members() {
+    const warnings = [...this.#warnings.values()];
+    return { trace: this.#trace.slice(-MAX_TRACED), ...(warnings.length === 0 ? {} : { warnings }) };
+  }
+}
+
+function warningsOf(record: AgentRecord): readonly Warning[] {
+  switch (record.type) {
+    case "run_started":
+      return record.spec.warnings ?? [];
+    case "model_call_settled":
+    case "skills_matched":
+      return record.warnings;
+    case "skill_mcp_bound":
+      return bindingWarnings(record);
+    default:
+      return [];
+  }
 }

@@ -14,7 +14,7 @@ import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts, RunPlace } from "./parts.ts";
-import { runResult } from "./result.ts";
+import { RunNotes, runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
@@ -54,8 +54,13 @@ export const SESSION_PARTS: AgentParts = {
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
-    const transcript = withRecords(emptyTranscript(newId()), records, newId);
-    return runResult(state, run, { transcript, durationMs: (settled_at ?? Date.now()) - created_at });
+    const notes = new RunNotes();
+    const transcript = withRecords(emptyTranscript(newId()), notes.reading(records), newId);
+    return runResult(state, run, {
+      transcript,
+      notes,
+      durationMs: (settled_at ?? Date.now()) - created_at,
+    });
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

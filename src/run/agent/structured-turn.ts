@@ -6,7 +6,7 @@ import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
-import type { Json } from "../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 export interface StructuredRun {
   structured: Structured;
@@ -27,19 +27,23 @@ export async function structuredTurn(
   request: AgentRequest,
   ask: Ask,
   log: (entry: Record<string, unknown>) => void,
-): Promise<{ turn: ModelTurn; cost_usd: number }> {
+): Promise<{ turn: ModelTurn; cost_usd: number; retries?: JsonObject[] }> {
   let sum = await ask(request, 0);
+  const retries: JsonObject[] = [];
+  const answer = () => (retries.length === 0 ? sum : { ...sum, retries });
   for (let attempt = 1; ; attempt++) {
     const { turn } = sum;
     const errors = faultsOf(structured, sentinel, request, turn);
-    if (errors.length === 0) return sum;
+    if (errors.length === 0) return answer();
     if (attempt > structured.retries) {
       if (structured.validation === "error") throw schemaFailure(structured, turn, errors, attempt);
       if (structured.validation === "warn") log({ event: "schema_mismatch", errors, attempts: attempt });
-      return sum;
+      return answer();
     }
     const nudge = correction(structured.nudge, errors, structured.check);
-    log({ event: "schema_retry", attempt, errors, nudge_used: nudge !== null });
+    const retry = { attempt, errors, nudge_used: nudge !== null };
+    log({ event: "schema_retry", ...retry });
+    retries.push({ ...retry, correction_prompt: nudge });
     const messages: AgentRequest["messages"] =
       nudge === null
         ? request.messages

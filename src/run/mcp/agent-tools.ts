@@ -2,45 +2,106 @@
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentTool } from "../../engine/agent/spec.ts";
-import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { serverWarning } from "../../engine/agent/skill-servers.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, AgentEffects, PlannedCall } from "../../engine/agent/step.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { FailureKind } from "../../tool/mcp/failure.ts";
 import type { RunContext } from "../context.ts";
-import { type FoundTool, RunServers } from "./servers.ts";
+import {
+  namedServers,
+  type ServerOwner,
+  serversOfDeployment,
+  serversOfRequest,
+  serversOfSkill,
+} from "./owner.ts";
+import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
+
+/** Where a run that begins has tools of servers from. */
+export interface RemoteSources {
+  /** Of the option `mcp_servers`. */
+  asked: readonly ServerOwner[];
+  /** The skills, each once. */
+  records: readonly SkillRecord[];
+  /** The skill that the run is, whose `mcp` is bound from the start. */
+  served: SkillRecord | null;
+}
 
 /**
- * The run's tools with those of its skills' servers behind them; where two have one name, the first counts.
- * @param records of the skills, each once
+ * The run's tools with those of servers behind them; where two have one name, the first counts. Of the servers that were
+ * asked for, those that bring nothing are warned about.
  */
 export async function withRemoteTools(
   context: RunContext,
   own: readonly AgentTool[],
-  records: readonly SkillRecord[],
-): Promise<AgentTool[]> {
+  { asked, records, served }: RemoteSources,
+): Promise<{ tools: AgentTool[]; warnings: Warning[] }> {
+  const { settings, tenant } = context;
   const tools = new Map(own.map((tool) => [tool.definition.name, tool]));
+  const bound =
+    served === null ? null : namedServers(mcpOf(served), [...asked, serversOfDeployment(settings, tenant)]);
+  const owners = [
+    ...asked,
+    ...(bound?.found ?? []),
+    ...records.map((record) => serversOfSkill(settings, record)),
+  ].filter(({ servers }) => servers.length > 0);
   const servers = new RunServers(context);
-  const lists = await Promise.all(records.map((record) => servers.toolsOf(record)));
+  const lists = await Promise.all(owners.map((owner) => servers.toolsOf(owner)));
   servers.close();
-  for (const [index, record] of records.entries()) {
-    for (const found of lists[index] ?? []) {
-      if (!tools.has(found.name)) tools.set(found.name, remoteAgentTool(record, found));
+  const slug = served?.manifest.slug ?? "";
+  const unknown = (bound?.unknown ?? []).map((name) => servers.noteUnknown(slug, name));
+  const warnings = unknown.map((message) => serverWarning("skill", message));
+  for (const [index, owner] of owners.entries()) {
+    const { tools: found = [], failed = [] } = lists[index] ?? {};
+    for (const tool of found) {
+      if (!tools.has(tool.name)) tools.set(tool.name, remoteAgentTool(owner.skill, tool));
     }
+    if (owner.skill === null) warnings.push(...failed.map(warningOf));
   }
-  return [...tools.values()];
+  return { tools: [...tools.values()], warnings };
 }
 
-/** A server's tool as runs and policies have it. */
-export function remoteAgentTool({ manifest }: SkillRecord, found: FoundTool): AgentTool {
+const mcpOf = ({ manifest }: SkillRecord): string[] => manifest.activation?.mcp ?? [];
+
+const warningOf = ({ server, message }: FailedServer): Warning =>
+  serverWarning("mcp_servers", `The MCP server ${server} brings no tools. ${message}`);
+
+/** Asks the servers that a skill names in `mcp`, when it becomes active. */
+export async function bindServers(
+  context: RunContext,
+  servers: RunServers,
+  spec: AgentSpec,
+  { skill, servers: names }: Parameters<AgentEffects["bindServers"]>[0],
+): ReturnType<AgentEffects["bindServers"]> {
+  const owners = [serversOfRequest(spec.mcp_servers), serversOfDeployment(context.settings, context.tenant)];
+  const { found, unknown } = namedServers(names, owners);
+  const lists = await Promise.all(found.map((owner) => servers.toolsOf(owner)));
+  const failed = [
+    ...lists.flatMap((list) => list.failed),
+    ...unknown.map((server) => ({ server, message: servers.noteUnknown(skill, server) })),
+  ];
+  const lost = new Set(failed.map(({ server }) => server));
+  return {
+    servers: names.filter((name) => !lost.has(name)),
+    tools: lists.flatMap(({ tools }) => tools.map((tool) => ({ ...remoteAgentTool(null, tool), skill }))),
+    failed,
+  };
+}
+
+/**
+ * A server's tool as runs and policies have it.
+ * @param slug of the skill whose server it is; `null`: the deployment's, or the request's
+ */
+export function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
   const { name, description, parameters, server, remote, idempotent, reads } = found;
-  const { slug } = manifest;
   return {
     definition: { name, description, parameters },
     executor: "mcp",
     // What a server says of itself lets nothing pass that a policy would stop.
     annotations: { side_effect_level: "network", idempotent, ...(reads ? { kind: "fetch" as const } : {}) },
-    handler: { slug, server, tool: remote },
+    handler: { ...(slug === null ? {} : { slug }), server, tool: remote },
     skill: slug,
   };
 }
@@ -59,7 +120,7 @@ const CATEGORIES: Record<FailureKind, string> = {
  * @param find the served skill of a slug
  */
 export async function callRemoteTool(
-  servers: RunServers,
+  { context, servers, spec }: { context: RunContext; servers: RunServers; spec: AgentSpec },
   { call, tool, again }: PlannedCall,
   { signal }: AgentEffectContext,
   find: (slug: string) => Promise<SkillRecord>,
@@ -68,18 +129,20 @@ export async function callRemoteTool(
     const text = "The call was interrupted. It may or may not have taken effect.";
     return plainResult("error", text, "cancelled");
   }
-  const { handler } = tool;
-  const { slug, server, tool: remote } = objectOf(handler);
-  if (typeof slug !== "string" || typeof server !== "string" || typeof remote !== "string") {
+  const { slug, server, tool: remote } = objectOf(tool.handler);
+  if (typeof server !== "string" || typeof remote !== "string") {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }
-  const named = { server, tool: remote };
-  const { ok, text, fault, duration_ms } = await servers.call(
-    await find(slug),
-    named,
-    call.arguments ?? {},
-    signal,
-  );
+  const brought = spec.mcp_servers?.some(({ name }) => name === server) === true;
+  const owner =
+    typeof slug === "string"
+      ? serversOfSkill(context.settings, await find(slug))
+      : brought
+        ? serversOfRequest(spec.mcp_servers)
+        : serversOfDeployment(context.settings, context.tenant);
+  const called = { server, remote, parameters: tool.definition.parameters };
+  const outcome = await servers.call(owner, called, call.arguments ?? {}, signal);
+  const { ok, text, fault, duration_ms } = outcome;
   const category = fault === null ? "tool_error" : CATEGORIES[fault];
   return { ...plainResult(ok ? "ok" : "error", text, ok ? null : category), duration_ms };
 }

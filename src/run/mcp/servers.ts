@@ -1,17 +1,19 @@
 /**
- * The MCP servers of a run's skills (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
+ * The MCP servers of a run (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
  * What goes wrong with a server is told to the log and, of a call, to the model; it never ends a run.
  */
+import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
-import type { JsonObject, McpServer, SkillRecord } from "../../skill/manifest.ts";
+import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
+import type { AllowedHosts } from "../../tool/mcp/address.ts";
 import { type Dialect, type ListedTool, McpClient } from "../../tool/mcp/client.ts";
 import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
 import { type RemoteTool, remoteTools, resultText } from "../../tool/mcp/remote-tool.ts";
 import type { Wire } from "../../tool/mcp/transport.ts";
 import type { RunContext } from "../context.ts";
 import { SentVariables } from "../sent-variables.ts";
-import { grantsOf } from "../variables.ts";
+import type { ServerOwner } from "./owner.ts";
 
 /** How long what a server lists is not asked for again, and how long it may be used where the server fails, in ms. */
 const FRESH_MS = 60_000;
@@ -36,6 +38,21 @@ export interface FoundTool extends RemoteTool {
   server: string;
 }
 
+/** A tool that a model was told of: by its server, under the server's own name of it, with the schema of its arguments. */
+export type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters">;
+
+/** One that brought no tools, and why: safe for callers. */
+export interface FailedServer {
+  server: string;
+  message: string;
+}
+
+/** Which hosts the deployment permits. */
+export const allowedHosts = ({ mcp, local }: Settings): AllowedHosts => ({
+  hosts: mcp.allowed_hosts,
+  loopback: local && mcp.allow_loopback,
+});
+
 export interface McpOutcome {
   ok: boolean;
   text: string;
@@ -53,37 +70,42 @@ export class RunServers {
     this.#context = context;
   }
 
-  /** The tools that a skill brings from its servers. A server that fails brings none. */
-  async toolsOf(record: SkillRecord): Promise<FoundTool[]> {
-    const servers = record.manifest.llm?.mcp_servers ?? [];
-    const lists = servers.map(async (server) => {
-      const listed = await this.#listed(record, server);
-      if (!listed.ok) {
-        this.#note(record, server, listed.failure);
-        return [];
+  /** The tools that an owner's servers bring. A server that fails brings none. */
+  async toolsOf(owner: ServerOwner): Promise<{ tools: FoundTool[]; failed: FailedServer[] }> {
+    const lists = await Promise.all(
+      owner.servers.map(async (server) => ({ server, listed: await this.#listed(owner, server) })),
+    );
+    const tools: FoundTool[] = [];
+    const failed: FailedServer[] = [];
+    for (const { server, listed } of lists) {
+      if (listed.ok) {
+        tools.push(...remoteTools(server, listed.value).map((tool) => ({ ...tool, server: server.name })));
+      } else {
+        this.#note(owner, server, listed.failure);
+        failed.push({ server: server.name, message: listed.failure.message });
       }
-      return remoteTools(server, listed.value).map((tool) => ({ ...tool, server: server.name }));
-    });
-    return (await Promise.all(lists)).flat();
+    }
+    return { tools, failed };
   }
 
-  /** The tool that a model calls by this name; `null`: none of the skill's servers has it. */
-  async named(record: SkillRecord, name: string): Promise<FoundTool | null> {
-    const servers = record.manifest.llm?.mcp_servers ?? [];
-    if (!servers.some((server) => name.startsWith(toolPrefix(server.name)))) return null;
-    return (await this.toolsOf(record)).find((tool) => tool.name === name) ?? null;
+  /** The tool that a model calls by this name; `null`: none of the owner's servers has it. */
+  async named(owner: ServerOwner, name: string): Promise<FoundTool | null> {
+    if (!owner.servers.some((server) => name.startsWith(toolPrefix(server.name)))) return null;
+    const { tools } = await this.toolsOf(owner);
+    return tools.find((tool) => tool.name === name) ?? null;
   }
 
-  /** Calls a tool by the server's own name of it. */
+  /** Calls a tool. */
   async call(
-    record: SkillRecord,
-    { server: name, tool }: { server: string; tool: string },
+    owner: ServerOwner,
+    tool: CalledTool,
     args: JsonObject,
     signal: AbortSignal,
   ): Promise<McpOutcome> {
     const started = Date.now();
-    const server = record.manifest.llm?.mcp_servers?.find((known) => known.name === name);
-    const reply = await this.#called(record, server, tool, args, signal);
+    const { server: name } = tool;
+    const server = owner.servers.find((known) => known.name === name);
+    const reply = await this.#called(owner, server, tool, args, signal);
     signal.throwIfAborted();
     const duration_ms = Date.now() - started;
     const told = reply.ok ? resultText(reply.value) : null;
@@ -91,9 +113,16 @@ export class RunServers {
     const failure: McpFailure = reply.ok
       ? { kind: "protocol", message: "Its result is none of MCP." }
       : reply.failure;
-    if (server !== undefined) this.#note(record, server, failure);
+    if (server !== undefined) this.#note(owner, server, failure);
     const text = `The MCP server ${name} was of no use. ${failure.message}`;
     return { ok: false, text, fault: failure.kind, duration_ms };
+  }
+
+  /** A skill names a server that is not there. */
+  noteUnknown(skill: string, name: string): string {
+    const message = `There is no MCP server ${name}: neither under [mcp.servers] in hull.toml nor in mcp_servers of the run.`;
+    this.#note({ skill }, { name }, { kind: "refused", message });
+    return message;
   }
 
   /** Ends the sessions. */
@@ -103,31 +132,27 @@ export class RunServers {
   }
 
   async #called(
-    record: SkillRecord,
+    owner: ServerOwner,
     server: McpServer | undefined,
-    tool: string,
+    { remote, parameters }: CalledTool,
     args: JsonObject,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
     if (server === undefined) {
-      return { ok: false, failure: { kind: "refused", message: "The skill does not have it any more." } };
+      return { ok: false, failure: { kind: "refused", message: "It is not there any more." } };
     }
-    const opened = this.#client(record, server);
+    const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
     const { client, key } = opened.value;
-    const schema =
-      this.#known()
-        .get(key)
-        ?.tools.find(({ name }) => name === tool)?.inputSchema ?? {};
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
-    const reply = await client.callTool(tool, args, schema, limit);
+    const reply = await client.callTool(remote, args, parameters, limit);
     // The tool may be gone, or want other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#known().delete(key);
     return reply;
   }
 
-  async #listed(record: SkillRecord, server: McpServer): Promise<Reply<readonly ListedTool[]>> {
-    const opened = this.#client(record, server);
+  async #listed(owner: ServerOwner, server: McpServer): Promise<Reply<readonly ListedTool[]>> {
+    const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
     const { client, key } = opened.value;
     const known = this.#known().get(key);
@@ -140,7 +165,7 @@ export class RunServers {
       return { ok: true, value: reply.value.tools };
     }
     if (known === undefined || age > STALE_MS) return reply;
-    this.#note(record, server, reply.failure);
+    this.#note(owner, server, reply.failure);
     return { ok: true, value: known.tools };
   }
 
@@ -159,21 +184,18 @@ export class RunServers {
     all.set(key, known);
   }
 
-  #client(record: SkillRecord, server: McpServer): Reply<{ client: McpClient; key: string }> {
+  #client(owner: ServerOwner, server: McpServer): Reply<{ client: McpClient; key: string }> {
     const { settings, background } = this.#context;
-    const name = `${record.manifest.slug} ${server.name}`;
+    const name = `${owner.skill ?? ""} ${server.name}`;
     const open = this.#clients.get(name);
     if (open !== undefined) return { ok: true, value: open };
-    const headers = this.#headers(record, server);
+    const headers = this.#headers(owner, server);
     if (!headers.ok) return headers;
     const key = `${server.url} ${JSON.stringify([...headers.value])}`;
     const wire: Wire = {
       url: new URL(server.url),
       headers: headers.value,
-      allowed: {
-        hosts: settings.mcp.allowed_hosts,
-        loopback: settings.local && settings.mcp.allow_loopback,
-      },
+      allowed: allowedHosts(settings),
       fetch: (url, init) => fetch(url, init),
     };
     const dialect = this.#known().get(key)?.dialect ?? null;
@@ -183,11 +205,11 @@ export class RunServers {
     return { ok: true, value: made };
   }
 
-  #headers(record: SkillRecord, server: McpServer): Reply<Headers> {
+  #headers({ granted }: ServerOwner, server: McpServer): Reply<Headers> {
     const { settings } = this.#context;
     // Whatever a skill says, a provider's key is not for a tool.
     const read = (name: string) => (settings.providerKeys.has(name) ? undefined : settings.read(name));
-    const variables = new SentVariables(read, grantsOf(settings, record));
+    const variables = new SentVariables(read, granted);
     const headers = new Headers();
     try {
       for (const [name, template] of Object.entries(server.headers)) {
@@ -207,8 +229,8 @@ export class RunServers {
 
   /** A line in the log, since the run goes on without the server. */
   #note(
-    { manifest }: SkillRecord,
-    { name }: McpServer,
+    { skill }: Pick<ServerOwner, "skill">,
+    { name }: Pick<McpServer, "name">,
     { kind, message, status, code, hint }: McpFailure,
   ): void {
     const { requestId, tenant } = this.#context;
@@ -218,7 +240,7 @@ export class RunServers {
       ...(hint === undefined ? {} : { hint }),
     };
     const run = { event: "mcp_failure", request_id: requestId, tenant };
-    const line = { ...run, skill: manifest.slug, server: name, kind, message, ...further };
+    const line = { ...run, skill, server: name, kind, message, ...further };
     console.log(JSON.stringify(this.#context.redacted(line)));
   }
 }

@@ -3,7 +3,8 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import { type ErrorData, HullError, toProblem } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { ConversationStore, RunRow } from "./store.ts";
+import type { RunRow } from "./run-rows.ts";
+import type { ConversationStore } from "./store.ts";
 
 /** `error`, where the run has failed, and `done` with the result. @param resultOf makes the result's document */
 export function doneEvents(state: AgentState, row: RunRow, resultOf: () => JsonObject): RunEvent[] {

@@ -38,14 +38,29 @@ type Handlers = Omit<All, keyof DaemonOperations>;
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDesk {
   readonly #handlers: All;
+  readonly #conversation: Conversation;
 
   constructor(conversation: Conversation, daemon: Daemon) {
+    this.#conversation = conversation;
     this.#handlers = { ...handlersOf(conversation), ...daemonHandlers(conversation, daemon) };
   }
 
   async ask(text: LongText): Promise<LongText> {
     const question: SessionQuestion = JSON.parse(await readText(text));
     return sendText(JSON.stringify(await this.#outcome(question)));
+  }
+
+  /** Begins a run of which the caller gets the events too. */
+  async start(
+    text: LongText,
+    after: number | null,
+  ): Promise<{ answer: LongText; body: ReadableStream<Uint8Array> | null }> {
+    const question: SessionQuestion<"start"> = JSON.parse(await readText(text));
+    const { caller, input } = question;
+    const answer = await this.#outcome(question);
+    const { run_id } = input;
+    const body = answer.ok ? await this.#conversation.events({ caller, run_id, after }) : null;
+    return { answer: sendText(JSON.stringify(answer)), body };
   }
 
   async #outcome(question: SessionQuestion): Promise<SessionAnswer> {

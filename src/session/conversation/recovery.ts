@@ -1,8 +1,8 @@
 /** How far the lives of a run that died got (design.md §2.4). */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
+import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { RunRow } from "./store.ts";
 
 /** Lives in a row that get nothing done before a run is given up. */
 export const MAX_RECOVERIES = 3;

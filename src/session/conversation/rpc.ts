@@ -244,6 +244,11 @@ export type LongText = string | ReadableStream<Uint8Array>;
 export interface SessionRpc extends Rpc.DurableObjectBranded {
   /** Asks a `SessionQuestion`, answers a `SessionAnswer`, as JSON. */
   ask(question: LongText): Promise<LongText>;
+  /** Asks a `SessionQuestion<"start">`; the run's events after a number come along with the answer. */
+  start(
+    question: LongText,
+    after: number | null,
+  ): Promise<{ answer: LongText; body: ReadableStream<Uint8Array> | null }>;
   /** Server-sent events. */
   events(call: SessionEventsCall): Promise<Streamed>;
   /** One of the session's documents. */

@@ -16,9 +16,9 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { placeOf } from "./place.ts";
 import { gotOn, MAX_RECOVERIES, tellRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
+import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
 import { type EndOptions, logRun, loseRun, settleRun } from "./settle.ts";
-import type { RunRow } from "./store.ts";
 
 /** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
 export const WATCH_MS = 15_000;

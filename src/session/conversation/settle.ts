@@ -6,8 +6,9 @@ import type { ErrorData } from "../../errors.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
+import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { RunRow, SessionIdentity } from "./store.ts";
+import type { SessionIdentity } from "./store.ts";
 
 export interface EndOptions {
   log: SessionLog;

@@ -1,5 +1,5 @@
 /** What is stored of one session, and nothing decided about it (docs/storage-schema.md). */
-import type { AgentRecord, RunStatus, SessionState } from "../../engine/agent/records.ts";
+import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -8,7 +8,9 @@ import type { EventSource } from "../event-log.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
 import { StoredArtifacts } from "./artifacts.ts";
+import { type Due, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
+import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { CONVERSATION_STEPS } from "./schema.ts";
 
 /** Events, and bytes of them, that are read at a time. */
@@ -45,34 +47,19 @@ export interface SessionRow extends SessionIdentity {
   metadata: JsonObject;
 }
 
-export interface RunRow {
-  id: string;
-  status: RunStatus;
-  /** Of the request that began it. */
-  request_id: string;
-  mock_scope: string;
-  created_at: number;
-  settled_at: number | null;
-  /** Numbers of its first event, of its `done`, and of the row of its first record. */
-  first_event: number;
-  done_event: number | null;
-  first_record: number;
-  /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
-  recoveries: number;
-  progress: number;
-  /** What its effects keep for later lives, as JSON. */
-  memo: string | null;
-}
-
-export type NewRun = Pick<
-  RunRow,
-  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
->;
-
 /** An answer that is given again to the same request. */
 export interface KnownRequest {
   hash: string;
   answer: string;
+}
+
+/** What the tables hold, as far as it was read or written since the last transaction that failed. */
+interface Known {
+  session?: SessionRow | null;
+  /** The row that the stored fold reaches to. */
+  checkpointAt?: number;
+  /** Whether the runner may know of anything. */
+  handedIn?: boolean;
 }
 
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
@@ -83,16 +70,22 @@ export class ConversationStore implements EventSource, KnownExecutions {
   readonly #records: Rows<AgentRecord[]>;
   /** A row holds the events that were told together; its number is that of the last. */
   readonly #events: Rows<StoredEvent[]>;
+  readonly #runs: RunRows;
+  readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
   #ready: boolean;
-  /** `null`: not known. */
-  #checkpointAt: number | null = null;
+  /** What is stored, where it is known; nobody else writes here. `undefined`: not known. */
+  #known: Known = {};
+  /** Within a transaction of its own. */
+  #inside = false;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#records = new Rows(this.#sql, "record");
     this.#events = new Rows(this.#sql, "event");
+    this.#runs = new RunRows(this.#sql);
+    this.#due = new DueTimes(storage);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records);
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, CONVERSATION_STEPS);
@@ -100,21 +93,28 @@ export class ConversationStore implements EventSource, KnownExecutions {
 
   /** Carries out writes as one. */
   transaction<T>(writes: () => T): T {
+    const outer = this.#inside;
+    this.#inside = true;
     try {
       return this.#storage.transactionSync(writes);
     } catch (error) {
       this.#forget();
       throw error;
+    } finally {
+      this.#inside = outer;
     }
   }
 
   session(): SessionRow | null {
     if (!this.#ready) return null;
-    const [raw] = this.#sql
-      .exec<RawSession & Record<string, SqlStorageValue>>("SELECT * FROM session")
-      .toArray();
-    if (raw === undefined) return null;
-    return { ...raw, metadata: JSON.parse(raw.metadata) };
+    this.#known.session ??= this.#readSession();
+    return this.#known.session;
+  }
+
+  #readSession(): SessionRow | null {
+    const query = "SELECT * FROM session";
+    const [raw] = this.#sql.exec<RawSession & Record<string, SqlStorageValue>>(query).toArray();
+    return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
   }
 
   /** Makes the tables. What is only asked about has none. */
@@ -132,14 +132,19 @@ export class ConversationStore implements EventSource, KnownExecutions {
       ...[id, tenant, created_at, updated_at, state, request_hash],
       ...[parent_id, branched_at, JSON.stringify(metadata)],
     );
+    this.#known.session = row;
   }
 
   setState(state: SessionRow["state"], now: number): void {
     this.#sql.exec("UPDATE session SET state = ?, updated_at = ?", state, now);
+    const { session } = this.#known;
+    if (session) this.#known.session = { ...session, state, updated_at: now };
   }
 
   touch(now: number): void {
     this.#sql.exec("UPDATE session SET updated_at = ?", now);
+    const { session } = this.#known;
+    if (session) this.#known.session = { ...session, updated_at: now };
   }
 
   addChild(id: string): void {
@@ -247,51 +252,23 @@ export class ConversationStore implements EventSource, KnownExecutions {
     for (const [part, data] of cut(bytes)) {
       this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
     }
-    this.#checkpointAt = seq;
+    this.#known.checkpointAt = seq;
   }
 
   /** The row that the stored fold reaches to; 0: there is none. */
   #checkpointed(): number {
     const query = "SELECT seq FROM checkpoint WHERE part = 0";
-    this.#checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
-    return this.#checkpointAt;
+    this.#known.checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
+    return this.#known.checkpointAt;
   }
 
   /** What was known of a transaction that failed, or of what was removed, is not true. */
   #forget(): void {
     this.#records.forget();
     this.#events.forget();
-    this.#checkpointAt = null;
-  }
-
-  addRun(row: NewRun): void {
-    const { id, request_id, mock_scope, created_at, first_event, first_record } = row;
-    this.#sql.exec(
-      `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
-         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
-      ...[id, request_id, mock_scope, created_at, first_event, first_record],
-    );
-  }
-
-  updateRun(id: string, changes: Partial<Omit<RunRow, "id">>): void {
-    const entries: [string, SqlStorageValue][] = Object.entries(changes);
-    if (entries.length === 0) return;
-    const columns = entries.map(([name]) => `${name} = ?`).join(", ");
-    this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
-  }
-
-  run(id: string): RunRow | null {
-    return this.#runs("WHERE id = ?", id)[0] ?? null;
-  }
-
-  /** The run that is not settled. */
-  liveRun(): RunRow | null {
-    return this.#runs("WHERE settled_at IS NULL LIMIT 1")[0] ?? null;
-  }
-
-  /** Newest first. @param before of the first record of the last one that is known */
-  runs(limit: number, before: number): RunRow[] {
-    return this.#runs("WHERE first_record < ? ORDER BY first_record DESC LIMIT ?", before, limit);
+    this.#runs.forget();
+    this.#due.forget();
+    this.#known = {};
   }
 
   known(id: string): "nothing" | "handed_in" | "admitted" {
@@ -307,6 +284,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
          ON CONFLICT (execution_id) DO UPDATE SET admitted = max(admitted, ?2)`,
       ...[id, fact === "admitted" ? 1 : 0],
     );
+    this.#known.handedIn = true;
   }
 
   /** Ids of all that the runner may know of the run under way. */
@@ -317,7 +295,8 @@ export class ConversationStore implements EventSource, KnownExecutions {
 
   /** A run that has ended asks nothing of the runner any more. */
   clearHandedIn(): void {
-    this.#sql.exec("DELETE FROM handed_in");
+    if (this.#known.handedIn !== false) this.#sql.exec("DELETE FROM handed_in");
+    this.#known.handedIn = false;
   }
 
   /** What a request of this name was answered within the last day. */
@@ -336,17 +315,36 @@ export class ConversationStore implements EventSource, KnownExecutions {
     );
   }
 
-  /** What is due and when, the earliest first. Unix ms. */
-  due(): { kind: string; at: number }[] {
-    if (!this.#ready) return [];
-    return this.#sql
-      .exec<{ kind: string; at: number }>("SELECT kind, at FROM due ORDER BY at, kind")
-      .toArray();
+  addRun(row: NewRun): void {
+    this.#runs.add(row);
+  }
+
+  updateRun(id: string, changes: Partial<Omit<RunRow, "id">>): void {
+    this.#runs.update(id, changes);
+  }
+
+  run(id: string): RunRow | null {
+    return this.#ready ? this.#runs.find(id) : null;
+  }
+
+  /** The run that is not settled. */
+  liveRun(): RunRow | null {
+    return this.#ready ? this.#runs.live() : null;
+  }
+
+  /** Newest first. @param before of the first record of the last one that is known */
+  runs(limit: number, before: number): RunRow[] {
+    return this.#ready ? this.#runs.list(limit, before) : [];
+  }
+
+  /** What is due and when, the earliest first. */
+  due(): Due[] {
+    return this.#ready ? this.#due.list() : [];
   }
 
   /** When this kind is due, Unix ms. */
   dueAt(kind: string): number | null {
-    return this.due().find((due) => due.kind === kind)?.at ?? null;
+    return this.#ready ? this.#due.at(kind) : null;
   }
 
   /**
@@ -354,24 +352,17 @@ export class ConversationStore implements EventSource, KnownExecutions {
    * none. In a transaction, the alarm is part of it.
    */
   setDue(times: { [kind: string]: number | null }): void {
-    this.transaction(() => {
-      for (const [kind, at] of Object.entries(times)) {
-        if (at === null) this.#sql.exec("DELETE FROM due WHERE kind = ?", kind);
-        else this.#sql.exec("INSERT OR REPLACE INTO due (kind, at) VALUES (?, ?)", kind, at);
-      }
-      this.arm();
-    });
+    if (this.#inside) this.#due.set(times);
+    else this.transaction(() => this.#due.set(times));
   }
 
   arm(): void {
-    const [next] = this.due();
-    if (next === undefined) void this.#storage.deleteAlarm();
-    else void this.#storage.setAlarm(next.at);
+    if (this.#ready) this.#due.arm();
   }
 
   /** Arms an alarm that was lost: the platform gives one up after some failures. */
   async rearm(): Promise<void> {
-    if (this.due().length > 0 && (await this.#storage.getAlarm()) === null) this.arm();
+    if (this.#ready) await this.#due.rearm();
   }
 
   /** Deletes everything. */
@@ -380,12 +371,5 @@ export class ConversationStore implements EventSource, KnownExecutions {
     this.#forget();
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
-  }
-
-  #runs(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
-    if (!this.#ready) return [];
-    return this.#sql
-      .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
-      .toArray();
   }
 }

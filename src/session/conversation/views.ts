@@ -3,8 +3,9 @@ import type { AgentParts } from "../../run/agent/parts.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
 import type { RunView, SessionView } from "./rpc.ts";
+import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { RunRow, SessionRow } from "./store.ts";
+import type { SessionRow } from "./store.ts";
 import { countListed } from "./visible.ts";
 
 const time = (ms: number): string => new Date(ms).toISOString();

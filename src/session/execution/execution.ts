@@ -272,10 +272,10 @@ export class Execution {
       signal,
       streaming: true,
       keep: true,
-      started: () => {
+      started: (about = {}) => {
         if (!begun) {
           const what = mode === null ? { operation: name } : { skill: name, mode };
-          const data = { execution_id: row.id, request_id: row.request_id, ...what };
+          const data = { execution_id: row.id, request_id: row.request_id, ...what, ...about };
           this.#store.begin({ event: "start", data });
           this.#events.announce();
         }

@@ -1,4 +1,5 @@
 /** Whether a value fits a configuration parameter (skill-formats.md §7.4). Pure. */
+import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
 
 /** What is wrong with a value. */
@@ -86,7 +87,11 @@ function repeated(value: Json): ConfigFault | null {
 /** Its value is not told. */
 function aSecret(_: ConfigParam, value: Json): ConfigFault | null {
   if (typeof value !== "string") return fault("must be a text");
-  return value === "" ? fault("must not be empty; null clears it") : null;
+  if (value === "") return fault("must not be empty; null clears it");
+  if (value.length >= MIN_SECRET_LENGTH) return null;
+  return fault(
+    `must have at least ${MIN_SECRET_LENGTH} characters: a shorter secret could not be cut out of outputs and logs`,
+  );
 }
 
 function aPath(_: ConfigParam, value: Json): ConfigFault | null {

@@ -7,6 +7,7 @@ import {
   RunnerDraining,
   RunnerUnavailable,
 } from "../../errors/run.ts";
+import type { SkillTool } from "../../skill/manifest.ts";
 import { DEPENDENCIES_FAULT, type EndedStatus } from "../protocol.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome } from "./call.ts";
 import { MAX_RESULT_BYTES, type ProcessResult } from "./process-result.ts";
@@ -31,7 +32,7 @@ export function outcomeOf(
   const { duration_ms, exit_code } = status;
   const script = tool.script ?? tool.name;
   const failed = (error: string): HandlerOutcome => ({
-    ...failedCall("tool_error", error, duration_ms),
+    ...failedCall("tool_error", error + networkHint(error, tool), duration_ms),
     exit_code,
   });
   if (status.cause === "cancelled") return failedCall("cancelled", CANCELLED, duration_ms);
@@ -51,6 +52,16 @@ export function outcomeOf(
   if (result?.kind !== "text") return { value: result?.value ?? null, ...succeeded, diagnostics: [] };
   const message = `What ${script} wrote to stdout is not JSON: it was taken as a text.`;
   return { value: result.text, ...succeeded, diagnostics: [{ code: "stdout_not_json", message }] };
+}
+
+/** What systems, Python and Node say of a process without network. */
+const NO_NETWORK =
+  /network is unreachable|fetch failed|name resolution|could not resolve host|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b/i;
+
+/** Authors of tools that declare no network learn that here. */
+function networkHint(error: string, { name, network }: SkillTool): string {
+  if (network !== null || !NO_NETWORK.test(error)) return "";
+  return `\n${name} declares no network, so it has none: set "x-requires-network" in tools.json to true or to its hosts.`;
 }
 
 /** A sentence for ends that a process says nothing of itself. */

@@ -145,7 +145,7 @@ function specOf(
 
 function textsOf({ config, env, callId, sessionId, bot, models, tool }: HandlerCall) {
   const context = { env: Object.keys(env), callId, sessionId, bot, models, filesystem: tool.filesystem };
-  return { config: JSON.stringify(config), context: JSON.stringify(context) };
+  return { config: JSON.stringify(config), context: JSON.stringify(context), network: tool.network };
 }
 
 function faultOfTexts({ config, context }: Handler): string | null {

@@ -1,8 +1,9 @@
 /** Expressions from outside: what is taken, what it matches (as the platform's own engine says), and what it may cost. */
-import * as fc from "fast-check";
+
 import { describe, expect, it, test } from "vitest";
 import type { Budget } from "../../../src/engine/regex/automaton.ts";
 import { compilePattern } from "../../../src/engine/regex/pattern.ts";
+import { fc } from "../../support/property.ts";
 
 /** Number of matches, or why the expression is refused. */
 function matches(source: string, text: string, budget: Budget = { left: 1e6 }): number | string | null {

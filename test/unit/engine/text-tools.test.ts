@@ -1,7 +1,7 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signature, textToolContract } from "../../../src/engine/text-tools/contract.ts";
 import { parseTextTurn } from "../../../src/engine/text-tools/parse.ts";
+import { fc } from "../../support/property.ts";
 
 const TOOLS = ["read_file", "run"];
 const call = (args: object) => ({ name: "read_file", arguments: args });

@@ -1,6 +1,6 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OutputWindow, processOutcome, refusedCall } from "../../../src/engine/tool-result.ts";
+import { fc } from "../../support/property.ts";
 
 const window = (limit: number, ...chunks: (string | number[])[]): OutputWindow => {
   const w = new OutputWindow(limit);

@@ -1,6 +1,6 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { visibleText } from "../../../src/engine/visible-text.ts";
+import { fc } from "../../support/property.ts";
 
 describe("visible text (agent-runtime.md §1.6)", () => {
   it.each([

@@ -1,8 +1,9 @@
 /** Whatever a model sends: argv holds the command, declared flags and plain values only (serving.md §4.2). */
-import * as fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { commandLine } from "../../../src/engine/arguments.ts";
 import { PARAMETER_TYPES, type ToolParameter } from "../../../src/skill/manifest.ts";
+import { fc } from "../../support/property.ts";
 
 const name = fc.oneof(
   fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_-]{0,9}$/),

@@ -1,9 +1,10 @@
 /** What a process writes, as events: any bytes in any pieces come out whole, and no character is split (serving.md §5.4). */
-import * as fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { Redactor } from "../../../src/redact.ts";
 import { DeltaText, fromBase64 } from "../../../src/run/delta.ts";
 import { cutAt, join } from "../../support/chunks.ts";
+import { fc } from "../../support/property.ts";
 
 const cuts = fc.array(fc.nat(), { maxLength: 15 });
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

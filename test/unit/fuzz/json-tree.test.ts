@@ -1,8 +1,9 @@
 /** tools.json of any kind: accepted and refused as JSON is (skill-formats.md §3, M1). */
-import * as fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { parseJsonTree } from "../../../src/skill/tools-json/json-tree.ts";
 import { toJson } from "../../../src/skill/tree.ts";
+import { fc } from "../../support/property.ts";
 
 const parsed = (text: string): unknown => {
   const tree = parseJsonTree(text);

@@ -1,13 +1,13 @@
 /** Whatever stands in a SKILL.md: a manifest that survives storage, or errors that say where (serving.md §2). */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { skillRecord } from "../../../src/registry/schema.ts";
 import { card, makeRecord } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
+import { fc } from "../../support/property.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const examples = globSync("skills/*/SKILL.md", { cwd: ROOT }).map((path) =>

@@ -1,7 +1,6 @@
 /** Forms as they are and damaged, in any pieces: the reader of the Worker and of the runner (RFC 7578). */
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
-import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BodyCut, MultipartBody } from "../../../container/multipart-body.ts";
 import { Refused } from "../../../container/refusal.ts";
@@ -13,6 +12,7 @@ import {
   MultipartReader,
 } from "../../../src/tool/multipart-reader.ts";
 import { cutAt, join } from "../../support/chunks.ts";
+import { fc } from "../../support/property.ts";
 
 class Malformed extends Error {}
 

@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, posix, resolve } from "node:path";
-import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { Commands } from "../../../container/commands.ts";
 import { plainName } from "../../../container/environment.ts";
 import { routePath } from "../../../src/http/path.ts";
 import { insidePath } from "../../../src/skill/path.ts";
 import { normaliseRoute } from "../../../src/skill/route.ts";
+import { fc } from "../../support/property.ts";
 
 const piece = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom("a", "b.sh", "..", ".", "/", "/", "//", "…") },

@@ -1,7 +1,6 @@
 /** Frames and tickets between Worker and runner, as they are and damaged (serving.md §6.1). */
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { Auth } from "../../../container/auth.ts";
 import { Refused } from "../../../container/refusal.ts";
@@ -16,6 +15,7 @@ import {
   signTicket,
 } from "../../../src/tool/protocol.ts";
 import { cutAt, join } from "../../support/chunks.ts";
+import { fc } from "../../support/property.ts";
 
 const cuts = fc.array(fc.nat(), { maxLength: 20 });
 const frame = fc.record({

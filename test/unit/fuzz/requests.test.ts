@@ -1,9 +1,10 @@
 /** Paths, conditions and ranges of any kind (serving.md §5.1, §3.2; RFC 9110 §13, §14). */
-import * as fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { noneMatch, requestedRange, sliceStream } from "../../../src/http/conditional.ts";
 import { NO_PATH, routePath } from "../../../src/http/path.ts";
 import { join } from "../../support/chunks.ts";
+import { fc } from "../../support/property.ts";
 
 const ORIGIN = "http://localhost:3000";
 const path = fc

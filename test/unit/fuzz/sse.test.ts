@@ -1,6 +1,5 @@
 /** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response (serving.md §4.1). */
 
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { HullError } from "../../../src/errors.ts";
@@ -16,6 +15,7 @@ import { cutAt, join } from "../../support/chunks.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
 import { ollamaAnswer } from "../../support/fake-completions.ts";
 import { responsesAnswer } from "../../support/fake-responses.ts";
+import { fc } from "../../support/property.ts";
 
 const TARGET = {
   provider: "google",

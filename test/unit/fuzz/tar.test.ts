@@ -2,12 +2,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
-import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BadTar, unpackTar } from "../../../container/untar.ts";
 import { insidePath } from "../../../src/skill/path.ts";
 import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 import { cutAt, join } from "../../support/chunks.ts";
+import { fc } from "../../support/property.ts";
 
 const GOOD = ["a", "b", "c d", "ü", "~", "-", "x".repeat(60), "y".repeat(120)];
 const segment = fc.oneof(

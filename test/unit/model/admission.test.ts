@@ -154,10 +154,10 @@ test("a client that leaves while a turn is waited for ends the call as it ends o
 
 test("the wait for the first turn is not the provider's time", async () => {
   const admit: Admit = async () => ({
-    turn: ({ clock, signal }) => clock.sleep(150, signal),
+    turn: ({ clock, signal }) => clock.sleep(1200, signal),
     settle: async () => {},
   });
   fake.script([{ text: "ok" }]);
-  const { turn } = await call(admit, { timeout_ms: 100, clock: systemClock });
+  const { turn } = await call(admit, { timeout_ms: 1000, clock: systemClock });
   expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
 });

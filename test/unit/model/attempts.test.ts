@@ -152,22 +152,23 @@ describe("limits, in real time", () => {
 
   test("the timeout is that of one attempt, and is tried again", async () => {
     fake.script([{ hang: true }, { hang: true }, { text: "ok" }]);
-    expect(textOf(await call({ timeout_ms: 60, clock }))).toBe("ok");
+    expect(textOf(await call({ timeout_ms: 1000, clock }))).toBe("ok");
     fake.script(() => ({ hang: true }));
-    const error = await failureOf(call({ timeout_ms: 60, clock }));
+    const error = await failureOf(call({ timeout_ms: 400, clock }));
     expect(error.data).toMatchObject({
       code: "provider_timeout",
-      members: { kind: "transient", category: "timeout", timeout_ms: 60 },
+      members: { kind: "transient", category: "timeout", timeout_ms: 400 },
     });
     expect(fake.requests).toHaveLength(6);
   });
 
   test("a stalled stream ends by its own limit, a slow one does not", async () => {
-    fake.script([{ text: ["a", "b", "c", "d"], delta_ms: 150 }]);
-    expect(textOf(await call({ idle_timeout_ms: 400, clock, retry: llmRetries(0, 1) }))).toBe("abcd");
+    fake.script([{ text: [..."slowly but surely"], delta_ms: 150 }]);
+    const slow = await call({ idle_timeout_ms: 2000, clock, retry: llmRetries(0, 1) });
+    expect(textOf(slow)).toBe("slowly but surely");
     fake.script(() => ({ text: ["a"], hang: true }));
-    const error = await failureOf(call({ idle_timeout_ms: 50, clock, retry: llmRetries(1, 1) }));
-    expect(error.data.detail).toBe("The stream of openai was silent for 50 ms.");
+    const error = await failureOf(call({ idle_timeout_ms: 400, clock, retry: llmRetries(1, 1) }));
+    expect(error.data.detail).toBe("The stream of openai was silent for 400 ms.");
     expect(fake.requests).toHaveLength(3);
     for (const { left } of fake.requests.slice(1)) expect(await left).toBe(true);
   });

@@ -69,7 +69,7 @@ test("after the last attempt on a primary that is down, the next target answers"
 
 test("a timeout is followed by the next target, without another attempt on the first", async () => {
   answers({ first: { hang: true }, second: { text: "ok" } });
-  const answer = await ask(PRIMARY, [SECOND], { timeout_ms: 60, clock: systemClock });
+  const answer = await ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock: systemClock });
   expect(answer.index).toBe(1);
   expect(models()).toEqual(["first", "second"]);
 });
@@ -86,7 +86,7 @@ test.each<[string, FakeTurn, string]>([
 
 test("a timeout after text is final", async () => {
   answers({ first: { text: ["half "], hang: true } });
-  const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 60, clock: systemClock }));
+  const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock: systemClock }));
   expect(error.code).toBe("provider_timeout");
   expect(models()).toEqual(["first"]);
 });

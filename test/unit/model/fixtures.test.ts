@@ -1,5 +1,5 @@
 /** Each protocol's exchanges in the providers' own shapes, whole and in any pieces (agent-runtime.md Checks §3). */
-import * as fc from "fast-check";
+
 import { describe, expect, test } from "vitest";
 import type { ModelRequest, ModelTurn } from "../../../src/engine/messages.ts";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
@@ -17,6 +17,7 @@ import { OPENAI_COMPATIBLE } from "../../fixtures/wires/openai-compatible.ts";
 import { OPENAI_RESPONSES } from "../../fixtures/wires/openai-responses.ts";
 import { cutAt } from "../../support/chunks.ts";
 import { failureOf } from "../../support/failure.ts";
+import { fc } from "../../support/property.ts";
 
 const { signal } = new AbortController();
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

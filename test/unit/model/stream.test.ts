@@ -1,6 +1,5 @@
 /** A streamed answer gives the same turn as an unstreamed one, however its bytes are cut (agent-runtime.md Checks §3). */
 
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
@@ -16,6 +15,7 @@ import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
 import { ollamaAnswer } from "../../support/fake-completions.ts";
 import type { FakeTurn } from "../../support/fake-provider.ts";
 import { responsesAnswer } from "../../support/fake-responses.ts";
+import { fc } from "../../support/property.ts";
 
 const TARGET = {
   provider: "google",

@@ -1,6 +1,6 @@
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Segment, splitThinking, thinkSplitter } from "../../../src/model/think-tags.ts";
+import { fc } from "../../support/property.ts";
 
 const text = (piece: string): Segment => ({ type: "text", text: piece });
 const reasoning = (piece: string): Segment => ({ type: "reasoning", text: piece });

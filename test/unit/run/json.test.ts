@@ -1,6 +1,6 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseWithOffset } from "../../../src/run/json.ts";
+import { fc } from "../../support/property.ts";
 
 describe("where JSON breaks", () => {
   it.each([

@@ -156,6 +156,16 @@ describe("folders (S4)", () => {
       ['rate_limit = "fast"', /"120\/60s"/],
       ['cors_origins = ["app.example"]', /"https:\/\/app.example"/],
       ['allowed_origins = ["https://app.example/"]', /"https:\/\/app.example"/],
+      ['[mcp.servers.Docs]\nurl = "https://a.example/"', /mcp\.servers.*1 to 32 of a-z/],
+      ['[mcp.servers.docs]\nurl = "ftp://a.example/"', /mcp\.servers\.docs\.url: .*https URL/],
+      [
+        '[mcp.servers.docs]\nurl = "https://a.example/"\nheaders = { x-a = "${" }',
+        /headers\.x-a: .*placeholder/,
+      ],
+      [
+        '[mcp.servers.docs]\nurl = "https://a.example/"\nheaders = { x-a = "${OPENAI_API_KEY}" }',
+        /mcp\.servers\.docs: .*provider's key/,
+      ],
       ["a = = 1", /hull\.toml:1:5: /],
     ];
     for (const [toml, pattern] of cases) {

@@ -30,6 +30,7 @@ test("hull.toml: defaults and given values", async () => {
       queue_timeout_ms: 10000,
       grace_ms: 2000,
       drain_ms: 30000,
+      network: "declared",
       installs: null,
       install_ms: 180000,
     },

@@ -235,9 +235,10 @@ describe("the variables", () => {
     const { models: own } = await openProject(dir);
     const environment = {
       ...{ MY_PROXY_API_KEY: "k", X_API_KEY: "x", X_HOST: "h", HARN_LLM_MODEL: "m", STRANGER: "s" },
-      ...{ TOGETHER_AI_API_KEY: "t", X_BASE_URL: "b" },
+      ...{ TOGETHER_AI_API_KEY: "t", X_BASE_URL: "b", TRACKER_TOKEN: "tt" },
     };
-    const variables = workerVariables(new Map(), environment, [], [own.root]);
+    const servers = [{ headers: { authorization: "Bearer ${TRACKER_TOKEN}" } }];
+    const variables = workerVariables(new Map(), environment, [], [own.root], servers);
     expect([...variables.keys()].toSorted()).toEqual(
       Object.keys(environment)
         .filter((name) => name !== "STRANGER")

@@ -324,7 +324,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
   ],
   "beyond the forty: keys that agent runs act on": [
     {
-      fields: `${HEAD}disable-model-invocation: true\nuser_invocable: false\nwhen_to_use: now\npaths: a/**, b`,
+      fields: `${HEAD}disable-model-invocation: true\nuser_invocable: false\nwhen_to_use: now\npaths: a/**, b\nmcp: docs, issue-tracker, docs`,
       S: ["unknown_fields"],
       L: [],
       has: {
@@ -333,6 +333,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
           user_invocable: false,
           when_to_use: "now",
           paths: ["a/**", "b"],
+          mcp: ["docs", "issue-tracker"],
         },
       },
     },

@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SourceFile } from "../../../src/skill/bundle.ts";
 import { insidePath } from "../../../src/skill/path.ts";
 import { readZip, ZipError } from "../../../src/skill/zip.ts";
+import { fc } from "../../support/property.ts";
 import { makeZip, type ZipEntry } from "../../support/zip.ts";
 
 const LIMITS = { max_bytes: 8_000_000, max_entries: 50 };

@@ -24,6 +24,12 @@ export interface Script {
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
   hooks?: Record<string, (payload: Json) => Json>;
   vault?: Vault;
+  /** What servers bring when a skill binds them. */
+  bind?: (servers: string[]) => {
+    servers: string[];
+    tools: AgentTool[];
+    failed: { server: string; message: string }[];
+  };
   /** Records that come from outside, by the number of model calls that were begun. */
   incoming?: Record<number, AgentRecord[]>;
   state?: AgentState;
@@ -171,6 +177,9 @@ export async function play(script: Script): Promise<Played> {
         const summary = script.summary ?? "summary";
         if (summary instanceof Error) throw summary;
         return summary;
+      },
+      async bindServers({ servers }) {
+        return script.bind?.(servers) ?? { servers, tools: [], failed: [] };
       },
       async searchTools() {
         return { state: null, result: "{}", events: [] };

@@ -119,3 +119,79 @@ describe("lists of tools", () => {
     expect(intersectPolicies({ tools: ["a"] }, { tools: ["a"] })).not.toHaveProperty("blocked_tools");
   });
 });
+
+describe("what a run says of tools below a deployment's ceiling", () => {
+  const harmless = { tool_annotations: { deploy: { side_effect_level: "none", capabilities: {} } } };
+  const owned = (more: Partial<AgentTool>): AgentTool => ({
+    ...tool("deploy"),
+    annotations: { side_effect_level: "process_exec", capabilities: { git: ["push"] } },
+    ...more,
+  });
+  const ofSkill = owned({ executor: "command", skill: "ops" });
+  const unknown: AgentTool = { ...tool("deploy"), annotations: {}, executor: "mcp", skill: "ops" };
+
+  it.each<[string, AgentTool, JsonObject, JsonObject, unknown]>([
+    ["cannot lower a level", ofSkill, { side_effect_level: "read_only" }, harmless, /level process_exec/],
+    [
+      "can raise it",
+      ofSkill,
+      { side_effect_level: "process_exec" },
+      { tool_annotations: { deploy: { side_effect_level: "network" } } },
+      /level network/,
+    ],
+    ["cannot take a need away", ofSkill, { capabilities: { git: ["log"] } }, harmless, /git\.push/],
+    [
+      "can add one",
+      ofSkill,
+      { capabilities: { git: ["push"] } },
+      { tool_annotations: { deploy: { capabilities: { git: ["tag"] } } } },
+      /git\.tag/,
+    ],
+    [
+      "cannot make the unknown known",
+      unknown,
+      { side_effect_level: "process_exec" },
+      harmless,
+      /level unknown/,
+    ],
+    [
+      "counts for its own tools",
+      owned({ executor: "hook" }),
+      { side_effect_level: "read_only", capabilities: {} },
+      harmless,
+      "runs",
+    ],
+    [
+      "is not asked where the deployment says it",
+      ofSkill,
+      { side_effect_level: "read_only", ...harmless },
+      {},
+      "runs",
+    ],
+    [
+      "adds to what the deployment says",
+      ofSkill,
+      { side_effect_level: "read_only", ...harmless },
+      { tool_annotations: { deploy: { side_effect_level: "network" } } },
+      /level network/,
+    ],
+    [
+      "is all there is without a ceiling",
+      ofSkill,
+      {},
+      { side_effect_level: "read_only", ...harmless },
+      /level process_exec/,
+    ],
+  ])("%s", async (_, given, outer, own, expected) => {
+    const policy = intersectPolicies(outer, own);
+    const became = await outcome({ tools: [given], policies: policies({ policy }) });
+    if (expected instanceof RegExp) expect(became).toMatch(expected);
+    else expect(became).toBe(expected);
+  });
+
+  it("stays so below a third policy", () => {
+    const inner = intersectPolicies({ side_effect_level: "read_only" }, harmless);
+    expect(intersectPolicies(inner, harmless)).toMatchObject({ tool_annotations: {} });
+    expect(intersectPolicies(null, harmless)).toEqual(harmless);
+  });
+});

@@ -1,5 +1,5 @@
 /** What a search finds, against the formula as it stands in agent-runtime.md §6.4 and against the platform's matches. */
-import * as fc from "fast-check";
+
 import { describe, expect, it, test } from "vitest";
 import { compilePattern } from "../../../../src/engine/regex/pattern.ts";
 import { wordsOf } from "../../../../src/engine/tool-vault/bm25.ts";
@@ -7,6 +7,7 @@ import { searchText } from "../../../../src/engine/tool-vault/corpus.ts";
 import { toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
 import type { Tool } from "../../../../src/engine/tools.ts";
 import { manyTools } from "../../../support/many-tools.ts";
+import { fc } from "../../../support/property.ts";
 import { deferred, tool } from "./vaults.ts";
 
 test("what is searched: name, description, top-level parameters, tags", () => {

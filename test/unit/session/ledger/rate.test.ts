@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type RateSlot, slotAt, waitFor } from "../../../../src/session/ledger/rate.ts";
+import { fc } from "../../../support/property.ts";
 
 /** Counts requests as the ledger does. */
 class Counter {

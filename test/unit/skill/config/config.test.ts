@@ -106,9 +106,10 @@ describe("a value fits its parameter", () => {
     ],
     [
       param("secret"),
-      ["s"],
+      ["12345678"],
       [
         ["", /empty; null clears/],
+        ["1234567", /at least 8 characters: a shorter secret could not be cut out/],
         [5, /must be a text$/],
       ],
     ],
@@ -200,7 +201,18 @@ describe("the effective value", () => {
       { ...layersWith(plain(2), "global"), ...layersWith(plain(3), "per_bot") },
       [2, "global", ["config_value_unfit per_bot"]],
     ],
-    ["a secret", param("secret"), layersWith({ kind: "secret", value: "s" }, "global"), ["s", "global", []]],
+    [
+      "a secret",
+      param("secret"),
+      layersWith({ kind: "secret", value: "hush-hush" }, "global"),
+      ["hush-hush", "global", []],
+    ],
+    [
+      "a secret that is too short to be cut out",
+      param("secret"),
+      layersWith({ kind: "secret", value: "hush" }, "global"),
+      [undefined, "default", ["config_value_unfit global"]],
+    ],
     [
       "one that stays closed",
       param("secret"),

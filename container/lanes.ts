@@ -1,0 +1,96 @@
+/**
+ * What starts handlers, by the network that their tools declare (skill-formats.md §7.1): one set of spawners and fork servers
+ * for those that have the network of every process, one for those that have none, one for those that list hosts. Each begins with the first call that needs it.
+ */
+import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { SpawnerCommands } from "./isolation.ts";
+import type { Launcher } from "./launcher.ts";
+import type { Pipes } from "./pipes.ts";
+import type { SpawnerCommand } from "./spawner.ts";
+import { Spawners } from "./spawners.ts";
+import type { WayOut } from "./way-out.ts";
+
+type Network = NonNullable<ExecutionSpec["handler"]>["network"];
+
+/** A fork takes a server under a millisecond: more of them than this find nothing to do. */
+const MOST_FORK_SERVERS = 2;
+
+export interface LaneParts {
+  /** Starts what every process is started by. */
+  launcher: Launcher;
+  pipes: Pipes;
+  /** How spawners are started; null: there are none. */
+  spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
+  /** Where those that list hosts get out; null: they have the network of every process. */
+  wayOut: WayOut | null;
+  /** Most spawners of one kind. */
+  count: number;
+}
+
+interface Lane {
+  launcher(): Promise<Launcher>;
+  /** For Python handlers. */
+  forks(): Promise<Launcher>;
+}
+
+export class Lanes {
+  readonly #parts: LaneParts;
+  readonly #started = new Map<string, Promise<Launcher | null>>();
+  readonly #usual: Lane;
+  readonly #offline: Lane;
+  readonly #listed: Lane;
+
+  constructor(parts: LaneParts) {
+    this.#parts = parts;
+    const { launcher, spawners, count } = parts;
+    this.#usual = this.#lane("forks", spawners?.usual ?? null, async () => launcher);
+    const apart = (name: string, command: SpawnerCommand): Lane =>
+      this.#lane(`${name} forks`, command, async () => {
+        const started = await this.#start(name, command, count);
+        if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
+        return started;
+      });
+    // Where no network is taken away from some alone, there is one way for all.
+    this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
+    const listed = parts.wayOut === null ? null : spawners?.listed;
+    this.#listed = listed ? apart("listed", listed) : this.#usual;
+  }
+
+  of(network: Network): Lane {
+    if (network === null) return this.#offline;
+    return network.hosts === null ? this.#usual : this.#listed;
+  }
+
+  /** Variables by which a handler gets out. @param ms how long it may run */
+  variables(network: Network, ms: number): { [name: string]: string } {
+    const { wayOut } = this.#parts;
+    return wayOut === null || !network?.hosts ? {} : wayOut.variables(network.hosts, ms);
+  }
+
+  /** Ends what was started for handlers alone. */
+  async close(): Promise<void> {
+    for (const started of this.#started.values()) (await started)?.close();
+    this.#parts.wayOut?.close();
+  }
+
+  #lane(name: string, command: SpawnerCommand | null, launcher: Lane["launcher"]): Lane {
+    if (command === null) return { launcher, forks: launcher };
+    const { pipes, count } = this.#parts;
+    const forking = { ...command, calls: (bytes: Uint8Array) => pipes.file(bytes) };
+    // A Python that cannot be forked warm is started by itself.
+    const forks = async () =>
+      (await this.#start(name, forking, Math.min(MOST_FORK_SERVERS, count))) ?? (await launcher());
+    return { launcher, forks };
+  }
+
+  /** Once: null where they do not start. */
+  #start(name: string, command: SpawnerCommand, count: number): Promise<Launcher | null> {
+    const known = this.#started.get(name) ?? Spawners.start(command, count);
+    this.#started.set(name, known);
+    return known;
+  }
+}
+
+class NotStarted extends Error {
+  override name = "NotStarted";
+}

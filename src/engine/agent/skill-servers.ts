@@ -1,0 +1,64 @@
+/** MCP servers that skills bind while they are active or loaded (agent-runtime.md §11.3): when, and what they bring. Pure. */
+import type { Warning } from "../messages.ts";
+import type { AgentRecord } from "./records.ts";
+import type { AgentTool } from "./spec.ts";
+import { type BoundServers, effects, type RunState } from "./state.ts";
+import type { AgentStep } from "./step.ts";
+
+const has = ({ active, loaded }: RunState, skill: string): boolean =>
+  active.includes(skill) || loaded.includes(skill);
+
+/** The servers that are still to be bound, those of one skill after the other; `null`: none. */
+export function dueBinding(run: RunState): AgentStep | null {
+  const { spec, bound = [] } = run;
+  const due = spec.skills.find(
+    ({ name, mcp = [] }) => mcp.length > 0 && has(run, name) && bound.every(({ skill }) => skill !== name),
+  );
+  if (due === undefined) return null;
+  const effect = effects.bind(run.iterations - 1, due.name);
+  return { type: "bind_servers", effect, skill: due.name, servers: due.mcp ?? [] };
+}
+
+export function afterBinding(
+  { bound = [] }: RunState,
+  { skill, servers, tools }: AgentRecord & { type: "skill_mcp_bound" },
+): Pick<RunState, "bound"> {
+  const others = bound.filter((binding) => binding.skill !== skill);
+  return { bound: [...others, { skill, servers, tools }] };
+}
+
+/** The bindings that end when other skills become active. */
+export function droppedBindings({ bound = [], loaded }: RunState, active: readonly string[]): BoundServers[] {
+  return bound.filter(({ skill }) => !active.includes(skill) && !loaded.includes(skill));
+}
+
+/** Those that stay then. */
+export function keptBindings(run: RunState, active: readonly string[]): Pick<RunState, "bound"> {
+  const { bound } = run;
+  if (bound === undefined) return {};
+  const dropped = droppedBindings(run, active);
+  return { bound: bound.filter((binding) => !dropped.includes(binding)) };
+}
+
+/** The tools that skills have bound; of two with one name the first. */
+export function boundTools({ bound = [] }: RunState): AgentTool[] {
+  const tools = new Map<string, AgentTool>();
+  for (const tool of bound.flatMap((binding) => binding.tools)) {
+    const { name } = tool.definition;
+    if (!tools.has(name)) tools.set(name, tool);
+  }
+  return [...tools.values()];
+}
+
+/** What there is to say of servers that brought nothing. */
+export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {
+  return failed.map(({ server, message }) =>
+    serverWarning("skills", `The skill ${skill} could not bind its MCP server ${server}. ${message}`),
+  );
+}
+
+export const serverWarning = (option: string, message: string): Warning => ({
+  code: "mcp_server_unavailable",
+  message,
+  option,
+});

@@ -1,0 +1,38 @@
+/**
+ * What policies are to know of a tool that the host delegate carries out. Its caller describes it, and the deployer's server
+ * does it: so what the caller says counts where it makes the tool riskier, and never where it makes it safer.
+ */
+import { rankOf } from "../../engine/agent/annotations.ts";
+import { nameMatches } from "../../engine/agent/glob.ts";
+import { onlyReads, PATH_ARGUMENTS } from "../../engine/agent/policy.ts";
+import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
+import type { Settings } from "../../env.ts";
+import { RISKS } from "../../skill/manifest.ts";
+
+type Known = Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">>;
+
+/** @param said what the caller says of it */
+export function webhookPolicy({ host, approvals }: Settings, name: string, said: ToolAnnotations): Known {
+  const reads = host?.read_only_tools?.some((glob) => nameMatches(glob, name)) === true;
+  const least = reads ? "read_only" : "network";
+  const { kind, side_effect_level, arg_schema, ...rest } = said;
+  const annotations: ToolAnnotations = {
+    ...rest,
+    ...(reads || !onlyReads({ annotations: said }) ? { kind: kind ?? (reads ? "fetch" : "other") } : {}),
+    side_effect_level:
+      side_effect_level !== undefined && rankOf(side_effect_level) > rankOf(least)
+        ? side_effect_level
+        : least,
+    arg_schema: { ...arg_schema, path_params: [...PATH_ARGUMENTS, ...pathsIn(arg_schema)] },
+  };
+  const risk = annotations.side_effect_level === "read_only" ? "safe" : "dangerous";
+  const required = approvals.require_risk ?? "none";
+  return {
+    annotations,
+    risk,
+    needs_approval: required !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(required),
+  };
+}
+
+const pathsIn = (schema: ToolAnnotations["arg_schema"]): string[] =>
+  Array.isArray(schema?.path_params) ? schema.path_params.filter((path) => typeof path === "string") : [];

@@ -1,0 +1,65 @@
+/** What is due in a session and when, and the alarm for what is due first. Nobody else writes the table. */
+
+export interface Due {
+  kind: string;
+  /** Unix ms. */
+  at: number;
+}
+
+export class DueTimes {
+  readonly #storage: DurableObjectStorage;
+  /** By kind; `null`: not known. */
+  #times: Map<string, number> | null = null;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+  }
+
+  /** What was known of a transaction that failed is not true. */
+  forget(): void {
+    this.#times = null;
+  }
+
+  /** The earliest first. */
+  list(): Due[] {
+    return [...this.#known()].map(([kind, at]) => ({ kind, at })).sort((a, b) => a.at - b.at);
+  }
+
+  /** Unix ms. */
+  at(kind: string): number | null {
+    return this.#known().get(kind) ?? null;
+  }
+
+  /** Sets times, or removes those that are `null`, and arms the alarm; to be called in a transaction. */
+  set(times: { [kind: string]: number | null }): void {
+    const known = this.#known();
+    for (const [kind, at] of Object.entries(times)) {
+      if (at !== null) {
+        this.#storage.sql.exec("INSERT OR REPLACE INTO due (kind, at) VALUES (?, ?)", kind, at);
+        known.set(kind, at);
+      } else if (known.delete(kind)) {
+        this.#storage.sql.exec("DELETE FROM due WHERE kind = ?", kind);
+      }
+    }
+    this.arm();
+  }
+
+  /** With nothing due there is no alarm. */
+  arm(): void {
+    const times = [...this.#known().values()];
+    if (times.length === 0) void this.#storage.deleteAlarm();
+    else void this.#storage.setAlarm(Math.min(...times));
+  }
+
+  /** Arms an alarm that was lost: the platform gives one up after some failures. */
+  async rearm(): Promise<void> {
+    if (this.#known().size > 0 && (await this.#storage.getAlarm()) === null) this.arm();
+  }
+
+  #known(): Map<string, number> {
+    const rows = () =>
+      this.#storage.sql.exec<{ kind: string; at: number }>("SELECT kind, at FROM due ORDER BY kind");
+    this.#times ??= new Map(Array.from(rows(), ({ kind, at }) => [kind, at]));
+    return this.#times;
+  }
+}

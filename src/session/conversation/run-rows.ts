@@ -1,0 +1,97 @@
+/** The table of a session's runs. Nobody else writes it, so that a row is not read again as long as it is known. */
+import type { RunStatus } from "../../engine/agent/records.ts";
+
+export interface RunRow {
+  id: string;
+  status: RunStatus;
+  /** Of the request that began it. */
+  request_id: string;
+  mock_scope: string;
+  created_at: number;
+  settled_at: number | null;
+  /** Numbers of its first event, of its `done`, and of the row of its first record. */
+  first_event: number;
+  done_event: number | null;
+  first_record: number;
+  /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
+  recoveries: number;
+  progress: number;
+  /** What its effects keep for later lives, as JSON. */
+  memo: string | null;
+}
+
+export type NewRun = Pick<
+  RunRow,
+  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
+>;
+
+/** What is not settled yet: none, one, or not known. */
+type Live = { id: string | null } | null;
+
+export class RunRows {
+  readonly #sql: SqlStorage;
+  /** The row that was looked at last. */
+  #row: RunRow | null = null;
+  #live: Live = null;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** What was known of a transaction that failed is not true. */
+  forget(): void {
+    this.#row = null;
+    this.#live = null;
+  }
+
+  add(run: NewRun): void {
+    const { id, request_id, mock_scope, created_at, first_event, first_record } = run;
+    this.#sql.exec(
+      `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
+      ...[id, request_id, mock_scope, created_at, first_event, first_record],
+    );
+    const begun = { status: "running" as const, settled_at: null, done_event: null, memo: null };
+    this.#row = { ...run, ...begun, recoveries: 0, progress: first_record };
+    this.#live = { id };
+  }
+
+  update(id: string, changes: Partial<Omit<RunRow, "id">>): void {
+    const entries: [string, SqlStorageValue][] = Object.entries(changes);
+    if (entries.length === 0) return;
+    const columns = entries.map(([name]) => `${name} = ?`).join(", ");
+    this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
+    if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
+    if (changes.settled_at !== undefined) this.#live = null;
+  }
+
+  find(id: string): RunRow | null {
+    return this.#row?.id === id ? this.#row : this.#first("WHERE id = ?", id);
+  }
+
+  /** The one that is not settled. */
+  live(): RunRow | null {
+    if (this.#live !== null) return this.#live.id === null ? null : this.find(this.#live.id);
+    const row = this.#first("WHERE settled_at IS NULL LIMIT 1");
+    this.#live = { id: row?.id ?? null };
+    return row;
+  }
+
+  /** Newest first. @param before of the first record of the last one that is known */
+  list(limit: number, before: number): RunRow[] {
+    return this.#read("WHERE first_record < ? ORDER BY first_record DESC LIMIT ?", before, limit);
+  }
+
+  #first(where: string, ...bindings: SqlStorageValue[]): RunRow | null {
+    const [row] = this.#read(where, ...bindings);
+    if (row === undefined) return null;
+    this.#row = row;
+    return row;
+  }
+
+  #read(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
+    return this.#sql
+      .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
+      .toArray();
+  }
+}

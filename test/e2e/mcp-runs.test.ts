@@ -1,0 +1,303 @@
+/** MCP servers that runs name, and that skills bind, against servers of the official SDK (docs/mcp.md). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
+import { until } from "../support/runner.ts";
+import { readEvents } from "../support/sse.ts";
+
+const SECRET = "mcp-runs-canary-55";
+const SKILLS = {
+  "wiki/SKILL.md":
+    "---\nname: wiki\ndescription: Looks things up in the wiki.\nmcp: [keeper, nowhere]\n---\nUse the wiki.\n",
+  "assistant/SKILL.md":
+    "---\nname: assistant\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\nmcp: keeper\n---\nUse it.\n",
+};
+
+let fake: FakeProvider;
+let remote: TestMcpServer;
+let hull: HullDev;
+const start = (from?: HullDev): Promise<HullDev> =>
+  startHullDev({
+    args: ["--direct"],
+    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1`, KEEPER_TOKEN: SECRET },
+    ...(from === undefined
+      ? {
+          skills: SKILLS,
+          project: {
+            "hull.toml": [
+              '[mcp]\nallow_loopback = true\nallowed_hosts = ["mcp.example.com"]\n',
+              `[mcp.servers.keeper]\nurl = "${remote.url}/stateful"\ntools = ["echo", "remember"]\n`,
+              'headers = { authorization = "Bearer ${KEEPER_TOKEN}" }\n',
+              `[mcp.servers.others]\nurl = "${remote.url}/stateless"\ntenants = ["somebody-else"]\n`,
+              `[mcp.servers.down]\nurl = "${remote.url}/nothing"\n`,
+            ].join(""),
+          },
+        }
+      : { from }),
+  });
+beforeAll(async () => {
+  fake = await startFakeProvider();
+  remote = await startMcpServer();
+  hull = await start();
+});
+afterAll(async () => {
+  await hull?.stop();
+  await remote?.close();
+  await fake?.close();
+});
+beforeEach(() => {
+  fake.requests.length = 0;
+  fake.script([]);
+  remote.asked.length = 0;
+  remote.holds = false;
+});
+
+const approvals = z.tuple([z.object({ id: z.string(), arguments_digest: z.string() })]);
+type Call = { name: string; arguments: object };
+const model = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
+const scripted = (...calls: Call[]): void => {
+  fake.requests.length = 0;
+  fake.script([...calls.map((call) => ({ tool_calls: [call] })), { text: "Done." }]);
+};
+const post = (path: string, body: object): Promise<Response> =>
+  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
+const offered = (request = 0): string[] =>
+  (fake.requests[request]?.body.tools ?? []).map((tool) => String(Object(Object(tool).function).name));
+const told = (): string[] => fake.requests.slice(1).map(({ body }) => JSON.stringify(body.messages.at(-1)));
+const inline = () => ({ name: "my-docs", url: `${remote.url}/stateless`, tools: ["echo", "mixed"] });
+
+/** Runs a model that makes these calls, one a round. */
+async function run(options: object, ...calls: Call[]) {
+  scripted(...calls);
+  return json(await post("/runs", { prompt: "go", options: { ...model, ...options } }));
+}
+
+describe("mcp_servers", () => {
+  test("servers of hull.toml by name, with its headers; others by address", async () => {
+    const result = await run(
+      { mcp_servers: ["keeper", inline()] },
+      { name: "keeper__remember", arguments: {} },
+      { name: "my_docs__echo", arguments: { text: "hi" } },
+    );
+    expect(result).toMatchObject({ status: "done", tools_used: ["keeper__remember", "my_docs__echo"] });
+    expect(result.warnings).toBeUndefined();
+    expect(offered()).toEqual(["keeper__echo", "keeper__remember", "my_docs__echo", "my_docs__mixed"]);
+    expect(told()).toEqual([expect.stringContaining("call 1"), expect.stringContaining("echo: hi")]);
+    expect(remote.headers.authorization).toBeUndefined();
+    await run({ mcp_servers: [{ name: "keeper", tools: ["echo", "fail-it"] }] });
+    expect(offered()).toEqual(["keeper__echo"]);
+    expect(hull.output()).not.toContain(SECRET);
+  });
+
+  test.each<[string, () => unknown, string, RegExp]>([
+    ["a name that there is none of", () => "tracker", "options.mcp_servers.0", /keeper, down\./],
+    ["another tenant's", () => "others", "options.mcp_servers.0", /keeper, down\./],
+    [
+      "a host that is not allowed",
+      () => ({ name: "x", url: "https://elsewhere.example/mcp" }),
+      "options.mcp_servers.0",
+      /not among the hosts/,
+    ],
+    [
+      "a private address",
+      () => ({ name: "x", url: "https://169.254.169.254/mcp" }),
+      "options.mcp_servers.0",
+      /private address/,
+    ],
+    [
+      "plain http",
+      () => ({ name: "x", url: "http://mcp.example.com/" }),
+      "options.mcp_servers.0",
+      /http and not by https/,
+    ],
+    ["no URL", () => ({ name: "x", url: "file:///etc/passwd" }), "options.mcp_servers.0", /url that is none/],
+    [
+      "a placeholder",
+      () => ({ name: "x", url: "https://mcp.example.com/${KEEPER_TOKEN}" }),
+      "options.mcp_servers.0",
+      /placeholder/,
+    ],
+    [
+      "headers",
+      () => ({ ...inline(), headers: { authorization: "Bearer ${KEEPER_TOKEN}" } }),
+      "options.mcp_servers.0",
+      /headers/,
+    ],
+    [
+      "a server of hull.toml elsewhere",
+      () => ({ ...inline(), name: "keeper" }),
+      "options.mcp_servers.0",
+      /leave the url out/,
+    ],
+    ["a name of another form", () => ({ ...inline(), name: "My Docs" }), "options.mcp_servers.0", /a-z, 0-9/],
+  ])("%s is refused before anything is asked", async (_, server, path, message) => {
+    const response = await post("/runs", { prompt: "go", options: { ...model, mcp_servers: [server()] } });
+    const problem = await json(response);
+    expect([response.status, problem.code]).toEqual([422, "input_invalid"]);
+    expect(problem.errors).toEqual([
+      { path: expect.stringContaining(path), message: expect.stringMatching(message) },
+    ]);
+    expect([remote.asked, fake.requests]).toEqual([[], []]);
+  });
+
+  test("a server that is down costs its tools, and is warned about", async () => {
+    const result = await run({ mcp_servers: ["down", inline()] });
+    expect(result).toMatchObject({ status: "done", text: "Done." });
+    expect(result.warnings).toEqual([
+      {
+        code: "mcp_server_unavailable",
+        option: "mcp_servers",
+        message: expect.stringMatching(/down brings no tools\. .*404/),
+      },
+    ]);
+    expect(offered()).toEqual(["my_docs__echo", "my_docs__mixed"]);
+  });
+
+  test("policies, permissions and approvals hold", async () => {
+    const call = { name: "my_docs__echo", arguments: { text: "hi" } };
+    const base = { mcp_servers: [inline()] };
+    for (const further of [
+      { policy: { side_effect_level: "process_exec" } },
+      { policy: { tools: ["my_docs__mixed"] } },
+      { permissions: { deny: ["my_docs__*"] } },
+      { approval_policy: { require_approval: ["my_docs__echo"] } },
+    ]) {
+      fake.requests.length = 0;
+      remote.asked.length = 0;
+      expect(await run({ ...base, ...further }, call)).toMatchObject({ rejected_tools: ["my_docs__echo"] });
+      expect(remote.asked).not.toContain("/stateless tools/call");
+    }
+    await post("/sessions", { id: "approving" });
+    scripted(call);
+    const options = { ...model, ...base, approval_policy: { require_approval: ["my_docs__echo"] } };
+    const waiting = await json(await post("/sessions/approving/runs?wait=idle", { prompt: "go", options }));
+    expect(waiting.status).toBe("awaiting_approval");
+    const { data } = await json(await hull.call("/sessions/approving/approvals"));
+    const [{ id, arguments_digest }] = approvals.parse(data);
+    await post(`/sessions/approving/approvals/${id}`, { decision: "approve", arguments_digest });
+    const done = await until(
+      async () => json(await hull.call(`/sessions/approving/runs/${waiting.run_id}`)),
+      ({ status }) => status === "done",
+      10_000,
+    );
+    expect(done).toMatchObject({ result: { successful_tools: ["my_docs__echo"] } });
+  });
+
+  test("daemons have them too", async () => {
+    scripted({ name: "keeper__echo", arguments: { text: "daemon" } });
+    const spawned = await json(
+      await post("/daemons", { task: "go", ...model, mcp_servers: ["keeper"], max_iterations: 5 }),
+    );
+    await until(
+      async () => fake.requests.length,
+      (count) => count === 2,
+      10_000,
+    );
+    expect(told()).toEqual([expect.stringContaining("echo: daemon")]);
+    await hull.call(`/daemons/${spawned.id}`, undefined, { method: "DELETE" });
+  });
+});
+
+describe("mcp of a skill", () => {
+  /** The events about skills of a run in a session, with what they are about. */
+  async function events(options: object, prompt: string, ...calls: Call[]): Promise<string[]> {
+    scripted(...calls);
+    const response = await hull.call("/runs", JSON.stringify({ prompt, options: { ...model, ...options } }), {
+      headers: { "content-type": "application/json", accept: "text/event-stream" },
+    });
+    const all = await readEvents(response);
+    return all
+      .filter(({ event }) => event.startsWith("skill_") && event !== "skill_matched")
+      .map(({ event, data }) =>
+        [event, data.name, data.server, ...(Array.isArray(data.tools) ? data.tools : [])]
+          .filter(Boolean)
+          .join(" "),
+      );
+  }
+
+  test("its servers come with its activation; one that there is none of is told of", async () => {
+    const call = { name: "keeper__remember", arguments: {} };
+    expect(await events({ skills: ["wiki"] }, "the wiki", call)).toEqual([
+      "skill_activated wiki",
+      "skill_mcp_bound wiki keeper keeper__echo keeper__remember",
+      "skill_mcp_bind_failed wiki nowhere",
+    ]);
+    expect(offered().slice(0, 2)).toEqual(["keeper__echo", "keeper__remember"]);
+    expect(told()).toEqual([expect.stringContaining("call 1")]);
+    expect(await events({ skills: ["wiki"] }, "hm")).toEqual([]);
+    expect(offered()).toEqual(["load_skill"]);
+  });
+
+  test("an inline skill binds what the run brought along", async () => {
+    const skills = [{ name: "reading", description: "Reads", mcp: ["my-docs"] }];
+    const call = { name: "my_docs__echo", arguments: { text: "x" } };
+    const bound = await events({ skills, mcp_servers: [inline()] }, "reading", call);
+    expect(bound).toContain("skill_mcp_bound reading my-docs my_docs__echo my_docs__mixed");
+    expect(told()).toEqual([expect.stringContaining("echo: x")]);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    [
+      "a run of the skill",
+      () => run({ skill: "wiki", ...model }, { name: "keeper__echo", arguments: { text: "y" } }),
+    ],
+    [
+      "the served skill",
+      async () => {
+        scripted({ name: "keeper__echo", arguments: { text: "y" } });
+        return hull.call("/skills/assistant", "go", { headers: { "content-type": "text/plain" } });
+      },
+    ],
+  ])("%s has them from the start", async (_, go) => {
+    await go();
+    expect(offered()).toEqual(["keeper__echo", "keeper__remember"]);
+    expect(told()).toEqual([expect.stringContaining("echo: y")]);
+  });
+});
+
+describe("a session whose Worker dies in a call of a bound server", () => {
+  test.each<[string, string, RegExp]>([
+    ["a call that only reads is made again", "echo", /echo: once/],
+    ["any other is not", "remember", /may or may not have taken effect/],
+  ])("%s", async (_, name, answer) => {
+    const id = `dying-${name}`;
+    await post("/sessions", { id });
+    remote.holds = true;
+    scripted({ name: `my_docs__${name}`, arguments: { text: "once" } });
+    const server = { ...inline(), tools: [name] };
+    const skills = [{ name: "reading", description: "Reads", mcp: ["my-docs"] }];
+    const options = { ...model, skills, mcp_servers: [server] };
+    const { run_id } = await json(
+      await post(`/sessions/${id}/runs?wait=none`, { prompt: "reading", options }),
+    );
+    const calls = () => remote.asked.filter((one) => one === "/stateless tools/call").length;
+    await until(
+      async () => calls(),
+      (count) => count === 1,
+      10_000,
+    );
+    await hull.end("SIGKILL");
+    await until(hull.processes, (left) => left.size === 0, 20_000);
+    remote.holds = false;
+    remote.asked.length = 0;
+    hull = await start(hull);
+    const done = await until(
+      async () => json(await hull.call(`/sessions/${id}/runs/${run_id}`)),
+      ({ status }) => status !== "running",
+      20_000,
+    );
+    expect(done).toMatchObject({
+      status: "done",
+      result: { text: "Done.", tools_used: [`my_docs__${name}`] },
+    });
+    expect(told()).toEqual([expect.stringMatching(answer)]);
+    expect(offered(1)).toEqual(offered(0));
+    // What was bound is in the session's records: nobody is asked for a list again.
+    expect([calls(), remote.asked.filter((one) => one.endsWith("tools/list"))]).toEqual([
+      name === "echo" ? 1 : 0,
+      [],
+    ]);
+  });
+});

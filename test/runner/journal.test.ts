@@ -1,0 +1,81 @@
+/** What processes said, as it lies on the runner's disk: sealed, and whole for whoever may ask for it again. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { replayExecution } from "../../src/tool/runner-client.ts";
+import { callScript } from "../support/handler-call.ts";
+import {
+  type Bundle,
+  bundle,
+  collect,
+  run,
+  runOptions,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
+
+const ENV_CANARY = "canary-env-70d1f2aa";
+const CONFIG_CANARY = "canary-config-70d1f2aa";
+const CANARIES = [ENV_CANARY, CONFIG_CANARY].flatMap((text) => [text, Buffer.from(text).toString("base64")]);
+
+let files: Bundle;
+beforeAll(async () => {
+  files = await bundle({
+    "tell.py":
+      "import os, sys\ndef handler(a):\n    text = os.environ['TOKEN'] + os.environ['HULL_TOOL_CONFIG']\n    print(text, file=sys.stderr)\n    return text * a['times']\n",
+  });
+});
+
+/** Everything below the runner's journal, as Latin-1. */
+async function onDisk(runner: TestRunner): Promise<string> {
+  const folder = join(runner.stateDir, "journal");
+  const paths = await readdir(folder, { recursive: true });
+  const texts = paths.map(async (path) => {
+    const file = join(folder, path);
+    return (await stat(file)).isFile() ? readFile(file, "latin1") : "";
+  });
+  return (await Promise.all(texts)).join("");
+}
+
+test.each([
+  ["short", 1],
+  ["long", 20_000],
+])("a handler that tells its secrets leaves none in the journal; a %s result", async (_, times) => {
+  const runner = await startRunner({ flags: ["--spawners", "1"] });
+  try {
+    const fields = { env: { TOKEN: ENV_CANARY }, config: { key: CONFIG_CANARY } };
+    const { value } = await callScript(runner, files, "tell.py", { times }, fields);
+    // Here it is whole: what is cut out of it is the Worker's business.
+    expect(String(value)).toContain(ENV_CANARY);
+    const disk = await until(
+      () => onDisk(runner),
+      (text) => text.includes('"event":"end"'),
+    );
+    expect(disk.length).toBeGreaterThan(String(value).length / 2);
+    expect(CANARIES.filter((canary) => disk.includes(canary))).toEqual([]);
+  } finally {
+    await runner.stop();
+  }
+});
+
+test("after a restart it is there as it was, under another secret it is not", async () => {
+  const first = await startRunner();
+  const print = (size: number) => ({ argv: ["python3", "-c", `print('${ENV_CANARY} ' * ${size})`] });
+  await run(first, files, { id: "small", ...print(2) });
+  await run(first, files, { id: "large", ...print(20_000) });
+  await until(
+    () => onDisk(first),
+    (text) => text.split('"event":"end"').length > 2,
+  );
+  await first.kill("SIGKILL");
+  const replay = (runner: TestRunner, id: string) => collect(replayExecution(runner, id, runOptions(files)));
+  const same = await startRunner({ from: first });
+  expect((await replay(same, "small")).stdout.toString()).toBe(`${`${ENV_CANARY} `.repeat(2)}\n`);
+  expect((await replay(same, "large")).stdout.toString()).toBe(`${`${ENV_CANARY} `.repeat(20_000)}\n`);
+  await same.kill("SIGKILL");
+  const other = await startRunner({ from: { ...first, secret: "another-secret-of-32-characters-0" } });
+  for (const id of ["small", "large"])
+    await expect(replay(other, id)).rejects.toMatchObject({ code: "execution_lost" });
+  await other.stop();
+});

@@ -1,0 +1,246 @@
+/** The network that a tool declares, in the runner (skill-formats.md §7.1): none is none, in every language. */
+import { spawnSync } from "node:child_process";
+import { createServer, type Server } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runPython } from "../../src/tool/handler/process.ts";
+import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
+import { type Bundle, bundle, run, startRunner, type TestRunner } from "../support/runner.ts";
+
+const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
+
+let files: Bundle;
+let site: Server;
+let url: string;
+beforeAll(async () => {
+  files = await bundle({
+    "ask.py":
+      "import urllib.request\ndef handler(a):\n    return urllib.request.urlopen(a['url'], timeout=5).read().decode()\n",
+    // A program, and one that a child process asks for.
+    "program.py":
+      "import json, subprocess, sys\nurl = json.load(sys.stdin)['url']\ncode = 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())'\nprint(subprocess.run([sys.executable, '-c', code, url], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())\n",
+    "ask.js": "export default async ({ url }) => (await fetch(url)).text();",
+    "ask.sh": `url=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["url"])'); exec python3 - "$url" <<'END'
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())
+END`,
+    "ask.own": `#!/usr/bin/env python3
+import json, sys, urllib.request
+print(urllib.request.urlopen(json.load(sys.stdin)["url"], timeout=5).read().decode())
+`,
+    "direct.py":
+      "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
+    "nobody.py":
+      "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({'http': 'http://hull:e30.x@127.0.0.1:3128'})).open(a['url'], timeout=5).read().decode()\n",
+    "tunnel.py": `import base64, os, socket, urllib.parse
+def handler(a):
+    proxy = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"])
+    login = base64.b64encode(f"{proxy.username}:{proxy.password}".encode()).decode()
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=5) as way:
+        way.sendall(f"CONNECT {a['url']} HTTP/1.1\\r\\nproxy-authorization: Basic {login}\\r\\n\\r\\n".encode())
+        return way.recv(100).decode()
+`,
+    // Every way to a socket that the filter has to know, and what has to go on working.
+    "ways.py": `import ctypes, errno, os, socket, subprocess
+def of(make):
+    try:
+        made = make()
+        return "made"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def handler(a):
+    libc = ctypes.CDLL(None, use_errno=True)
+    def ring():
+        if libc.syscall(425, 1, ctypes.byref(ctypes.create_string_buffer(120))) < 0:
+            raise OSError(ctypes.get_errno(), "")
+    return {
+        "tcp": of(lambda: socket.socket()),
+        "tcp6": of(lambda: socket.socket(socket.AF_INET6)),
+        "udp": of(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+        "raw": of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)),
+        "vsock": of(lambda: socket.socket(socket.AF_VSOCK)),
+        "ring": of(ring),
+        "pair": of(lambda: socket.socketpair()),
+        "local": of(lambda: socket.socket(socket.AF_UNIX)),
+        "child": subprocess.run(["true"]).returncode,
+    }
+`,
+  });
+  site = createServer((_, response) => response.end("reached"));
+  url = `${await listening(site)}/`;
+});
+afterAll(() => site.close());
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+const canUnshare = (() => {
+  const root = process.getuid?.() === 0;
+  const how = root ? ["--net", "true"] : ["--user", "--map-current-user", "--keep-caps", "--net", "true"];
+  return spawnSync("unshare", how).status === 0;
+})();
+
+const SCRIPTS = ["ask.py", "program.py", "ask.js", "ask.sh", "ask.own"];
+const withNetwork = { tool: { network: { hosts: null } } };
+
+describe("a runner that keeps what tools declare", () => {
+  let runner: TestRunner;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: ["--spawners", "1"] });
+  });
+  afterAll(() => runner.stop());
+
+  test("says so", async () => {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { declared_network: true, egress_off: false } });
+  });
+
+  test.each(SCRIPTS)("%s reaches nothing without a declaration, and is told why", async (script) => {
+    const closed = await callScript(runner, files, script, { url });
+    expect(closed.fault).toBe("tool_error");
+    const said = `${JSON.stringify(closed.value)}${closed.said}`;
+    expect(said).toMatch(/unreachable|fetch failed/i);
+    expect(await callScript(runner, files, script, { url }, withNetwork)).toMatchObject({
+      value: "reached",
+      fault: null,
+    });
+  });
+
+  test("the error names the declaration that is missing", async () => {
+    const { value } = await callScript(runner, files, "ask.py", { url });
+    expect(value).toEqual({
+      error: expect.stringMatching(/unreachable.*\n.*probe declares no network.*x-requires-network/),
+    });
+  });
+
+  test("every way to a socket is closed; pipes, local sockets and child processes are not", async () => {
+    const { value } = await callScript(runner, files, "ways.py", {});
+    const { raw, vsock, ...rest } = Object(value);
+    expect(rest).toEqual({
+      ...{ tcp: "ENETUNREACH", tcp6: "ENETUNREACH", udp: "ENETUNREACH" },
+      ...{ ring: "ENOSYS", pair: "made", local: "made", child: 0 },
+    });
+    expect([raw, vsock]).toEqual(["ENETUNREACH", "ENETUNREACH"]);
+  });
+
+  test("Python that a handler asks for has what the tool has", async () => {
+    const code = `url = ${JSON.stringify(url)}\n${ASK_PYTHON.replace("urllib.request.url", "text = urllib.request.url")}\nprint(text)`;
+    const deps = processDeps(runner, files);
+    const closed = await runPython(handlerCall(files, "ask.js", {}), code, null, deps);
+    expect(closed).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("unreachable") });
+    const open = await runPython(handlerCall(files, "ask.js", {}, withNetwork), code, null, deps);
+    expect(open).toMatchObject({ exit_code: 0, stdout: "reached\n" });
+  });
+
+  test("commands of skills, which declare nothing, keep the network", async () => {
+    const argv = ["python3", "-c", `import urllib.request as u; print(u.urlopen("${url}").read().decode())`];
+    expect((await run(runner, files, { argv })).stdout.toString()).toBe("reached\n");
+  });
+});
+
+// Where a network of its own can be made: as root, or with unprivileged user namespaces.
+describe.runIf(canUnshare)("a tool that lists hosts", () => {
+  let runner: TestRunner;
+  let beyond: Server;
+  /** What the machine's proxy was asked for. */
+  let asked: string[] = [];
+  const listed = { tool: { network: { hosts: ["api.example.com", "*.example.org"] } } };
+  beforeAll(async () => {
+    // The runner asks the machine's own proxy, which knows two names.
+    beyond = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.end("passed on");
+    });
+    beyond.on("connect", (request, socket) => {
+      asked.push(`CONNECT ${request.url}`);
+      socket.end("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on");
+    });
+    const proxy = await listening(beyond);
+    runner = await startRunner({ flags: ["--spawners", "1"], env: { HTTPS_PROXY: proxy } });
+  });
+  afterAll(async () => {
+    await runner.stop();
+    beyond.close();
+  });
+  const ask = async (script: string, to: string) => {
+    asked = [];
+    const { value, said } = await callScript(runner, files, script, { url: to }, listed);
+    return `${JSON.stringify(value)} ${said}`;
+  };
+
+  test("says so", async () => {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { declared_hosts: true } });
+  });
+
+  test.each(SCRIPTS)("%s reaches them by the proxy that it is told of, and nothing else", async (script) => {
+    expect(await ask(script, "http://api.example.com/x?y=1")).toContain("passed on");
+    // Node makes a connection through the proxy where others ask it.
+    expect(asked).toEqual([
+      script === "ask.js" ? "CONNECT api.example.com:80" : "GET http://api.example.com/x?y=1",
+    ]);
+    expect(await ask(script, "http://a.b.example.org/")).toContain("passed on");
+    for (const other of ["http://example.com/", "http://127.0.0.1/", url]) {
+      const refused = await ask(script, other);
+      expect(refused).not.toMatch(/passed on|reached/);
+      expect(asked).toEqual([]);
+    }
+  });
+
+  test("a connection for https is made to listed hosts only", async () => {
+    expect(await ask("tunnel.py", "api.example.com:8443")).toContain("200");
+    expect(asked).toEqual(["CONNECT api.example.com:8443"]);
+    expect(await ask("tunnel.py", "evil.example:443")).toContain("403");
+    expect(await ask("tunnel.py", "10.0.0.1:443")).toContain("403");
+    expect(asked).toEqual([]);
+  });
+
+  test("past the proxy there is no way: no address of the machine or beyond answers, and no password, no host", async () => {
+    expect(await ask("direct.py", url)).toMatch(/unreachable|refused/i);
+    expect(await ask("nobody.py", "http://api.example.com/")).toContain("407");
+    expect(asked).toEqual([]);
+  });
+});
+
+test.runIf(canUnshare && process.getuid?.() === 0)("the same under a uid of their own", async () => {
+  const beyond = createServer((_, response) => response.end("passed on"));
+  const env = { HTTPS_PROXY: await listening(beyond) };
+  const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });
+  try {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { uid: true, declared_network: true, declared_hosts: true } });
+    const listed = { tool: { network: { hosts: ["api.example.com"] } } };
+    for (const script of ["ask.py", "ask.sh"]) {
+      const asked = { url: "http://api.example.com/" };
+      expect((await callScript(runner, files, script, asked, listed)).value).toBe("passed on");
+      expect((await callScript(runner, files, script, asked)).fault).toBe("tool_error");
+    }
+  } finally {
+    await runner.stop();
+    beyond.close();
+  }
+});
+
+test("with `--network open` a declaration changes nothing, and /readyz says so", async () => {
+  const runner = await startRunner({ flags: ["--spawners", "1", "--network", "open"] });
+  try {
+    for (const script of ["ask.py", "ask.sh"])
+      expect((await callScript(runner, files, script, { url })).value).toBe("reached");
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { declared_network: false } });
+  } finally {
+    await runner.stop();
+  }
+});
+
+test("a runner that cannot take the network away says so when it starts", async () => {
+  const runner = await startRunner({ flags: ["--spawners", "0"] });
+  try {
+    expect(runner.log()).toContain("declared_network_not_enforced");
+    expect((await callScript(runner, files, "ask.js", { url })).value).toBe("reached");
+  } finally {
+    await runner.stop();
+  }
+});

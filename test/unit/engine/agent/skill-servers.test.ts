@@ -1,0 +1,135 @@
+/** MCP servers that skills bind while they are active or loaded (agent-runtime.md §11.3). */
+import { expect, test } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";
+import type { AgentTool } from "../../../../src/engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import { eventsOf } from "../../../../src/run/agent/events.ts";
+import { goOn, offered, type Played, play, says, skill, started, tool } from "./harness.ts";
+
+const DOCS = skill("docs", { mcp: ["wiki"] });
+const remote = (name: string): AgentTool => ({ ...tool(name), executor: "mcp", handler: { server: "wiki" } });
+const BOUND = { servers: ["wiki"], tools: [remote("wiki__find")], failed: [] };
+const FAILED = { servers: [], tools: [], failed: [{ server: "wiki", message: "It is gone." }] };
+
+/** Names of the events about skills, in order, with what they are about. */
+function told({ records }: Played, spec: Parameters<typeof started>[0]): string[] {
+  let state: AgentState = applyAgentRecord(EMPTY_SESSION, started(spec));
+  return records.flatMap((record) => {
+    const events = eventsOf(record, state);
+    state = applyAgentRecord(state, record);
+    return events
+      .filter(({ event }) => event.startsWith("skill_") && event !== "skill_matched")
+      .map(({ event, data }) => `${event} ${data.name}${data.server === undefined ? "" : ` ${data.server}`}`);
+  });
+}
+const binds = ({ records }: Played) => records.filter(({ type }) => type === "skill_mcp_bound").length;
+
+test("a matched skill binds its servers before the model is called, and once", async () => {
+  const spec = { skills: [DOCS], prompt: says("the docs") };
+  const played = await play({ spec, replies: [{ calls: [["wiki__find", {}]] }, "ok"], bind: () => BOUND });
+  expect(played.requests.map((request) => offered(request)[0])).toEqual(["wiki__find", "wiki__find"]);
+  expect([played.executed.map(({ name }) => name), binds(played)]).toEqual([["wiki__find"], 1]);
+  expect(told(played, spec)).toEqual(["skill_activated docs", "skill_mcp_bound docs wiki"]);
+});
+
+test.each<[string, Parameters<typeof play>[0]]>([
+  ["loads", { replies: [{ calls: [["load_skill", { name: "docs" }]] }, "ok"], spec: { prompt: says("hm") } }],
+  ["is told to follow by its name", { replies: ["ok"], spec: { prompt: says("/docs now") } }],
+])("so does one that the model %s", async (_, { replies, spec }) => {
+  const played = await play({ spec: { ...spec, skills: [DOCS] }, replies, bind: () => BOUND });
+  expect(offered(played.requests.at(-1) ?? expect.fail())).toContain("wiki__find");
+  expect(binds(played)).toBe(1);
+});
+
+test("without the skill there is no binding", async () => {
+  const played = await play({ spec: { skills: [DOCS], prompt: says("hm") }, replies: ["ok"] });
+  expect([offered(played.requests[0] ?? expect.fail()), binds(played)]).toEqual([["load_skill"], 0]);
+});
+
+test("a skill that is dropped takes its servers along, and binds them again with its next activation", async () => {
+  const other = skill("cooking");
+  const message = (text: string) => ({
+    v: 1 as const,
+    at: 1,
+    type: "message_received" as const,
+    run: null,
+    delivery: "finish_step" as const,
+    message: says(text)[0] ?? expect.fail(),
+  });
+  const spec = {
+    skills: [DOCS, other],
+    prompt: says("docs"),
+    tools: [tool("work")],
+    skill_match: { strategy: "metadata", top_n: 1, sticky: false },
+  };
+  const played = await play({
+    spec,
+    replies: [
+      { calls: [["work", {}]] },
+      { calls: [["wiki__find", {}]] },
+      { calls: [["work", { n: 1 }]] },
+      "ok",
+    ],
+    incoming: { 1: [message("cooking")], 3: [message("docs")] },
+    bind: () => BOUND,
+  });
+  expect(played.requests.map((request) => offered(request).includes("wiki__find"))).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ]);
+  expect(played.run.rejected_tools).toEqual(["wiki__find"]);
+  expect(binds(played)).toBe(2);
+});
+
+test("a server that fails is told of, costs its tools alone, and is not asked in every turn", async () => {
+  const spec = { skills: [DOCS], prompt: says("the docs"), tools: [tool("work")] };
+  const played = await play({ spec, replies: [{ calls: [["work", {}]] }, "ok"], bind: () => FAILED });
+  expect([played.run.status, binds(played)]).toEqual(["done", 1]);
+  expect(told(played, spec)).toEqual(["skill_activated docs", "skill_mcp_bind_failed docs wiki"]);
+  const warned = played.records.flatMap((record) =>
+    record.type === "skill_mcp_bound" ? bindingWarnings(record) : [],
+  );
+  expect(warned).toEqual([
+    {
+      code: "mcp_server_unavailable",
+      message: expect.stringContaining("wiki. It is gone."),
+      option: "skills",
+    },
+  ]);
+});
+
+test("the run's own tools win; policies and scopes hold for what was bound", async () => {
+  const own = tool("wiki__find");
+  const both = { ...BOUND, tools: [remote("wiki__find"), remote("wiki__edit")] };
+  const base = { prompt: says("the docs"), tools: [own] };
+  const policies = {
+    policy: { tools: ["wiki__find"] },
+    approval_policy: null,
+    permissions: null,
+    approval_timeout_s: 1,
+  };
+  const ruled = await play({
+    spec: { ...base, skills: [DOCS], policies },
+    replies: [{ calls: [["wiki__edit", {}]] }, "ok"],
+    bind: () => both,
+  });
+  expect([ruled.run.rejected_tools, ruled.executed]).toEqual([["wiki__edit"], []]);
+  expect(ruled.requests[0]?.tools.filter(({ name }) => name === "wiki__find")).toEqual([own.definition]);
+  const scoped = skill("docs", { mcp: ["wiki"], allowed_tools: ["wiki__edit"] });
+  const { requests } = await play({ spec: { ...base, skills: [scoped] }, replies: ["ok"], bind: () => both });
+  expect(offered(requests[0] ?? expect.fail())).toEqual(["wiki__edit", "load_skill"]);
+});
+
+test("the session's next run, in which the skill is active already, binds them anew", async () => {
+  const first = await play({
+    spec: { skills: [DOCS], prompt: says("the docs") },
+    replies: ["ok"],
+    bind: () => BOUND,
+  });
+  const state = goOn(first, { run_id: "run_2", skills: [DOCS], prompt: says("hm") });
+  const second = await play({ state, replies: ["ok"], bind: () => BOUND });
+  expect([offered(second.requests[0] ?? expect.fail())[0], binds(second)]).toEqual(["wiki__find", 1]);
+});

@@ -1,0 +1,113 @@
+/** What the loop tells of itself beside messages (agent-runtime.md §7.2, §7.9, §9.3, §11.3). */
+import { expect, test } from "vitest";
+import { Tracer } from "../../../../src/engine/agent/trace.ts";
+import { play, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
+
+const policies = (given: object) => ({ policies: { ...SPEC.policies, ...given } });
+const deploying = skill("deploying", { allowed_tools: ["edit"] });
+const edit = { tools: [tool("edit")] };
+
+async function traced(script: Script) {
+  const tracer = new Tracer();
+  const { records } = await play(script);
+  return [started(script.spec ?? {}), ...records].flatMap((record) => tracer.entries(record));
+}
+
+test.each<[string, Script, object[]]>([
+  ["an answer tells nothing more", { replies: ["done"] }, []],
+  [
+    "a turn with calls ends with what they came to",
+    {
+      spec: { tools: [tool("edit"), tool("read", {}, ["path"])] },
+      replies: [
+        {
+          calls: [
+            ["edit", {}],
+            ["read", {}],
+          ],
+        },
+        "done",
+      ],
+    },
+    [
+      {
+        kind: "TurnEnd",
+        iteration: 0,
+        tool_names: ["edit", "read"],
+        tool_results: [{ tool_name: "edit", status: "ok", rejected: false }],
+        tool_count: 2,
+        consecutive_single_tool_turns: 0,
+        failed: false,
+      },
+    ],
+  ],
+  [
+    "a refusal",
+    {
+      spec: { ...edit, ...policies({ permissions: { deny: ["edit"] } }) },
+      replies: [{ calls: [["edit", {}]] }, "done"],
+    },
+    [
+      { kind: "PermissionDeny", tool: "edit", reason: expect.stringContaining("denied") },
+      { kind: "tool_execution", tool: "edit", rejected: true, error_category: "permission_denied" },
+      { kind: "TurnEnd", failed: true },
+    ],
+  ],
+  [
+    "an escalation that is granted",
+    {
+      spec: { ...edit, ...policies({ permissions: { deny: ["edit"], on_escalation: "ask" } }) },
+      replies: [{ calls: [["edit", {}]] }, "done"],
+      hooks: { ask: () => "session" },
+    },
+    [
+      { kind: "PermissionEscalation", tool: "edit" },
+      { kind: "PermissionGrant", tool: "edit", scope: "session", by: "hook" },
+      { kind: "TurnEnd", failed: false },
+    ],
+  ],
+  [
+    "skills that come and are loaded",
+    {
+      spec: { ...edit, skills: [deploying, skill("testing")], prompt: says("deploying") },
+      replies: [{ calls: [["load_skill", { name: "testing" }]] }, "done"],
+    },
+    [
+      { kind: "skill_activated", name: "deploying", allowed_tools: ["edit"] },
+      { kind: "skill_scope_tools", name: "deploying", allowed_tools: ["edit"] },
+      { kind: "skill.loaded", name: "testing" },
+      { kind: "TurnEnd", tool_names: ["load_skill"] },
+    ],
+  ],
+  [
+    "how it ended: stuck",
+    { spec: { persistent: true, max_nudges: 0 }, replies: ["working"] },
+    [{ kind: "LoopStuck", iteration: 0, text: "working" }],
+  ],
+  [
+    "out of iterations",
+    { spec: { ...edit, max_iterations: 1 }, replies: [{ calls: [["edit", {}]] }] },
+    [{ kind: "TurnEnd" }, { kind: "BudgetExhausted", max_iterations: 1 }],
+  ],
+  [
+    "in another phase",
+    { spec: { persistent: true, break_unless_phase: "plan" }, replies: ["next_phase: act"] },
+    [{ kind: "PhaseChange", from: "plan", to: "act" }],
+  ],
+])("%s", async (_, script, expected) => {
+  const entries = await traced(script);
+  expect(entries).toMatchObject(expected);
+  expect(entries).toHaveLength(expected.length);
+});
+
+test("a grant for the session covers the same call however its numbers are written", async () => {
+  const numbers = tool("edit");
+  numbers.definition.parameters = { type: "object", properties: { line: { type: "integer" } }, required: [] };
+  const calls = (line: string | number): [string, { line: string | number }][] => [["edit", { line }]];
+  const { hooks, executed } = await play({
+    spec: { tools: [numbers], ...policies({ permissions: { deny: ["edit"], on_escalation: "ask" } }) },
+    replies: [{ calls: calls("5") }, { calls: calls(5) }, { calls: calls("6") }, "done"],
+    hooks: { ask: () => "session" },
+  });
+  expect([executed.length, hooks.map(({ payload }) => Object(payload).args.line)]).toEqual([3, [5, 6]]);
+});
