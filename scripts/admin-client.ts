@@ -1,14 +1,27 @@
 /** Calls to the routes of a running Hull, for commands. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
 
-/** The Hull that a command talks to, and the key for it. Throws `CommandError` (exit 2) without a URL. */
+/** The key that a command sends. `""` counts as none. */
+export function keyOf(given: string | undefined): string | undefined {
+  return given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined);
+}
+
+/** The Hull that a command talks to, and the key for it. From flags, else from the environment. Throws `CommandError` (exit 2) without a URL. */
 export function target(
   values: { url?: string | undefined; key?: string | undefined },
   usage: string,
 ): { url: string; key: string | undefined } {
-  const { url, key = process.env.HULL_API_KEY ?? process.env.HULL_ADMIN_KEY } = values;
-  if (url !== undefined && URL.canParse(url)) return { url, key };
-  throw new CommandError(EXIT.usage, "url_missing", "Which Hull? Its address is missing.", usage);
+  const url = values.url ?? process.env.HULL_URL ?? "";
+  if (/^https?:/.test(url) && URL.canParse(url)) return { url, key: keyOf(values.key) };
+  const from = values.url === undefined ? "HULL_URL" : "--url";
+  const wrong =
+    url === "" ? "Which Hull? Its address is missing." : `${from} is no http(s) address: "${url}".`;
+  throw new CommandError(
+    EXIT.usage,
+    "url_missing",
+    wrong,
+    `${usage}, or: export HULL_URL=http://localhost:3000`,
+  );
 }
 
 export class AdminClient {

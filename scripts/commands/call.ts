@@ -1,8 +1,10 @@
 /** `hull call`: runs one skill, locally without a server or against one (serving.md §7). */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { slugify } from "../../src/skill/slug.ts";
+import { keyOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
@@ -21,11 +23,11 @@ Usage: hull call <name> [options]
   -d, --dir DIR     the project or folder of skills (default: .)
   -o, --out DIR     where produced files are written (default: .)
   --url URL         call a running Hull instead of starting one for this call
-  --key KEY         API key for --url (default: $HULL_API_KEY)
+  --key KEY         API key for --url (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --stream          show the answer as it comes, and tool calls on stderr
   --json            print a failure as a problem document
 
-Without --url, runner and Worker are started for this one call and nothing is kept.
+Without --url, runner and Worker are started for this one call and nothing is kept, whatever $HULL_URL says.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -58,7 +60,7 @@ Without --url, runner and Worker are started for this one call and nothing is ke
       json: values.json === true,
       outDir: values.out ?? ".",
     };
-    const key = values.key ?? process.env.HULL_API_KEY;
+    const key = keyOf(values.key);
     if (values.url !== undefined) return callAt(values.url, key, call);
     const stateDir = await mkdtemp(join(tmpdir(), "hull-call-"));
     try {

@@ -55,13 +55,13 @@ export const command: Command = {
   name: "daemons",
   summary: "List, follow, wake, stop and remove daemons of a running Hull",
   usage: `
-Usage: hull daemons ls --url URL [--json]
-       hull daemons show <id> --url URL [--json]
-       hull daemons tail <id> --url URL [--after N] [--json]
-       hull daemons send <id> <event> --url URL [--json]
-       hull daemons wake|stop|resume|rm <id> --url URL [--json]
+Usage: hull daemons ls [--url URL] [--json]
+       hull daemons show <id> [--url URL] [--json]
+       hull daemons tail <id> [--url URL] [--after N] [--json]
+       hull daemons send <id> <event> [--url URL] [--json]
+       hull daemons wake|stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000
+  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000 (default: $HULL_URL)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   with tail: what came after the event of this number (default: only what still comes)
   --json      print what the server answers; with tail one event on each line

@@ -20,11 +20,11 @@ export const command: Command = {
   name: "keys",
   summary: "Make, list and revoke API keys of a running Hull",
   usage: `
-Usage: hull keys add --url URL [--tenant T] [--scopes S,S] [--name N] [--json]
-       hull keys list --url URL [--tenant T] [--json]
-       hull keys revoke <id> --url URL [--json]
+Usage: hull keys add [--url URL] [--tenant T] [--scopes S,S] [--name N] [--json]
+       hull keys list [--url URL] [--tenant T] [--json]
+       hull keys revoke <id> [--url URL] [--json]
 
-  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev
+  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev (default: $HULL_URL)
   --key KEY     an API key with the scope admin (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --tenant T    whose key it is (default: default); of a list: only this tenant's keys
   --scopes S    invoke, publish, admin, with commas between them (default: invoke); admin contains the others

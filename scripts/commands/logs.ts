@@ -7,9 +7,9 @@ export const command: Command = {
   name: "logs",
   summary: "Print what happened in a session of a running Hull",
   usage: `
-Usage: hull logs <session> --url URL [--after N] [--follow] [--json]
+Usage: hull logs <session> [--url URL] [--after N] [--follow] [--json]
 
-  --url URL   the Hull that has the session, e.g. http://localhost:3000
+  --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   only what came after the event of this number
   --follow    go on with what still comes
@@ -30,7 +30,7 @@ Each line is an event of the session: its number, its name, what it holds.
       1,
     );
     const [id] = positionals;
-    if (id === undefined) {
+    if (id === undefined || id === "") {
       throw new CommandError(EXIT.usage, "session_missing", "Which session?", "hull sessions ls shows them.");
     }
     const { url, key } = target(values, "hull logs <session> --url https://…");

@@ -11,10 +11,10 @@ export const command: Command = {
   name: "publish",
   summary: "Bring the skills to a running Hull",
   usage: `
-Usage: hull publish [dir] --url URL [--key KEY] [--keep-going]
-       hull publish --rollback --url URL [--key KEY]
+Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
+       hull publish --rollback [--url URL] [--key KEY]
 
-  --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev
+  --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL)
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  leave broken skills out instead of publishing nothing
   --rollback    serve the catalog before the current one again

@@ -6,9 +6,9 @@ export const command: Command = {
   name: "remove",
   summary: "Take an uploaded skill away from a running Hull",
   usage: `
-Usage: hull remove <slug> --url URL [--key KEY]
+Usage: hull remove <slug> [--url URL] [--key KEY]
 
-  --url URL  the Hull that serves it
+  --url URL  the Hull that serves it (default: $HULL_URL)
   --key KEY  an API key of its tenant with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
 Runs that are under way finish. What is published with hull publish is removed by publishing without it.

@@ -55,13 +55,13 @@ export const command: Command = {
   name: "sessions",
   summary: "List, follow, tell, stop and remove sessions of a running Hull",
   usage: `
-Usage: hull sessions ls --url URL [--json]
-       hull sessions show <id> --url URL [--json]
-       hull sessions tail <id> --url URL [--after N] [--run] [--json]
-       hull sessions send <id> <text> --url URL [--delivery D] [--json]
-       hull sessions stop|resume|rm <id> --url URL [--json]
+Usage: hull sessions ls [--url URL] [--json]
+       hull sessions show <id> [--url URL] [--json]
+       hull sessions tail <id> [--url URL] [--after N] [--run] [--json]
+       hull sessions send <id> <text> [--url URL] [--delivery D] [--json]
+       hull sessions stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000
+  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000 (default: $HULL_URL)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N       with tail: what came after the event of this number (default: only what still comes)
   --run           with tail: end with the run under way, or the next one; exit 1 where it fails

@@ -18,10 +18,10 @@ export const command: Command = {
   name: "upload",
   summary: "Bring one skill to a running Hull, beside what is published there",
   usage: `
-Usage: hull upload <dir> --url URL [--key KEY] [--json]
+Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 
   dir        the folder of the skill, which holds its SKILL.md
-  --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev
+  --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --json     print what the server answers
 

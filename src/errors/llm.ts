@@ -48,7 +48,20 @@ export const ToolsRejected = define<{ tools: readonly string[] }>(
 );
 
 /** A file of the conversation, a session or anything else that a call names and that is not there. */
-export const CallNotFound = define<{ what: string; id: string }>("not_found", 404, "Not found", (d) => ({
-  detail: `There is no ${d.what} "${d.id}".${d.what === "session" ? " POST /sessions opens one." : ""}`,
-  members: { kind: "terminal", reason: "not_found", category: "not_found" },
-}));
+/** `id`: `""` for one that was removed while it was asked. `ids`: what an id may be, where this is none. */
+export const CallNotFound = define<{ what: string; id: string; ids?: string }>(
+  "not_found",
+  404,
+  "Not found",
+  (d) => ({
+    detail: notFound(d),
+    members: { kind: "terminal", reason: "not_found", category: "not_found" },
+  }),
+);
+
+function notFound({ what, id, ids }: { what: string; id: string; ids?: string }): string {
+  if (id === "") return `The ${what} is not there any more.`;
+  const further =
+    ids !== undefined ? ` An id has ${ids}.` : what === "session" ? " POST /sessions opens one." : "";
+  return `There is no ${what} "${id}".${further}`;
+}

@@ -174,8 +174,14 @@ export const SlugTaken = define<{
 }>("slug_taken", 409, "Slug taken", ({ slug, route, by, skill }) => {
   const holder = by === "folder" ? "the published skill" : "the uploaded skill";
   const who = skill === null ? "an uploaded skill that is not yours" : `${holder} "${skill}"`;
+  const remedy =
+    skill === null
+      ? "Give yours another name and route."
+      : by === "folder"
+        ? `Give this one another name and route, or publish the folder without "${skill}" first.`
+        : `Give this one another name and route, or take "${skill}" away first: hull remove ${skill}.`;
   return {
-    detail: `The slug "${slug}" or the route ${route} is held by ${who}.`,
+    detail: `The slug "${slug}" or the route ${route} is held by ${who}. ${remedy}`,
     members: { held_by: by, ...(skill === null ? {} : { skill }) },
   };
 });
@@ -231,7 +237,7 @@ export const UnsupportedMediaType = define<{ type: string; accepted: string[] }>
   415,
   "Unsupported media type",
   (d) => ({
-    detail: `"${d.type}" is not accepted; send ${d.accepted.join(", ")}.`,
+    detail: `${d.type === "" ? "A body without a Content-Type" : `"${d.type}"`} is not accepted; send ${d.accepted.join(", ")}.`,
     members: { accepted: d.accepted },
   }),
 );

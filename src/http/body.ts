@@ -152,7 +152,8 @@ function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  throw new InputInvalid({ reason: "The body does not have the expected shape.", errors });
+  const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });
 }
 
 /** Any JSON value. @throws MalformedJson with the offset of the first fault */

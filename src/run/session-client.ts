@@ -17,6 +17,8 @@ import type { WorkspaceAccess } from "./workspace/access.ts";
 
 /** What a session's id may be. */
 export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+/** The same in words. */
+export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or digit";
 
 /** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
 const RETRIES = 4;
@@ -51,7 +53,9 @@ export interface SessionClient {
  * @throws CallNotFound for what is no session's id
  */
 export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
-  if (!SESSION_ID.test(id)) throw new CallNotFound({ what: "session", id });
+  if (!SESSION_ID.test(id)) {
+    throw new CallNotFound({ what: "session", id, ids: SESSION_IDS });
+  }
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
   // A stub is of no use after it failed.
   const object = () => sessionObject(env, tenant, id);

@@ -71,3 +71,26 @@ test.each<[string[], string]>([
   expect(code).toBe(2);
   expect(output).toContain(message);
 });
+
+test("the Hull may stand in HULL_URL; an address that is missing or none is named, and an id that is empty", async () => {
+  await post("/sessions", { id: "by-variable" });
+  const at = (url: string, ...args: string[]) => runHull(args, { cwd: hull.root, env: { HULL_URL: url } });
+  for (const [args, wanted] of [
+    [["sessions", "show", "by-variable"], /^state +active$/m],
+    [["sessions", "ls"], /^by-variable /m],
+    [["daemons", "ls"], /^ID/],
+    [["keys", "list", "--json"], /"data"/],
+  ] as const) {
+    expect(await at(hull.url, ...args)).toEqual({ code: 0, output: expect.stringMatching(wanted) });
+  }
+  expect((await at("http://127.0.0.1:1", "sessions", "ls", "--url", hull.url)).code).toBe(0);
+  expect(await at("", "logs", "x")).toMatchObject({ code: 2, output: expect.stringContaining("HULL_URL=") });
+  expect(await at("localhost:3000", "logs", "x")).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('HULL_URL is no http(s) address: "localhost:3000"'),
+  });
+  expect(await at(hull.url, "logs", "")).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("Which session?"),
+  });
+});

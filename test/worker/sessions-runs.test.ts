@@ -1,6 +1,7 @@
 /** Runs in sessions over HTTP: agent-runtime.md §0.2, §7.11, §9.2, contract.md "Rulings". */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
+import { mockSkill } from "./served.ts";
 import {
   ASK,
   asking,
@@ -15,6 +16,8 @@ import {
   texts,
   until,
 } from "./session-client.ts";
+
+const LOOK = new TextEncoder().encode("export const look = () => 'a view';");
 
 describe("a run", () => {
   it("is answered later where that is preferred, and can be looked at", async () => {
@@ -223,6 +226,38 @@ describe("a run", () => {
     await until(`${path}/runs/${run_id}`, "awaiting_tool");
     expect(await codeOf(await post(to, { decision: "deny" }))).toEqual([409, "approval_closed"]);
     expect(await get(`${path}/approvals`)).toEqual({ data: [], next_cursor: null });
+  });
+
+  it("does not keep its caller waiting for an approval, unless that is asked for", async () => {
+    const path = await session();
+    const at = { name: "look", description: "Looks.", handler: "looker#look", parameters: {} };
+    const mock = [{ tool_calls: [{ name: "look" }] }, { text: "seen" }];
+    const options = {
+      skills: ["looker"],
+      tools: [at],
+      mock,
+      approval_policy: { require_approval: ["look"] },
+    };
+    await client.publish({ looker: mockSkill("looker") }, { "hooks.js": LOOK });
+    const response = await run(path, "go", options);
+    const waiting = await response.json<{ run_id: string; status: string; approvals: Body[] }>();
+    expect([response.status, waiting.status]).toEqual([200, "awaiting_approval"]);
+    const { data } = await get<{ data: Body[] }>(`${path}/approvals`);
+    expect([waiting.approvals, data.length]).toEqual([data, 1]);
+    const shown = await get(`${path}/runs/${waiting.run_id}`);
+    expect(shown).toMatchObject({ status: "awaiting_approval", approvals: data });
+    const { id, arguments_digest } = data[0] ?? {};
+    await post(`${path}/approvals/${id}`, { decision: "approve", arguments_digest });
+    expect(await until(`${path}/runs/${waiting.run_id}`, "done")).toMatchObject({ result: { text: "seen" } });
+    const whole = post(`${path}/runs?wait=terminal`, {
+      prompt: "go",
+      options: { provider: "mock", ...options },
+    });
+    await expect.poll(async () => (await get<{ data: Body[] }>(`${path}/approvals`)).data.length).toBe(1);
+    const again = (await get<{ data: Body[] }>(`${path}/approvals`)).data[0];
+    const answer = { decision: "deny", reason: "no" };
+    await post(`${path}/approvals/${again?.id}`, answer);
+    expect(await (await whole).json()).toMatchObject({ status: "done", rejected_tools: ["look"] });
   });
 
   it("that is denied learns why; once approved for the session it is not asked again", async () => {

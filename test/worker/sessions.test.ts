@@ -137,12 +137,7 @@ describe("the conversation", () => {
     expect(second.mock_calls).toMatchObject([
       { messages: [{ content: "one" }, { role: "assistant" }, { content: "two" }] },
     ]);
-    expect(await texts(path)).toEqual([
-      "one",
-      "The mock model got a prompt of 1 words: one",
-      "two",
-      "second",
-    ]);
+    expect(await texts(path)).toEqual(["one", "The mock model got a prompt of 1 word: one", "two", "second"]);
     const page = await get<{ data: Body[]; next_cursor: string }>(`${path}/messages?limit=3`);
     const rest = await get(`${path}/messages?cursor=${page.next_cursor}`);
     expect([page.data.length, rest]).toMatchObject([3, { data: [{ content: "second" }], next_cursor: null }]);

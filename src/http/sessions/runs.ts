@@ -101,8 +101,12 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
 /** The result of a run that has ended or rests; an error is the answer's own. */
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
-  const awaiting = run.awaiting === undefined ? {} : { awaiting: run.awaiting };
-  const result = shown(context, { ...run.result, ...awaiting });
+  const { result: made, awaiting, approvals } = run;
+  const waits = {
+    ...(awaiting === undefined ? {} : { awaiting }),
+    ...(approvals === undefined ? {} : { approvals }),
+  };
+  const result = shown(context, { ...made, ...waits });
   return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
 }
 

@@ -1,6 +1,6 @@
 /** Shapes that several bodies of session routes have. */
 import * as z from "zod/mini";
-import { SESSION_ID } from "../../run/session-client.ts";
+import { SESSION_ID, SESSION_IDS } from "../../run/session-client.ts";
 import type { Handler } from "../routes.ts";
 
 export type Route = (...request: Parameters<Handler>) => Promise<Response>;
@@ -8,8 +8,7 @@ export type Route = (...request: Parameters<Handler>) => Promise<Response>;
 /** Zero or more. */
 export const count = () => z.int().check(z.nonnegative());
 
-export const sessionId = () =>
-  z.string().check(z.regex(SESSION_ID, "1 to 128 letters, digits, dots, colons, dashes, underscores"));
+export const sessionId = () => z.string().check(z.regex(SESSION_ID, SESSION_IDS));
 
 /** The body of what takes none. */
 export const nothing = z.lazy(() => z.strictObject({}));

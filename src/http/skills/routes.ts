@@ -53,7 +53,7 @@ function find(catalog: LoadedCatalog, path: string): Card | undefined {
 }
 
 async function findUploaded(context: RequestContext, path: string): Promise<Card> {
-  if (path === NO_PATH) throw new NotFound({ path: "a path with //" });
+  if (path === NO_PATH) throw new NotFound({ path: "a path with // (is an id in it empty?)" });
   const found = findServed(
     context,
     (catalog) => find(catalog, path),

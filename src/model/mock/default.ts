@@ -130,7 +130,8 @@ function answerText(prompt: string, result: ToolResultMessage | null): string {
     return `The tool ${result.name} ${result.is_error ? "failed" : "answered"}:\n${result.content}${about}`;
   }
   if (prompt === "") return "The mock model got an empty prompt.";
-  return `The mock model got a prompt of ${wordCount(prompt)} words: ${echo(prompt)}`;
+  const words = wordCount(prompt);
+  return `The mock model got a prompt of ${words} word${words === 1 ? "" : "s"}: ${echo(prompt)}`;
 }
 
 function answerJson(prompt: string, result: ToolResultMessage | null): string {

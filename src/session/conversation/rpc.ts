@@ -50,6 +50,8 @@ export interface RunView {
   error?: JsonObject;
   /** The calls that the client is to answer. */
   awaiting?: { tool_call_id: string; name: string; arguments: JsonObject }[];
+  /** What a person is to decide. */
+  approvals?: ApprovalView[];
 }
 
 export interface ApprovalView {
@@ -164,13 +166,13 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
    * @param request `null`: it has no key
    */
   start: {
-    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
+    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
-  /** Waits. @param wait `null`: as is usual for such a run */
-  answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
+  /** Waits. */
+  answer: { in: { run_id: string; wait: Wait }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
   artifacts: {
     in: { offset: number; limit: number };

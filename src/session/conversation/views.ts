@@ -1,9 +1,8 @@
 /** A session and its runs as their routes show them. */
-import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
-import { awaitedCalls } from "./approvals.ts";
+import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
-import type { RunView, SessionView, Wait } from "./rpc.ts";
+import type { RunView, SessionView } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
@@ -29,13 +28,6 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
   };
-}
-
-/** Until when an answer waits that was not told: no run ends while only its client, or a wake, lets it go on. */
-export function usualWait({ run }: AgentState): Wait {
-  if (run === null) return "terminal";
-  const { daemon, tools } = run.spec;
-  return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
 }
 
 /** Without the result: one of many. */
@@ -64,5 +56,6 @@ export function runAnswer(log: SessionLog, parts: AgentParts, session: string, r
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {
   const entry = runEntry(session, row);
   if (row.status === "awaiting_tool") return { ...entry, awaiting: awaitedCalls(log) };
+  if (row.status === "awaiting_approval") return { ...entry, approvals: listApprovals(log) };
   return { ...entry, ...readEnd(log.store, row) };
 }

@@ -41,6 +41,11 @@ const ARTIFACT: JsonObject = {
   language: { ...TEXT, description: "Of `code` and `react`." },
   version: { type: "integer", minimum: 1 },
 };
+const APPROVAL = object({
+  ...{ id: TEXT, run_id: TEXT, tool_call_id: TEXT, tool: TEXT, arguments: OBJECT },
+  arguments_digest: { ...TEXT, description: "What the decision is bound to." },
+  ...{ risk: TEXT, requested_at: TIME, expires_at: TIME },
+});
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 
 /** All of `components/schemas` that these routes use. */
@@ -100,13 +105,7 @@ export function sessionSchemas(): JsonObject {
       },
       ["language", "plugin"],
     ),
-    Approvals: list(
-      object({
-        ...{ id: TEXT, run_id: TEXT, tool_call_id: TEXT, tool: TEXT, arguments: OBJECT },
-        arguments_digest: { ...TEXT, description: "What the decision is bound to." },
-        ...{ risk: TEXT, requested_at: TIME, expires_at: TIME },
-      }),
-    ),
+    Approvals: list(APPROVAL),
     ApprovalDecision: object(
       {
         decision: { enum: ["approve", "deny"] },
@@ -132,8 +131,9 @@ export function sessionSchemas(): JsonObject {
         result: ref("schemas", "RunResult"),
         error: ref("schemas", "Problem"),
         awaiting: { type: "array", items: object(CALL), description: "Calls that the client is to answer." },
+        approvals: { type: "array", items: APPROVAL, description: "What a person is to decide." },
       },
-      ["result", "error", "awaiting"],
+      ["result", "error", "awaiting", "approvals"],
     ),
     Runs: list(ref("schemas", "Run")),
   };
