@@ -155,7 +155,9 @@ describe.runIf(canUnshare)("a tool that lists hosts", () => {
     });
     beyond.on("connect", (request, socket) => {
       asked.push(`CONNECT ${request.url}`);
-      socket.end("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on");
+      socket.on("error", () => {});
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on"));
     });
     const proxy = await listening(beyond);
     runner = await startRunner({ flags: ["--spawners", "1"], env: { HTTPS_PROXY: proxy } });

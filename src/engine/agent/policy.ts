@@ -5,7 +5,6 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
 import { sha256 } from "../sha256.ts";
-import { bothAnnotations, knownOf, rankOf } from "./annotations.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
@@ -20,6 +19,12 @@ export type Verdict =
   | { verdict: "escalate"; reason: string; hook: string };
 
 const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
+
+/** The place of a level; -1: it is none. */
+export function rankOf(level: Json | undefined): number {
+  const names: readonly (Json | undefined)[] = LEVELS;
+  return names.indexOf(level);
+}
 
 /** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
 export type Answers = (hook: string) => Json | undefined;
@@ -53,7 +58,7 @@ export function callDigest(tool: string, args: JsonObject): string {
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
-  const known = knownOf(policy, tool);
+  const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
   const advice = "Use only the tools that this run declares, as they are named.";
   if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
@@ -62,7 +67,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
-    for (const [capability, ops] of Object.entries(known.capabilities)) {
+    for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
       const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
         return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${advice}`;
@@ -70,8 +75,9 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     }
   }
   const limit = rankOf(policy.side_effect_level);
-  if (limit !== -1 && (known.level === null ? LEVELS.length : rankOf(known.level)) > limit) {
-    return `${name} has side effects of level ${known.level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
+  const level = rankOf(annotations.side_effect_level);
+  if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
+    return `${name} has side effects of level ${annotations.side_effect_level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
@@ -248,7 +254,7 @@ function isWithin(path: string, root: string): boolean {
 
 /**
  * What is left of two policies when both hold (§9.1): lists and roots intersect, the lower level and limit count,
- * constraints add up, and what the own one says of tools only adds. `null`: unrestricted.
+ * constraints add up. `null`: unrestricted.
  */
 export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {
   if (outer === null) return own;
@@ -273,7 +279,8 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
   if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
-  return { ...both, ...bothAnnotations(outer, own) };
+  both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
+  return both;
 }
 
 /** Tools that a policy asks for and that are not left of it below a ceiling. */
@@ -300,6 +307,7 @@ function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null
   return known.length === 0 ? null : (LEVELS[Math.min(...known)] ?? null);
 }
 
+const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 function listOf(value: Json | undefined): string[] | null {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;
