@@ -135,9 +135,10 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
+/** Of what it cannot change the removal tells; some of it may be gone, since a removal that fails is still under way. */
 async function makeRemovable(path: string): Promise<void> {
-  const stats = await lstat(path);
-  if (!stats.isDirectory()) return;
-  await chmod(path, 0o700);
-  for (const name of await readdir(path)) await makeRemovable(join(path, name));
+  const stats = await lstat(path).catch(() => null);
+  if (!stats?.isDirectory()) return;
+  await chmod(path, 0o700).catch(() => {});
+  for (const name of await readdir(path).catch(() => [])) await makeRemovable(join(path, name));
 }

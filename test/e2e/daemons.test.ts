@@ -1,9 +1,11 @@
 /** Daemons through the death of everything, and by the command line: a real Worker with its state on disk. */
 import { execFile } from "node:child_process";
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
@@ -18,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await hull.stop();
 });
 
@@ -84,16 +86,20 @@ test("timers go on by themselves after the Worker was killed, and every event is
     .map(({ content }) => content);
   for (const name of events)
     expect([name, said.filter((text) => text.includes(`"${name}"`)).length]).toEqual([name, 1]);
-  const before = (await daemon(id)).total_iterations;
-  await killWorker();
-  await until(
-    async () => (await hull.call("/healthz").catch(() => null))?.status,
-    (status) => status === 200,
-    40_000,
-  );
-  // Nobody asks for it meanwhile.
-  await new Promise((resolve) => setTimeout(resolve, 4000));
-  expect((await daemon(id)).total_iterations).toBeGreaterThan(before + 1);
+  const wokenAlone = async (ms: number): Promise<boolean> => {
+    const before = (await daemon(id)).total_iterations;
+    await killWorker();
+    await until(
+      async () => (await hull.call("/healthz").catch(() => null))?.status,
+      (status) => status === 200,
+      40_000,
+    );
+    // Nobody asks for it meanwhile.
+    await sleep(ms);
+    return (await daemon(id)).total_iterations > before + 1;
+  };
+  // How long two wakes take depends on what else the machine does.
+  expect((await wokenAlone(3000)) || (await wokenAlone(10_000)) || (await wokenAlone(30_000))).toBe(true);
   await post(`/daemons/${id}/stop`, {});
 });
 

@@ -187,7 +187,7 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect(await said("/skills/page")).toBe("four");
   const back = await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
   expect(back).toMatchObject({ code: 2, output: expect.stringContaining("no catalog to go back to") });
-});
+}, 600_000);
 
 test.each([
   ["whoami", { FAKE_ACCOUNTS: "0" }, 5, /not logged in.*npx wrangler login/s],

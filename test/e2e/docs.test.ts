@@ -92,7 +92,6 @@ test("README.md: the tools of its tools.json and its skill.ts roll dice", async 
         return { status: response.status, text: await response.text() };
       },
       ({ status }) => status !== 404,
-      20_000,
     );
     expect(answer.text).toMatch(/\{\\"rolls\\":\[[1-6],[1-6]\]\}/);
   }
@@ -113,19 +112,13 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
   ],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
-])(
-  "%s: its shell examples do what they say",
-  async (path, among, printed) => {
-    const examples = blocks(read(path)).filter(
-      ({ language, text }) => language === "bash" && among.test(text),
-    );
-    expect(examples.length).toBeGreaterThan(0);
-    const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
-    expect(text).not.toContain("urn:hull:problem");
-    for (const expected of printed) expect(text).toMatch(expected);
-  },
-  60_000,
-);
+])("%s: its shell examples do what they say", async (path, among, printed) => {
+  const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));
+  expect(examples.length).toBeGreaterThan(0);
+  const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
+  expect(text).not.toContain("urn:hull:problem");
+  for (const expected of printed) expect(text).toMatch(expected);
+});
 
 test("docs/budgets.md: what curl prints, in order", async () => {
   const calls = commented(read("docs/budgets.md"));

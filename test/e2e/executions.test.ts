@@ -1,7 +1,8 @@
 /** Idempotent and asynchronous calls through everything that can die under them (serving.md §5.2, §5.4, §6). */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { dataOf, readEvents, type SseEvent, textOf } from "../support/sse.ts";
@@ -34,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await hull.stop();
 });
 

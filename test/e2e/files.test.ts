@@ -157,6 +157,6 @@ describe("what is too much for memory", () => {
     request.write(LARGE);
     await until(bucketBytes, (bytes) => bytes > 0);
     request.destroy();
-    await until(bucketBytes, (bytes) => bytes === 0, 35_000);
+    await until(bucketBytes, (bytes) => bytes === 0, 90_000);
   });
 });

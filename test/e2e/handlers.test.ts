@@ -1,7 +1,8 @@
 /** Tools of a tools.json whose handlers are processes: from the build over the Worker to the runner and back. */
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { readEvents } from "../support/sse.ts";
@@ -34,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await hull.stop();
 });
 

@@ -36,7 +36,7 @@ beforeAll(async () => {
     args: ["--direct"],
     env: { HULL_HOST_SECRET: SECRET },
     project: {
-      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 500\nread_only_tools = ["look_*"]\n`,
+      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 20000\nread_only_tools = ["look_*"]\n`,
     },
     skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nmode: llm\nprovider: mock\n---\nHi.\n" },
   });

@@ -11,7 +11,7 @@ const llm = (name: string, more = "", body = "You are a test."): Record<string, 
 /** Tools that show how they were called, and that misbehave on request. */
 const TOOLS = `tools:
   - {name: show, description: Shows., command: [python3, -S, show.py], parameters: [{name: url, description: u}, {name: depth, type: integer, required: false}, {name: note, required: false}]}
-  - {name: meet, description: Ends when the other one runs too., command: [sh, -c, 'touch "$0/met-$1"; until [ -e "$0/met-$2" ]; do sleep 0.05; done; echo "$1 met $2"'], parameters: [{name: dir}, {name: n}, {name: other}]}
+  - {name: meet, description: Ends when the other one runs too., command: [sh, -c, 'touch "$0/met-$2"; until [ -e "$0/met-$4" ]; do sleep 0.05; done; echo "$2 met $4"'], parameters: [{name: dir}, {name: n}, {name: other}]}
   - {name: hang, description: Hangs., command: [sh, -c, 'sleep 94.1']}
   - {name: seven, description: Fails., command: [sh, -c, 'echo on stdout; exit 7']}
   - {name: flood, description: Floods., command: [sh, -c, 'head -c 8000000 /dev/zero | tr "\\\\0" y']}

@@ -1,7 +1,6 @@
 /** What a client is told when a provider fails (serving.md §4.5), and what a fallback saves. */
-import { createServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, type FakeTurn, startFakeProvider } from "../support/fake-provider.ts";
+import { type FakeProvider, type FakeTurn, NOBODY, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
@@ -21,7 +20,7 @@ beforeAll(async () => {
       OPENAI_API_KEY: "sk-openai-e2e-key",
       OPENAI_BASE_URL: `${fake.url}/v1`,
       DEEPSEEK_API_KEY: "sk-deepseek-e2e-key",
-      DEEPSEEK_BASE_URL: `http://127.0.0.1:${await closedPort()}`,
+      DEEPSEEK_BASE_URL: NOBODY,
     },
     skills: {
       ...llm("anthropic"),
@@ -41,15 +40,6 @@ afterAll(async () => {
 beforeEach(() => {
   fake.requests.length = 0;
 });
-
-/** A loopback port on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 1;
-}
 
 const ask = (slug: string): Promise<Response> => hull.call(`/skills/${slug}`, "hello");
 const fails = (turn: FakeTurn): void => fake.script(() => turn);

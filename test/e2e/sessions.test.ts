@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { readEvents } from "../support/sse.ts";
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await hull.stop();
 });
 
@@ -135,7 +136,11 @@ describe("files", () => {
     expect((await file(`${path}/files/sub/old`))[0]).toBe(404);
     expect((await file(`${path}/files/log`, "PUT", "from outside\n"))[0]).toBe(200);
     await killRunner();
-    await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true });
+    await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true, maxRetries: 10 });
+    await until(
+      async () => (await hull.call("/readyz")).status,
+      (status) => status === 200,
+    );
     expect(await note(path, "log")).toContain("from outside\\nnoted");
     expect(await file(`${path}/files/log`)).toEqual([200, "from outside\nnoted\n"]);
     const { data } = await json<{ data: { path: string }[] }>(await hull.call(`${path}/files`));

@@ -5,6 +5,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import {
   type FakeProvider,
   type FakeRequest,
@@ -57,7 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // What workerd leaves that is killed is not what this is about.
   const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
+  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await rm(join(hull.stateDir, "runner", "scratch"), { recursive: true, force: true });
   await hull.stop();
   await provider.close();

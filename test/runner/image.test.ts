@@ -4,12 +4,13 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { importTicketKey } from "../../src/tool/protocol.ts";
 import { REPO } from "../support/hull-dev.ts";
 import { bundle, run } from "../support/runner.ts";
@@ -111,6 +112,6 @@ test.runIf(root)("S115: its build, entry point and health check work, and a Pyth
   } finally {
     child.stdin.end();
     await new Promise((resolve) => child.once("close", resolve));
-    for (const made of [dir, state]) await rm(made, { recursive: true });
+    for (const made of [dir, state]) await removeTree(made);
   }
 });

@@ -1,12 +1,13 @@
 /** Tickets, bundles, ids (serving.md §6.1). */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { removeTree } from "../../container/scratch.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
@@ -214,7 +215,7 @@ test("without a secret file the secret is delivered once", async () => {
   const exited = new Promise((resolve) => child.once("exit", resolve));
   child.stdin.end();
   expect(await exited).toBe(0);
-  await rm(stateDir, { recursive: true });
+  await removeTree(stateDir);
 });
 
 test("with a secret file the secret's route does not exist; an unknown route is 404; metrics are text", async () => {

@@ -10,6 +10,9 @@ import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.t
 import { completionAnswer, ollamaAnswer, ollamaGenerateAnswer } from "./fake-completions.ts";
 import { responsesAnswer } from "./fake-responses.ts";
 
+/** Where nothing listens: no system gives this port away. */
+export const NOBODY = "http://127.0.0.1:2";
+
 /** What to answer one request with. Without any field: an echo of the last user text. */
 export interface FakeTurn {
   /** A list is streamed as one delta each. */

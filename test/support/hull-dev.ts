@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { removeTree } from "../../container/scratch.ts";
 import { until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
@@ -109,7 +110,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   } catch (error) {
     await end("SIGKILL");
     await until(processes, (left) => left.size === 0);
-    await rm(root, { recursive: true });
+    await removeTree(root);
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
@@ -132,7 +133,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       const left = [...(await processes()).values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
-      await rm(root, { recursive: true, force: true, maxRetries: 3 });
+      await removeTree(root);
       if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);

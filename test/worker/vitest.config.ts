@@ -9,7 +9,7 @@ export default defineConfig({
     name: "worker",
     include: ["**/*.test.ts"],
     silent: "passed-only",
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
   },
 });

@@ -1,5 +1,4 @@
 /** Attempts, waits, failures and limits of one call against a real server (serving.md §4.5, S88–S96). */
-import { createServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { DeadlineExceeded } from "../../../src/errors/run.ts";
@@ -9,7 +8,7 @@ import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, NOBODY, startFakeProvider } from "../../support/fake-provider.ts";
 import { until } from "../../support/runner.ts";
 
 const TIMEOUT = 5000;
@@ -134,11 +133,6 @@ describe("attempts", () => {
   });
 
   test("a refused connection is tried three times; the log hears of each attempt", async () => {
-    const closed = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => closed.once("listening", resolve));
-    const address = closed.address();
-    const port = typeof address === "object" ? address?.port : 0;
-    await new Promise((resolve) => closed.close(resolve));
     const entries: AttemptEntry[] = [];
     const options = {
       stream: false,
@@ -148,9 +142,9 @@ describe("attempts", () => {
       fetch,
       log: (entry: AttemptEntry) => entries.push(entry),
     };
-    const error = await failureOf(callModel(REQUEST, targetAt(`http://127.0.0.1:${port}`), options));
+    const error = await failureOf(callModel(REQUEST, targetAt(NOBODY), options));
     expect(error.code).toBe("provider_unreachable");
-    expect(error.data.detail).not.toContain(String(port));
+    expect(error.data.detail).not.toContain(NOBODY.slice("http://".length));
     expect(entries.map((entry) => entry.retry_in_ms)).toEqual([250, 500, null]);
     expect(entries[0]).toMatchObject({
       provider: "openai",

@@ -1,8 +1,6 @@
 /** Recording and replaying through the real servers: what comes out is what came in, byte for byte. */
-import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { get } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
@@ -22,7 +20,7 @@ import { Redactor } from "../../../src/redact.ts";
 import type { Json } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, type FakeTurn, NOBODY, startFakeProvider } from "../../support/fake-provider.ts";
 
 const CANARY = "sk-canary-0123456789abcdef";
 const OWN_CANARY = "own-provider-canary-98765";
@@ -155,14 +153,9 @@ describe("what was recorded is replayed", () => {
     ["an answer that breaks off", { text: ["half "], cut: true }, "provider_bad_response"],
     ["a server that is not there", null, "provider_unreachable"],
   ])("%s", async (_, turn, code) => {
-    const closed = createServer().listen(0, "127.0.0.1");
-    await once(closed, "listening");
-    const address = closed.address();
-    const gone = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
-    await new Promise((resolve) => closed.close(resolve));
     fake.script(() => turn ?? {});
     const recorder = await record();
-    const base = turn === null ? gone : fake.url;
+    const base = turn === null ? NOBODY : fake.url;
     const live = await failureOf(call(recorder, base, { provider: "openai", stream: true }));
     await recorder.stop();
     const again = await failureOf(call(await replay(), NOWHERE, { provider: "openai", stream: true }));
