@@ -6,7 +6,7 @@ import { skipped } from "./loop-detection.ts";
 import { brokenConstraint, callDigest, judgeCall, onlyReads } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
 import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
-import { LOAD_SKILL, loadSkill, scopedTools, scopePatterns } from "./skills.ts";
+import { LOAD_SKILL, loadSkill, loadsSkills, scopedTools, scopePatterns } from "./skills.ts";
 import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
@@ -101,7 +101,7 @@ function stepOf(
     const result = plainResult("ok", content, null);
     return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
-  if (call.name === LOAD_SKILL && run.spec.skills.length > 0) {
+  if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
     const loaded = loadSkill(state, run, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
     if (loaded.name === null) return settle(result);

@@ -18,7 +18,7 @@ import type { AgentRecordBody } from "./records.ts";
 import { laterTools } from "./session-tools.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import { dueBinding } from "./skill-servers.ts";
-import { dueMatch, loadSkillTool, scopedTools, skillSections } from "./skills.ts";
+import { dueMatch, loadSkillTool, loadsSkills, scopedTools, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
@@ -218,7 +218,7 @@ function offered(run: RunState, vault: Vault | null): VaultOffer {
 /** Tools of the loop itself. */
 function runtimeTools(run: RunState): ToolDefinition[] {
   const { skills } = run.spec;
-  const loads = skills.some((skill) => !skill.disable_model_invocation);
+  const loads = loadsSkills(run.spec) && skills.some((skill) => !skill.disable_model_invocation);
   const reads = resourceDefinition(run.spec);
   return [
     ...(loads ? [loadSkillTool(skills)] : []),

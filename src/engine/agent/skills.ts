@@ -168,6 +168,11 @@ function isBrought(visible: readonly Message[], skill: string): boolean {
   );
 }
 
+/** Whether the loop answers calls of `load_skill`: a tool of the run that has the name comes before it. */
+export function loadsSkills({ skills, tools }: AgentSpec): boolean {
+  return skills.length > 0 && tools.every(({ definition }) => definition.name !== LOAD_SKILL);
+}
+
 /** @param skills those of the run; at least one of them is for models to load */
 export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
   return {

@@ -5,7 +5,18 @@ import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import { catalogue } from "../../../../src/engine/agent/skill-text.ts";
 import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
-import { goOn, offered, type Played, play, says, skill, started, tool, toolTexts } from "./harness.ts";
+import {
+  goOn,
+  offered,
+  type Played,
+  play,
+  type Reply,
+  says,
+  skill,
+  started,
+  tool,
+  toolTexts,
+} from "./harness.ts";
 
 const matches = (records: readonly AgentRecord[]) =>
   records.filter((record) => record.type === "skills_matched");
@@ -264,6 +275,14 @@ describe("load_skill (§11.4, skill-formats.md §2.2)", () => {
     expect(JSON.parse(answer(played))).toMatchObject({ error, message: expect.any(String) });
     // Nothing tells a model of skills that are not for it.
     if (error === "skill_not_found") expect(answer(played)).toContain("There are: a, foreign.");
+  });
+
+  test("a tool of the run that has the name comes before it", async () => {
+    const own = tool("load_skill");
+    const replies: Reply[] = [{ calls: [["load_skill", {}]] }, "ok"];
+    const { requests, executed } = await play({ spec: { tools: [own], skills: [skill("a")] }, replies });
+    expect(requests[0]?.tools.filter(({ name }) => name === "load_skill")).toEqual([own.definition]);
+    expect(executed).toMatchObject([{ name: "load_skill" }]);
   });
 
   test("a skill that somebody who is trusted has signed is loaded where a signature is asked for", async () => {
