@@ -75,6 +75,7 @@ export class Handlers {
     const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
+    Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const start = { cwd, environment, packages: null };
     const [name = "", ...rest] = spec.argv;
     const script = resolve(bundle, name);

@@ -5,13 +5,16 @@
  */
 import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
+import { GATEWAY_PORT, LOOPBACK_PROGRAM } from "./gateway.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
 import { OwnLauncher } from "./own-launcher.ts";
+import { Pipes } from "./pipes.ts";
 import { SEAL_PROBE } from "./seal.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
@@ -29,6 +32,8 @@ export interface Enforced {
   egress_off: boolean;
   /** Handlers of tools that declare no network have none. */
   declared_network: boolean;
+  /** Handlers of tools that list hosts reach those alone. */
+  declared_hosts: boolean;
   memory: boolean;
   processes: boolean;
 }
@@ -50,6 +55,8 @@ export interface SpawnerCommands {
   networked: SpawnerCommand;
   /** For handlers of tools that declare no network. */
   offline: SpawnerCommand;
+  /** For handlers of tools that list hosts; null: no network can be made for them. */
+  listed: (SpawnerCommand & { gateway: string }) | null;
 }
 
 /** How long a program that is tried may take. */
@@ -80,7 +87,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     process.umask(0o007);
   }
   const cgroups = openCgroups(options, launcher !== null);
-  const offline = launcher === null ? null : spawners?.offline;
+  const kept = launcher === null ? null : spawners;
   return {
     launcher: launcher ?? new OwnLauncher(),
     spawners: launcher === null ? null : spawners,
@@ -89,7 +96,8 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
     enforced: {
       uid: childUid !== null,
       egress_off: !egress,
-      declared_network: !egress || offline?.sealed === true,
+      declared_network: !egress || kept?.offline.sealed === true,
+      declared_hosts: !egress || (kept?.listed ?? null) !== null,
       memory: cgroups !== null && options.memoryBytes !== null,
       processes: cgroups !== null && options.maxProcesses !== null,
     },
@@ -113,10 +121,12 @@ async function findSpawners(
       const argv = [...prefix, python];
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
-        const common = { private: options.childUid !== null, sealed: false };
+        const common = { private: options.childUid !== null, sealed: false, gateway: null };
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
-        return { python, usual, networked, offline: { ...usual, sealed: await canSeal(options, argv) } };
+        const sealed = await canSeal(options, argv);
+        const listed = await findListed(options, python, Pipes.directory(state));
+        return { python, usual, networked, offline: { ...usual, sealed }, listed };
       }
       failures.push(failure);
     }
@@ -135,6 +145,33 @@ async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: strin
   if (failure !== null) notSealed(failure);
   return failure === null;
 }
+
+/** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
+async function findListed(
+  options: RunnerOptions,
+  python: string,
+  dir: string,
+): Promise<SpawnerCommands["listed"]> {
+  if (!options.egress || !options.declaredNetwork) return null;
+  const uid = toUid(options);
+  const up = [python, "-I", "-S", "-c", LOOPBACK_PROGRAM];
+  const ways = [
+    ["unshare", "--net", "--", ...up, ...uid],
+    [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
+  ];
+  const failures: string[] = [];
+  for (const way of ways) {
+    const failure = await probe([...way, python, "-I", "-S", "-c", GATEWAY_PROBE]);
+    const argv = [...way, python];
+    if (failure === null)
+      return { argv, private: options.childUid !== null, sealed: false, gateway: join(dir, "way-out") };
+    failures.push(failure);
+  }
+  log("warn", "declared_hosts_not_enforced", { reason: failures.join("; ") });
+  return null;
+}
+
+const GATEWAY_PROBE = `import socket; socket.create_server(("127.0.0.1", ${GATEWAY_PORT}))`;
 
 function notSealed(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });

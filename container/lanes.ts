@@ -1,12 +1,14 @@
 /**
  * What starts handlers, by the network that their tools declare (skill-formats.md §7.1): one set of spawners and fork servers
- * for those that have the network of every process, one for those that have none. Each begins with the first call that needs it.
+ * for those that have the network of every process, one for those that have none, one for those that list hosts. Each begins with the first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { SpawnerCommands } from "./isolation.ts";
 import type { Launcher } from "./launcher.ts";
 import type { Pipes } from "./pipes.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
+import type { WayOut } from "./way-out.ts";
 
 type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 
@@ -18,7 +20,9 @@ export interface LaneParts {
   launcher: Launcher;
   pipes: Pipes;
   /** How spawners are started; null: there are none. */
-  spawners: { usual: SpawnerCommand; offline: SpawnerCommand } | null;
+  spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
+  /** Where those that list hosts get out; null: they have the network of every process. */
+  wayOut: WayOut | null;
   /** Most spawners of one kind. */
   count: number;
 }
@@ -34,29 +38,39 @@ export class Lanes {
   readonly #started = new Map<string, Promise<Launcher | null>>();
   readonly #usual: Lane;
   readonly #offline: Lane;
+  readonly #listed: Lane;
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
     const { launcher, spawners, count } = parts;
     this.#usual = this.#lane("forks", spawners?.usual ?? null, async () => launcher);
+    const apart = (name: string, command: SpawnerCommand): Lane =>
+      this.#lane(`${name} forks`, command, async () => {
+        const started = await this.#start(name, command, count);
+        if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
+        return started;
+      });
     // Where no network is taken away from some alone, there is one way for all.
-    this.#offline =
-      spawners?.offline.sealed === true
-        ? this.#lane("offline forks", spawners.offline, async () => {
-            const started = await this.#start("offline", spawners.offline, count);
-            if (started === null) throw new NotStarted("no spawner without network could be started");
-            return started;
-          })
-        : this.#usual;
+    this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
+    const listed = parts.wayOut === null ? null : spawners?.listed;
+    this.#listed = listed ? apart("listed", listed) : this.#usual;
   }
 
   of(network: Network): Lane {
-    return network === null ? this.#offline : this.#usual;
+    if (network === null) return this.#offline;
+    return network.hosts === null ? this.#usual : this.#listed;
+  }
+
+  /** Variables by which a handler gets out. @param ms how long it may run */
+  variables(network: Network, ms: number): { [name: string]: string } {
+    const { wayOut } = this.#parts;
+    return wayOut === null || !network?.hosts ? {} : wayOut.variables(network.hosts, ms);
   }
 
   /** Ends what was started for handlers alone. */
   async close(): Promise<void> {
     for (const started of this.#started.values()) (await started)?.close();
+    this.#parts.wayOut?.close();
   }
 
   #lane(name: string, command: SpawnerCommand | null, launcher: Lane["launcher"]): Lane {

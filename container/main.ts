@@ -34,6 +34,7 @@ import { Refused } from "./refusal.ts";
 import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
 import { Sweep } from "./sweep.ts";
+import { WayOut } from "./way-out.ts";
 import { Workspaces } from "./workspaces.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
@@ -79,12 +80,15 @@ async function run(options: RunnerOptions): Promise<void> {
     environment: installerEnvironment(process.env),
     networked: options.egress || !options.installs ? null : (spawners?.networked ?? null),
   });
-  const lanes = new Lanes({ launcher, pipes, spawners, count: options.spawners });
+  await pipes.prepare();
+  const gateway = enforced.declared_hosts ? (spawners?.listed?.gateway ?? null) : null;
+  const wayOut = gateway === null ? null : await WayOut.open(gateway, process.env);
+  const lanes = new Lanes({ launcher, pipes, spawners, wayOut, count: options.spawners });
   const handlers = new Handlers({
     ...{ dir: join(state, "programs"), group },
     ...{ commands, dependencies, inherited, lanes, python },
   });
-  const folders = [scratch, pipes, bundles, workspaces, handlers];
+  const folders = [scratch, bundles, workspaces, handlers];
   await Promise.all(folders.map((folder) => folder.prepare()));
 
   const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
@@ -130,7 +134,7 @@ async function run(options: RunnerOptions): Promise<void> {
     await Promise.race([closed, last]);
     await sweep.finish();
     journal.close();
-    await Promise.all([...folders, dependencies].map((part) => part.close()));
+    await Promise.all([...folders, pipes, dependencies].map((part) => part.close()));
     launcher.close();
     log("info", "stopped");
     flushLog();

@@ -16,9 +16,10 @@
  * meanwhile the runner puts it into its cgroup.
  * When stdin ends, the runner is gone, and every group that still runs is ended.
  */
+import { GATEWAY } from "./gateway.ts";
 import { SEAL } from "./seal.ts";
 
-export const SPAWNER_PROGRAM = String.raw`${SEAL}
+export const SPAWNER_PROGRAM = String.raw`${SEAL}${GATEWAY}
 import errno, fcntl, os, select, signal, stat, struct
 
 MARK = b"HULL_EXECUTION_ID="
@@ -206,6 +207,8 @@ def main():
     close_strays()
     if SEALED:
         seal()
+    if GATEWAY:
+        gateway(GATEWAY)
     for number in range(1, 32):
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)

@@ -24,6 +24,8 @@ export interface SpawnerCommand {
   private: boolean;
   /** Whether it and what it starts have no network (seal.ts). */
   sealed: boolean;
+  /** The socket file that its network's gateway leads to; null: its network is not one of its own. */
+  gateway: string | null;
   /** For a fork server (python-fork.ts): makes the file through which a fork learns its call. */
   calls?: (bytes: Uint8Array) => Named;
 }
@@ -63,8 +65,9 @@ export class Spawner {
     if (program !== null && program !== undefined && "end" in program) {
       program.on("error", () => {});
       const settings = { PRIVATE: command.private, WARM: warm, SEALED: command.sealed };
+      const gateway = `GATEWAY = ${command.gateway === null ? "None" : JSON.stringify(command.gateway)}\n`;
       const lines = Object.entries(settings).map(([name, on]) => `${name} = ${on ? "True" : "False"}\n`);
-      program.end(`${lines.join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
+      program.end(`${gateway}${lines.join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // After the last line it wrote, so that no end is called lost that was reported.

@@ -7,6 +7,7 @@ import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
 import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "../src/skill/mcp-servers.ts";
 import { parseTemplate, templateVariables } from "../src/skill/placeholder.ts";
 import { approvalsShape, policyShape } from "../src/skill/policy.ts";
+import { signaturesShape } from "../src/skill/trust.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -161,6 +162,8 @@ const config = z.strictObject({
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */
   approvals: z.optional(approvalsShape),
+  /** Whose signatures of skills count (docs/manifest.md). */
+  signatures: z.optional(signaturesShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "src/model/catalogue/layer.ts",
       "src/skill/policy.ts",
       "src/skill/placeholder.ts",
+      "src/skill/trust.ts",
     ],
     ...["execution", "ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
@@ -92,6 +93,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/tool/protocol.ts",
     "src/tool/workspace-path.ts",
     "src/tool/multipart-reader.ts",
+    "src/tool/public-host.ts",
     "src/secrets.ts",
   ],
 };

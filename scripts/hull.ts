@@ -15,6 +15,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "replay", aliases: [], load: () => import("./commands/replay.ts") },
   { name: "list", aliases: [], load: () => import("./commands/list.ts") },
   { name: "pack", aliases: [], load: () => import("./commands/pack.ts") },
+  { name: "sign", aliases: [], load: () => import("./commands/sign.ts") },
   { name: "validate", aliases: [], load: () => import("./commands/validate.ts") },
   { name: "build", aliases: [], load: () => import("./commands/build.ts") },
   { name: "publish", aliases: [], load: () => import("./commands/publish.ts") },

@@ -26,6 +26,7 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
     ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
     ...(config.daemons === undefined ? {} : config.daemons),
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
+    ...(config.signatures === undefined ? {} : { signatures: config.signatures }),
     ...(config.policy === undefined ? {} : { policy: config.policy }),
     pin_hosts: pinHosts,
   });

@@ -11,6 +11,7 @@ import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
 import { templateVariables } from "./skill/placeholder.ts";
 import { approvalsShape, policyShape } from "./skill/policy.ts";
+import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -137,6 +138,8 @@ const servingConfig = z.lazy(() => {
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
+    /** Whose signatures of skills count. */
+    signatures: z._default(signaturesShape, NO_SIGNATURES),
     /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });

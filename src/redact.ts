@@ -1,6 +1,6 @@
 /**
- * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, in
- * URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
+ * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, as JSON has
+ * it, in URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
  * same code.
  */
 
@@ -45,7 +45,9 @@ export class Redactor {
       if (secret.length < MIN_SECRET_LENGTH) continue;
       forms
         .add(secret)
-        .add(encodeURIComponent(secret))
+        .add(inJson(secret))
+        .add(inJson(secret).replace(/[\u0080-\uffff]/g, unitInJson))
+        .add(encodeURIComponent(secret.toWellFormed()))
         .add(base64(secret))
         .add(base64(secret).replace(/=+$/, ""));
     }
@@ -198,6 +200,11 @@ function concat(parts: Uint8Array[]): Uint8Array {
   }
   return out;
 }
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** As programs write it that keep JSON in ASCII. */
+const unitInJson = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 function base64(text: string): string {
   let binary = "";

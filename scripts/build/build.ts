@@ -13,6 +13,7 @@ import { openapiText } from "../../src/skill/openapi/document.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
+import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
@@ -29,6 +30,8 @@ export interface BuildOptions {
   projectDir: string;
   /** Which models the project knows beside the shipped ones. */
   models?: ProjectModels;
+  /** Whose signatures of skills count. */
+  signatures?: SignaturePolicy | undefined;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -55,6 +58,7 @@ export interface BuildResult {
 interface Surroundings {
   catalogue: Catalogue;
   providers: KnownProviders;
+  signatures: SignaturePolicy;
   packages: Packages;
   /** Differs where any of this does. */
   fingerprint: string;
@@ -110,7 +114,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
 
 async function surroundingsOf(
   folders: readonly SkillFolder[],
-  { projectDir, models = { file: {}, root: {} } }: BuildOptions,
+  { projectDir, models = { file: {}, root: {} }, signatures = NO_SIGNATURES }: BuildOptions,
 ): Promise<Surroundings> {
   const packages = await readPackages(folders, projectDir, models);
   const merged = mergedPackages(
@@ -119,7 +123,8 @@ async function surroundingsOf(
   );
   const catalogue = projectCatalogue(models, merged);
   const providers = projectProviders(models, merged);
-  return { catalogue, providers, packages, fingerprint: digestOf([models, merged]) };
+  const fingerprint = digestOf([models, merged, signatures]);
+  return { catalogue, providers, signatures, packages, fingerprint };
 }
 
 const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");

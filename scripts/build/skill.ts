@@ -12,6 +12,7 @@ import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
+import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
@@ -53,6 +54,7 @@ export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).dige
 export interface Models {
   catalogue: Catalogue;
   providers: KnownProviders;
+  signatures: SignaturePolicy;
 }
 
 /** Reads, checks and bundles the files of a folder. @param diagnostics what listing them has found */
@@ -60,7 +62,7 @@ export async function readSkill(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
-  { catalogue, providers }: Models,
+  { catalogue, providers, signatures }: Models,
 ): Promise<Outcome> {
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
@@ -97,7 +99,9 @@ export async function readSkill(
     noteRead(read);
     return made;
   };
-  const assembly = await assembleSkill(files, { ...place, hash: nodeHash, providers, hooks, handlers });
+  const assembly = await assembleSkill(files, {
+    ...{ ...place, hash: nodeHash, providers, hooks, handlers, signatures },
+  });
   const { positions, skill } = assembly;
   if (described !== null && skill !== null) {
     const base = folder.file.slice(0, -"SKILL.md".length);

@@ -38,6 +38,7 @@ leaves out that tool only.
     const result = await buildRoots(project.roots, {
       projectDir: project.dir,
       models: project.models,
+      signatures: project.config.signatures,
       keepGoing,
       strict,
     });

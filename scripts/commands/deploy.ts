@@ -52,7 +52,9 @@ with the settings of hull.toml. When a step fails, what was served before still 
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const { models } = project;
-    const result = await buildRoots(project.roots, { projectDir: project.dir, models, keepGoing, cache });
+    const result = await buildRoots(project.roots, {
+      ...{ projectDir: project.dir, models, signatures: project.config.signatures, keepGoing, cache },
+    });
     printDiagnostics(result.diagnostics);
     const { catalog, skills } = result;
     if (catalog === null) {

@@ -20,6 +20,7 @@ Usage: hull list [dir] [--json]
     const result = await buildRoots(project.roots, {
       projectDir: project.dir,
       models: project.models,
+      signatures: project.config.signatures,
       keepGoing: true,
     });
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);

@@ -1,13 +1,14 @@
 /** `hull pack`: one skill as a file that other programs install (skill-formats.md §1.8). */
-import { stat, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
+import { SIGNATURE_FILE } from "../../src/skill/signature.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
+import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
-import { findSkills, listFiles, survey } from "../build/scan.ts";
+import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/skill.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { openProject } from "../project.ts";
 import { examine, located } from "../validate/examine.ts";
 
 export const command: Command = {
@@ -20,7 +21,7 @@ Usage: hull pack <dir> [--out DIR]
   --out DIR  where to write <name>.skill (default: the current folder)
 
 The file is a zip of the folder, the same bytes on every machine. Left out is what hull build never bundles, what
-.hullignore lists, and a folder evals beside SKILL.md. A typed skill is packed with what its skill.ts stands for.
+.hullignore lists, and of a folder without signature evals beside SKILL.md. A typed skill is packed with what its skill.ts stands for.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
@@ -28,20 +29,16 @@ The file is a zip of the folder, the same bytes on every machine. Left out is wh
     if (given === undefined)
       throw new CommandError(EXIT.usage, "bad_arguments", "Pack what?", "hull pack <dir>");
     const root = resolve(given);
-    const stats = await stat(root).catch(() => null);
-    const grounds = survey(root, stats === null ? root : (await openProject(root)).dir);
-    const [folder] = stats === null ? [] : findSkills(grounds).skills;
-    if (folder?.within !== "") {
-      const hint = "Name the folder of one skill.";
-      throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
-    }
+    const { folder, grounds } = await skillAt(root);
     const { parsed } = await examine(folder, grounds);
     const { files, diagnostics } = listFiles(folder, grounds);
-    const kept = await readSources(files.filter(({ path }) => !path.startsWith("evals/")));
+    // A signature is over all of the folder.
+    const signed = files.some(({ path }) => path === SIGNATURE_FILE);
+    const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
     const place = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place);
     const all = [...located(folder, parsed.diagnostics), ...diagnostics, ...typed];
-    printDiagnostics(all.map((diagnostic) => ({ root, diagnostic })));
+    printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");
       return EXIT.failed;

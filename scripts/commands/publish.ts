@@ -45,6 +45,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     const result = await buildRoots(project.roots, {
       projectDir: project.dir,
       models: project.models,
+      signatures: project.config.signatures,
       keepGoing,
       cache,
     });

@@ -5,8 +5,9 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { AdminClient, target } from "../admin-client.ts";
+import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
-import { findSkills, listFiles, survey } from "../build/scan.ts";
+import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/skill.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
@@ -41,14 +42,9 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
     }
     const root = resolve(positionals[0]);
     const project = await openProject(root);
-    const grounds = survey(root, project.dir);
-    const [folder] = findSkills(grounds).skills;
-    if (folder?.within !== "") {
-      const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
-      throw new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
-    }
+    const { folder, grounds } = await skillAt(root);
     const print = (found: readonly Diagnostic[]): void =>
-      printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
+      printDiagnostics(found.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     const { files, diagnostics } = listFiles(folder, grounds);
     const place = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);

@@ -90,8 +90,10 @@ interface Checked {
 }
 
 /** All rules of a build, and what is likely wrong. */
-async function checkServed({ roots, dir, models }: Project, runner: boolean): Promise<Checked> {
-  const { skills, diagnostics } = await buildRoots(roots, { projectDir: dir, models, keepGoing: true });
+async function checkServed({ roots, dir, models, config }: Project, runner: boolean): Promise<Checked> {
+  const { skills, diagnostics } = await buildRoots(roots, {
+    ...{ projectDir: dir, models, signatures: config.signatures, keepGoing: true },
+  });
   if (runner) diagnostics.push(...(await checkPrograms(skills, roots)));
   const served = new Set(skills.map(({ folder }) => folder));
   const examined: Examined[] = [];

@@ -191,6 +191,7 @@ async function skillsCheck(project: Project): Promise<Finding> {
   const { skills, diagnostics } = await buildRoots(project.roots, {
     projectDir: project.dir,
     models: project.models,
+    signatures: project.config.signatures,
     keepGoing: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;

@@ -160,6 +160,7 @@ class Builder {
     const result = await buildRoots(this.#project.roots, {
       projectDir: this.#project.dir,
       models: this.#project.models,
+      signatures: this.#project.config.signatures,
       cache: this.#cache,
       previous: this.#lastGood,
       keepLastGood: true,

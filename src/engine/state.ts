@@ -99,7 +99,9 @@ export function applyRecord(state: RunState, record: RunRecord): RunState {
           ? []
           : [{ call_id: call.id, name: call.name, content: outcome.content, is_error: !outcome.ok }],
       );
-      return { ...state, pending: [], messages: [...state.messages, { role: "tool", results }] };
+      const parts = outcomes.flatMap((outcome) => outcome?.parts ?? []);
+      const shown: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
+      return { ...state, pending: [], messages: [...state.messages, { role: "tool", results }, ...shown] };
     }
     case "run_settled":
       return { ...state, openModelCall: null, pending: [], outcome: record.outcome };

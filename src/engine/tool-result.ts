@@ -3,6 +3,7 @@
  * that the model sees, kept within `max_tool_output_bytes`.
  */
 import type { ArgumentErrorCode } from "./arguments.ts";
+import type { Part } from "./messages.ts";
 
 export type ToolErrorCode =
   | ArgumentErrorCode
@@ -29,6 +30,8 @@ export interface ToolOutcome {
   bytes: number;
   truncated: boolean;
   duration_ms: number;
+  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  parts?: Part[];
 }
 
 /** The outcome of a call that never ran. */

@@ -81,6 +81,16 @@ export const OriginNotAllowed = define<{ origin: string | null; always?: boolean
   }),
 );
 
+export const SkillNotTrusted = define<{ slug: string; error: string; reason: string }>(
+  "skill_not_trusted",
+  403,
+  "Skill not trusted",
+  (d) => ({
+    detail: `The skill "${d.slug}" has to be signed by somebody whom this deployment trusts. ${d.reason}`,
+    members: { slug: d.slug, error: d.error },
+  }),
+);
+
 // 404, 405, 406, 408, 409
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,

@@ -1,6 +1,7 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
+import { clientTools } from "../engine/agent/settle-call.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
 import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
@@ -38,12 +39,23 @@ export function withRecords(start: Transcript, records: Iterable<AgentRecord>, i
 /** A transcript without its two long lists. */
 type Rest = Omit<Transcript, "messages" | "events">;
 
+interface OpenCall {
+  effect: string;
+  call: ToolCallBlock;
+  result: ToolResultMessage | null;
+  /** The id of the approval that it was put to somebody by. */
+  approval: string | null;
+  /** What becomes of it where the run ends without its result. */
+  left: string;
+}
+
 /** Reads records one after the other. What one adds is the caller's to keep; a `session_reset` voids what came before it. */
 export class HistoryReader {
   readonly #ids: IdSource;
   #rest: Rest;
   #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
-  #open: { effect: string; call: ToolCallBlock; result: ToolResultMessage | null }[] = [];
+  #open: OpenCall[] = [];
+  #clients: ReadonlySet<string> = new Set();
   readonly #received: Feedback[] = [];
   readonly #tracer = new Tracer();
   #workingFiles: readonly string[] = [];
@@ -92,6 +104,7 @@ export class HistoryReader {
         break;
       case "run_started":
         this.#workingFiles = record.spec.working_files;
+        this.#clients = clientTools(record.spec);
         this.#add(...record.spec.prompt);
         break;
       case "iteration_started":
@@ -100,8 +113,8 @@ export class HistoryReader {
         break;
       case "run_settled":
         // Calls that the run left open.
-        for (const { effect, result } of this.#open)
-          if (result === null) this.#settle(effect, interruptedCall(), true);
+        for (const { effect, result, left } of this.#open)
+          if (result === null) this.#settle(effect, left, true);
         break;
       case "model_call_settled":
         this.#added.events.push(...turnEvents(record.turn, this.#ids));
@@ -112,8 +125,25 @@ export class HistoryReader {
           effect: `tool-${this.#iteration}-${n}`,
           call,
           result: null,
+          approval: null,
+          left: interruptedCall(this.#clients.has(call.name)),
         }));
         break;
+      case "tools_started":
+        for (const { effect } of record.calls) this.#change(effect, { left: interruptedCall(true) });
+        break;
+      case "tool_executed":
+        this.#change(record.effect, { left: record.result.content });
+        break;
+      case "approval_requested":
+        this.#change(record.effect, { approval: record.request.id, left: interruptedCall(false) });
+        break;
+      case "approval_decided": {
+        const asked = this.#open.find(({ approval }) => approval === record.approval);
+        if (asked === undefined) break;
+        this.#change(asked.effect, { left: interruptedCall(this.#clients.has(asked.call.name)) });
+        break;
+      }
       case "tool_settled":
       case "skill_loaded":
       case "ledger_updated":
@@ -173,6 +203,10 @@ export class HistoryReader {
     if (kind === "prefill_assistant") return;
     const text = kind === "nudge" ? content : feedbackMessage(kind, content);
     this.#add({ role: "user", content: [{ type: "text", text }] });
+  }
+
+  #change(effect: string, changes: Partial<OpenCall>): void {
+    this.#open = this.#open.map((item) => (item.effect === effect ? { ...item, ...changes } : item));
   }
 
   #settle(effect: string, content: string, is_error: boolean): void {

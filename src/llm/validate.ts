@@ -3,6 +3,7 @@
 import { Validator } from "@cfworker/json-schema";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { affordable } from "./patterns.ts";
 import { recursionFactor } from "./schema.ts";
 
 const MAX_ERRORS = 10;
@@ -15,7 +16,7 @@ export function schemaErrors(schema: JsonObject, value: Json): string[] {
   const looks = recursionFactor(schema) ** depthOf(value);
   if (looks > MAX_LOOKS) return ["the value nests deeper than the schema can be followed"];
   try {
-    const { errors } = new Validator(schema, "2020-12", false).validate(value);
+    const { errors } = new Validator(affordable(schema, value), "2020-12", false).validate(value);
     const own = errors.filter(({ keyword }) => !CONTAINERS.has(keyword));
     const messages = (own.length > 0 ? own : errors).map(({ instanceLocation, error }) => {
       const path = instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".");

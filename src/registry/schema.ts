@@ -126,6 +126,8 @@ function manifest(): z.ZodMiniType<Manifest> {
         disable_model_invocation: maybe(z.literal(true)),
         user_invocable: maybe(z.literal(false)),
         mcp: maybe(texts),
+        require_signature: maybe(z.literal(true)),
+        trusted_signers: maybe(texts),
         on_activate: maybe(text),
         on_deactivate: maybe(text),
       }),
@@ -235,6 +237,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
     hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
     tools: maybe(z.array(skillTool())),
     diagnostics: maybe(z.array(diagnostic())),
+    signature: maybe(z.object({ signer: sha256() })),
     uploaded_by: maybe(z.string()),
   }),
 );
@@ -258,6 +261,7 @@ function card(): z.ZodMiniType<Card> {
     stale: maybe(z.literal(true)),
     uploaded: maybe(z.literal(true)),
     daemon: maybe(z.literal(true)),
+    signer: maybe(sha256()),
   });
 }
 

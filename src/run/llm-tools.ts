@@ -1,4 +1,9 @@
 /** The tools of a served llm skill: commands of its frontmatter, then handlers of its tools.json (contract.md "Rulings"). */
+import {
+  READ_SKILL_RESOURCE,
+  resourceArgumentsFault,
+  resourceToolDefinition,
+} from "../engine/agent/skill-resource.ts";
 import { toolDefinition } from "../engine/arguments.ts";
 import type { EffectContext } from "../engine/drive.ts";
 import type { ToolCallBlock, ToolDefinition } from "../engine/messages.ts";
@@ -17,11 +22,18 @@ import { callSkillTool } from "./handler/skill-tool.ts";
 import type { HeldFile } from "./llm-input.ts";
 import { callRemote } from "./mcp/llm-tools.ts";
 import type { RunServers } from "./mcp/servers.ts";
+import { namesFiles } from "./own-skill.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
+import { readSkillResource } from "./skill-resource.ts";
 import { openSpan } from "./spans.ts";
 import { grantsOf } from "./variables.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
+
+/** Whether the model may read the skill's files: where its text names one, and no command has the tool's name. */
+function readsFiles(record: SkillRecord, llm: LlmSettings): boolean {
+  return namesFiles(record) && llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
+}
 
 /** What a model is offered. */
 export function llmTools(record: SkillRecord, llm: LlmSettings): ToolDefinition[] {
@@ -30,7 +42,8 @@ export function llmTools(record: SkillRecord, llm: LlmSettings): ToolDefinition[
     description,
     parameters,
   }));
-  return [...llm.tools.map(toolDefinition), ...handlers];
+  const reads = readsFiles(record, llm) ? [resourceToolDefinition()] : [];
+  return [...llm.tools.map(toolDefinition), ...handlers, ...reads];
 }
 
 /** M6: a command of the frontmatter wins over a handler, and no tool takes a name of Hull's own. */
@@ -47,6 +60,8 @@ export interface LlmToolRun {
   deadlineAt: number;
   artifacts: RunArtifacts;
   servers: RunServers;
+  /** Whether the models take images. */
+  images: boolean;
 }
 
 /** Carries one call out. @throws HullError for faults of the runner */
@@ -59,6 +74,7 @@ export async function runLlmTool(
   const command = llm.tools.some(({ name }) => name === call.name);
   const tool = handlersOf(run.record, llm).find(({ name }) => name === call.name);
   if (!command && tool !== undefined) return runHandlerTool(call, tool, at, of);
+  if (call.name === READ_SKILL_RESOURCE && readsFiles(run.record, llm)) return runResourceTool(call, of);
   const names = llmTools(run.record, llm).map(({ name }) => name);
   if (!command) {
     const outcome = await callRemote(of.servers, run, call, at, llm.max_tool_output_bytes);
@@ -72,6 +88,23 @@ export async function runLlmTool(
     ...{ duration_ms, outcome: ok ? "ok" : code },
   });
   return outcome;
+}
+
+async function runResourceTool(call: ToolCallBlock, { run, images }: LlmToolRun): Promise<ToolOutcome> {
+  const { context, record, id } = run;
+  const { slug } = record.manifest;
+  const started = Date.now();
+  const fault = resourceArgumentsFault([slug], call.arguments);
+  const read =
+    fault === null
+      ? await readSkillResource(context.env, record, call.arguments ?? {}, images)
+      : { ok: false, content: JSON.stringify({ error: fault }) };
+  const duration_ms = Date.now() - started;
+  const outcome = read.ok ? "ok" : "tool_error";
+  await logToolCall(context, { run: id, skill: slug, call, runtime: "builtin", duration_ms, outcome });
+  const bytes = new TextEncoder().encode(read.content).length;
+  const code = read.ok ? {} : { code: "tool_error" as const };
+  return { ...read, ...code, exit_code: null, bytes, truncated: false, duration_ms };
 }
 
 async function runCommand(

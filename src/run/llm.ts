@@ -2,8 +2,9 @@
  * mode: llm — the engine with its effects (serving.md §3.4, §4; design.md §2.1). The records of a durable run are stored
  * before each effect, so that another life of the run goes on from them.
  */
+import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import { type DriveOptions, type Effects, resumeRun, startRun } from "../engine/drive.ts";
-import type { ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
+import type { ModelRequest, ModelTurn, Part, ToolCallBlock } from "../engine/messages.ts";
 import type { RunOutcome, RunRecord, RunSpec, RunTotals } from "../engine/records.ts";
 import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { Settings } from "../env.ts";
@@ -37,6 +38,7 @@ import { remoteDefinitions } from "./mcp/llm-tools.ts";
 import { RunServers } from "./mcp/servers.ts";
 import { countModelCall, countTokens, countToolCall } from "./metrics.ts";
 import { mayMock, mocksFor } from "./mocks.ts";
+import { ownInstructions } from "./own-skill.ts";
 import { inSpan, type OpenSpan } from "./spans.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
@@ -79,15 +81,18 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
     mocking?.active
       ? mockTarget(target.provider, target.model, catalogue)
       : resolve(context.settings, catalogue, target);
-  resolveIn(llm.target);
+  const { capabilities } = resolveIn(llm.target);
   const deadlineAt = context.startedAt + manifest.deadline_ms;
   const earlier = run.durable?.records ?? [];
   const servers = new RunServers(context);
-  const own = llmTools(record, llm);
+  const own = llmTools(record, llm).filter(
+    // Instructions do without their files where a model has no tools.
+    ({ name }) => name !== READ_SKILL_RESOURCE || capabilities.native_tools || !capabilities.matched,
+  );
   // A run that goes on has the tools that it began with.
   const remote = earlier.length > 0 ? [] : await remoteDefinitions(servers, run, own);
   const spec: RunSpec = {
-    system: record.body,
+    system: ownInstructions(record, { session_id: null, input: textIn(parts) }),
     tools: [...own, ...remote],
     max_tokens: llm.max_tokens,
     max_tool_rounds: llm.max_tool_rounds,
@@ -117,6 +122,10 @@ async function runAgent(run: RunHandle, catalogue: Catalogue, span: OpenSpan): P
   context.log.tool_calls = outcome.totals.tool_calls;
   return answer(run, outcome, operator);
 }
+
+/** The texts of the input. */
+const textIn = (parts: readonly Part[]): string =>
+  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 
 /** @param operator what the log is to say of a failed run */
 function answer(run: RunHandle, outcome: RunOutcome, operator: Record<string, unknown>): RunOutput {
@@ -163,6 +172,7 @@ function effects(
   const accounts = accountant(context, { skill: slug, session: null, account: null }, tariff);
   const artifacts = new RunArtifacts(() => null);
   let begun = false;
+  const takesImages = (): boolean => resolve(targets[first] ?? llm.target).capabilities.vision !== false;
   const targets = [llm.target, ...llm.fallback];
   /** Once a fallback has answered, the run stays with it. */
   let first = firstTarget(run, targets);
@@ -243,7 +253,7 @@ function effects(
       const started = Date.now();
       try {
         return await toolSpan(call, () =>
-          runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts, servers }),
+          runLlmTool(call, at, { run, llm, files, deadlineAt, artifacts, servers, images: takesImages() }),
         );
       } finally {
         context.time("tools", Date.now() - started);

@@ -50,10 +50,12 @@ export async function configForCall(
   const own = perCall?.[tool.name];
   if (isObject(own)) {
     const use = sealedFor(tenant, record, tool.name);
+    const secret = (param: string) =>
+      tool.config.some(({ name, type }) => name === param && type === "secret");
     const entries = Object.entries(own).map(
       async ([param, value]): Promise<[string, LayerValue]> => [
         param,
-        isSealed(value)
+        secret(param) && isSealed(value)
           ? await opened(settings, value.sealed, { ...use, param, bot: null })
           : { kind: "plain", value },
       ],

@@ -108,6 +108,7 @@ async function assemble(context: RunContext, files: SourceFile[], slug: string):
     providers,
     hooks: (source) => readHooks(context, source),
     uploadedBy: tenant,
+    signatures: settings.signatures,
   });
 }
 

@@ -3,6 +3,7 @@ import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Activation } from "./manifest.ts";
 import { child, items, type MapNode, type Slot, textOf } from "./tree.ts";
+import { FINGERPRINT } from "./trust.ts";
 
 /** In the spelling with hyphens; `_` is the same. */
 export const ACTIVATION_FIELDS = [
@@ -11,6 +12,8 @@ export const ACTIVATION_FIELDS = [
   "disable-model-invocation",
   "user-invocable",
   "mcp",
+  "require-signature",
+  "trusted-signers",
   "hooks",
 ] as const;
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
@@ -33,6 +36,8 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   const disabled = flag(findings, slots.get("disable-model-invocation"));
   const invocable = flag(findings, slots.get("user-invocable"));
   const mcp = texts(findings, slots.get("mcp"));
+  const signed = flag(findings, slots.get("require-signature"));
+  const signers = fingerprints(findings, slots.get("trusted-signers"));
   const hooks = slots.get("hooks");
   const activation: Activation = {
     ...(whenToUse === undefined ? {} : { when_to_use: whenToUse }),
@@ -40,6 +45,8 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
     ...(disabled === true ? { disable_model_invocation: true } : {}),
     ...(invocable === false ? { user_invocable: false } : {}),
     ...(mcp === undefined || mcp.length === 0 ? {} : { mcp: [...new Set(mcp)] }),
+    ...(signed === true ? { require_signature: true } : {}),
+    ...(signers === undefined ? {} : { trusted_signers: signers }),
     ...(hooks === undefined ? {} : hookNames(hooks)),
   };
   return {
@@ -68,6 +75,22 @@ function texts(findings: Findings, slot: Slot | undefined): string[] | undefined
     slot.node.kind === "list" ? [value ?? ""] : (value ?? "").split(","),
   );
   return split.map((value) => stripControls(value).trim()).filter((value) => value !== "");
+}
+
+/** What is no fingerprint is that of nobody. */
+function fingerprints(findings: Findings, slot: Slot | undefined): string[] | undefined {
+  const given = texts(findings, slot);
+  const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
+  if (slot !== undefined && odd.length > 0) {
+    const message = `The field ${slot.path} has what is no fingerprint of a key: ${odd.join(", ").slice(0, 200)}.`;
+    findings.error(
+      "signer_fingerprint",
+      slot,
+      message,
+      "hull sign prints fingerprints: 64 digits of 0-9 and a-f.",
+    );
+  }
+  return given;
 }
 
 function flag(findings: Findings, slot: Slot | undefined): boolean | undefined {

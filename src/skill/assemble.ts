@@ -10,9 +10,11 @@ import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
+import { checkSignature } from "./signed.ts";
 import { stopsSkill } from "./stops.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
+import type { SignaturePolicy } from "./trust.ts";
 import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
 
 /** Findings that a record keeps. */
@@ -52,6 +54,8 @@ export interface AssembleOptions {
   hooks?: HookReader;
   /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
   handlers?: HandlerMaker;
+  /** Whose signatures count. Absent: nobody is asked whether one is trusted. */
+  signatures?: SignaturePolicy;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
 }
@@ -73,6 +77,8 @@ export async function assembleSkill(
     diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
     diagnostics.push(...checkUploadedFiles(files, folder));
   }
+  const signed = await checkSignature(files, manifest, options, hash);
+  diagnostics.push(...signed.diagnostics);
   const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
   diagnostics.push(...(read?.diagnostics ?? []));
   const base = file.slice(0, -"SKILL.md".length);
@@ -94,6 +100,7 @@ export async function assembleSkill(
       : { hooks: { module: hookModule.sha256, exports: read?.hooks?.exports ?? [] } }),
     ...(tools === null ? {} : { tools }),
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
+    ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);

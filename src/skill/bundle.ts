@@ -45,6 +45,7 @@ export interface RecordExtras {
   hooks?: HookModule;
   tools?: SkillTool[];
   diagnostics?: Diagnostic[];
+  signature?: { signer: string };
   /** The tenant, where the skill is an uploaded one. */
   uploaded_by?: string;
 }
@@ -93,7 +94,10 @@ export function utf8(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** What `GET /skills` shows of a skill (serving.md §5.1). */
-export function card(record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_by">, digest: string): Card {
+export function card(
+  record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_by" | "signature">,
+  digest: string,
+): Card {
   const { manifest } = record;
   const commands = manifest.llm?.tools ?? [];
   const tools = [...commands, ...(record.tools ?? []).filter(({ hidden }) => !hidden)].map(
@@ -114,6 +118,7 @@ export function card(record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_
     version: digest,
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
     ...(manifest.daemon === undefined ? {} : { daemon: true }),
+    ...(record.signature === undefined ? {} : { signer: record.signature.signer }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The file SKILL.md as such: its name, its bytes, its size (skill-formats.md §1.4 steps 1, 2 and 12). */
 import type { Findings } from "./findings.ts";
+import { SIGNATURE_FILE } from "./signature.ts";
 
 const NAMES = ["SKILL.md", "skill.md"];
 
@@ -13,7 +14,7 @@ export function skillFileName(names: readonly string[]): string | null {
 }
 
 /** What a skill's folder has for Hull alone. */
-const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml"];
+const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml", SIGNATURE_FILE];
 
 /** The files of a skill that its instructions may name: all but SKILL.md and what is Hull's own. */
 export function instructionFiles(paths: readonly string[]): string[] {

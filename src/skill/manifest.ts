@@ -83,6 +83,10 @@ export interface Activation {
   user_invocable?: false;
   /** Names of MCP servers of the deployment or the run, bound while the skill is active. */
   mcp?: string[];
+  /** It is used only where somebody who is trusted has signed it. */
+  require_signature?: true;
+  /** Fingerprints of the keys that may have signed it; absent: whoever the deployment trusts. */
+  trusted_signers?: string[];
   /** Hook references. */
   on_activate?: string;
   on_deactivate?: string;
@@ -267,6 +271,8 @@ export interface SkillRecord {
   tools?: SkillTool[];
   /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
   diagnostics?: Diagnostic[];
+  /** Whose signature holds, by the fingerprint of the key; absent: it has none. */
+  signature?: { signer: string };
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
 }
@@ -290,6 +296,8 @@ export interface Card {
   uploaded?: true;
   /** It declares a daemon. */
   daemon?: true;
+  /** The fingerprint of the key whose signature it has. */
+  signer?: string;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */

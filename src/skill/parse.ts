@@ -70,6 +70,8 @@ const KNOWN_FIELDS = [
   "disable-model-invocation",
   "user-invocable",
   "mcp",
+  "require-signature",
+  "trusted-signers",
   "hooks",
 ] as const;
 

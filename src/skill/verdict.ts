@@ -7,19 +7,34 @@ import {
   FORMAT_FIELDS,
 } from "./field-rules.ts";
 import type { Findings } from "./findings.ts";
-import { readStrictly, type StrictFields } from "./frontmatter/strict.ts";
+import { readStrictly, type StrictFault, type StrictFields } from "./frontmatter/strict.ts";
 import { byteOrder } from "./path.ts";
+import type { Position } from "./tree.ts";
 
 /** Enters what the validator rejects as errors, in its order. @param text without regard to a byte order mark */
 export function judgeStrictly(findings: Findings, text: string, directory: string | undefined): void {
   const reading = readStrictly(text);
   if ("fault" in reading) {
     const message = `The Agent Skills format does not accept the frontmatter: ${reading.why.replace(/\.$/, "")}.`;
-    findings.error(reading.fault, { at: { line: 1, column: 1 } }, message);
+    findings.error(reading.fault, { at: { line: 1, column: 1 } }, message, HINTS[reading.fault]);
     return;
   }
   for (const { code, field, message, hint } of brokenRules(reading.fields, directory))
-    findings.error(code, { path: field }, message, hint);
+    findings.error(code, { path: field, at: placeOf(text, field) }, message, hint);
+}
+
+const HINTS: { [fault in StrictFault]: string } = {
+  frontmatter_missing: "Begin the file, at its first character, with a line that holds only ---.",
+  frontmatter_unclosed: "Close the frontmatter with a line that holds only ---.",
+  frontmatter_yaml: "Write one field to a line, and texts with special characters in quotes.",
+  frontmatter_not_mapping: "Write one field to a line: its name, a colon, a blank and its value.",
+};
+
+/** Where a field is; that of the first of several, and the beginning of one that is missing. */
+function placeOf(text: string, field: string): Position {
+  const [first = ""] = field.split(", ");
+  const line = text.split(/\r\n?|\n/).findIndex((each) => each.startsWith(`${first}:`));
+  return { line: Math.max(1, line + 1), column: 1 };
 }
 
 function brokenRules(fields: StrictFields, directory: string | undefined): BrokenRule[] {
@@ -41,10 +56,22 @@ function brokenRules(fields: StrictFields, directory: string | undefined): Broke
 function required(field: string, fields: StrictFields, rules: (text: string) => BrokenRule[]): BrokenRule[] {
   const value = fields.get(field);
   if (value === undefined)
-    return [{ code: `${field}_missing`, field, message: `The field ${field} is required.` }];
+    return [
+      {
+        code: `${field}_missing`,
+        field,
+        message: `The field ${field} is required.`,
+        hint: `Add ${field}: and a text.`,
+      },
+    ];
   if (value === null || value.trim() === "")
     return [
-      { code: `${field}_empty`, field, message: `The field ${field} must be a text that is not blank.` },
+      {
+        code: `${field}_empty`,
+        field,
+        message: `The field ${field} must be a text that is not blank.`,
+        hint: `Write a text behind ${field}:, in quotes where it begins with a special character.`,
+      },
     ];
   return rules(value);
 }

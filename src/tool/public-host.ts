@@ -27,7 +27,7 @@ const PRIVATE_V4: [string, number][] = [
 export function hostFault({ protocol, hostname }: URL, hosts: readonly string[] | null): string | null {
   if (protocol !== "http:" && protocol !== "https:")
     return `is asked for by ${protocol} and not by http or https`;
-  const host = hostname.replace(/\.$/, "").toLowerCase();
+  const host = hostname.replace(/\.+$/, "").toLowerCase();
   if (isPrivate(host)) return "is a private address";
   if (hosts === null || hosts.some((pattern) => matches(pattern.toLowerCase(), host))) return null;
   return `is not among the hosts that are allowed: ${hosts.join(", ") || "none"}`;
@@ -64,7 +64,10 @@ function isPrivateV6(address: string): boolean {
   const last = (groups[6] ?? 0) * 65_536 + (groups[7] ?? 0);
   const zeros = groups.slice(0, 5).every((group) => group === 0);
   if (zeros && groups[5] === 0xffff) return isPrivateV4(last);
-  if (first === 0x64 && second === 0xff9b) return isPrivateV4(last);
+  // Of the translated networks only the well-known one leads to where it says (RFC 6052, RFC 8215).
+  if (first === 0x64 && second === 0xff9b) {
+    return groups.slice(2, 6).some((group) => group !== 0) || isPrivateV4(last);
+  }
   if (first === 0x2002) return isPrivateV4(second * 65_536 + third);
   if (first === 0x2001 && (second === 0xdb8 || second < 0x200)) return true;
   return first < 0x2000 || first > 0x3fff;

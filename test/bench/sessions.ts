@@ -69,7 +69,7 @@ export async function sessionRows(rounds: number): Promise<Row[]> {
     const big = await bigSession(hull.started.url);
     await hull.started.stop();
     running = false;
-    return [...rows, await memoryRow(project.dir, big)];
+    return [...rows, ...(await memoryRows(project.dir, big))];
   } finally {
     if (running) await hull.started.stop();
     await object.started.stop();
@@ -306,20 +306,20 @@ async function longRows(subjects: Subjects, rounds: number): Promise<Row[]> {
   ];
 }
 
-/** A session that much was said in, of which nothing is left in sight. */
+/** A session that much was said in, of which the next model call is sent nothing. */
 async function bigSession(hull: string): Promise<string> {
   const id = newName();
   await post(`${hull}/sessions`, { id }, 201);
   const content = "0123456789abcdef".repeat(65_536);
   for (let n = 0; n < SAID_MB; n += 1) {
     await post(`${hull}/sessions/${id}/inject`, { message: { role: "user", content } });
-    await post(`${hull}/sessions/${id}/reset`, {});
+    await post(`${hull}/sessions/${id}/trim`, { keep_last: 0 });
   }
   return id;
 }
 
-/** What a fresh Hull takes more after a turn in it. */
-async function memoryRow(dir: string, id: string): Promise<Row> {
+/** What a fresh Hull takes more after turns in it, and while all of it is read. */
+async function memoryRows(dir: string, id: string): Promise<Row[]> {
   const { started: hull, pid } = await withWorkerd(() => startHull(dir));
   try {
     const other = newName();
@@ -328,14 +328,22 @@ async function memoryRow(dir: string, id: string): Promise<Row> {
     const before = residentOf(pid);
     for (let n = 0; n < 20; n += 1) await post(`${hull.url}/sessions/${id}/runs`, SHORT);
     const more = Math.max(0, residentOf(pid) - before);
-    return row(
-      `a session in which ${SAID_MB} MB were said: memory after 20 turns`,
-      "",
-      megabytes(more),
-      more,
-      32,
-      megabytes,
-    );
+    let peak = before;
+    const { body } = await fetch(`${hull.url}/sessions/${id}/transcript?view=raw`);
+    for await (const _ of body ?? []) peak = Math.max(peak, residentOf(pid));
+    const reading = peak - before;
+    const what = `a session in which ${SAID_MB} MB were said`;
+    return [
+      row(`${what}: memory after 20 turns`, "", megabytes(more), more, 32, megabytes),
+      row(
+        `${what}: memory while it is read`,
+        "",
+        megabytes(reading),
+        reading,
+        Number.POSITIVE_INFINITY,
+        megabytes,
+      ),
+    ];
   } finally {
     await hull.stop();
   }

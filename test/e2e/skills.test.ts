@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -22,6 +23,13 @@ beforeAll(async () => {
       "pdf-tools/data.bin": "\0\0\0",
       "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
       "pdf-tools/SKILL.sh": "x",
+      "guide/SKILL.md":
+        "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
+      "guide/references/a.md": "# Guidance\n",
+      "guide/dot.png": Buffer.from(PIXEL, "base64"),
+      "plain/SKILL.md":
+        "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
+      "plain/references/a.md": "# Not named\n",
       "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
     },
   });
@@ -128,6 +136,46 @@ test("a run that is a skill reads its files too", async () => {
   });
   expect(String(messages(0)[0]?.content)).toContain("<file>references/a.md</file>");
   expect(answers(1)[0]).toContain("# Reference");
+});
+
+test("so does the model of a served skill whose text names one", async () => {
+  const path = { skill: "guide", path: "references/a.md" };
+  for (const headers of [{}, { prefer: "respond-async" }]) {
+    fake.requests.length = 0;
+    fake.script([
+      reads(path, { ...path, path: "../plain/SKILL.md" }, { skill: "plain", path: "a" }),
+      reads({ skill: "guide", path: "dot.png" }),
+      { text: "done" },
+    ]);
+    const response = await hull.call("/skills/guide", "Ada and Bob", {
+      headers: { "content-type": "text/plain", ...headers },
+    });
+    expect(response.ok).toBe(true);
+    await until(
+      async () => fake.requests.length,
+      (count) => count === 3,
+      10_000,
+    );
+    const system = String(messages(0)[0]?.content);
+    expect(system).toContain("GUIDE for Ada and Bob, first Ada, at skill://guide.");
+    expect(system).toContain("<file>references/a.md</file>");
+    const [text, outside, foreign] = answers(1);
+    expect(text).toBe("[references/a.md: characters 0 to 11 of 11]\n# Guidance\n");
+    expect([outside, foreign]).toEqual([
+      expect.stringContaining("not inside"),
+      expect.stringContaining("There are: guide"),
+    ]);
+    expect(JSON.stringify(messages(2).at(-1))).toContain(`data:image/png;base64,${PIXEL}`);
+  }
+});
+
+test("without such a name there is no tool, and prices stay", async () => {
+  fake.script([{ text: "done" }]);
+  await hull.call("/skills/plain", "one two three four five six", {
+    headers: { "content-type": "text/plain" },
+  });
+  expect(messages(0)[0]?.content).toBe("It costs $5.");
+  expect(fake.requests[0]?.body.tools).toBeUndefined();
 });
 
 test("an image comes as an image", async () => {

@@ -52,7 +52,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
   const pipes = new Pipes(join(dir, "pipes"), null);
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
-  const launcher = await Spawners.start({ argv, private: false, sealed: false }, 1);
+  const launcher = await Spawners.start({ argv, private: false, sealed: false, gateway: null }, 1);
   if (launcher === null) throw new Error("no spawner");
   const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
     new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
@@ -154,7 +154,14 @@ test("a runner that cannot keep them starts, and tells: in its log and by /ready
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toEqual({
       status: "ready",
-      enforced: { uid: false, egress_off: false, declared_network: false, memory: false, processes: false },
+      enforced: {
+        uid: false,
+        egress_off: false,
+        declared_network: false,
+        declared_hosts: false,
+        memory: false,
+        processes: false,
+      },
     });
     await until(runner.log, (text) => text.includes("limits_not_enforced"));
   } finally {

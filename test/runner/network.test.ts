@@ -1,4 +1,5 @@
 /** The network that a tool declares, in the runner (skill-formats.md §7.1): none is none, in every language. */
+import { spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
@@ -25,6 +26,18 @@ END`,
     "ask.own": `#!/usr/bin/env python3
 import json, sys, urllib.request
 print(urllib.request.urlopen(json.load(sys.stdin)["url"], timeout=5).read().decode())
+`,
+    "direct.py":
+      "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
+    "nobody.py":
+      "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({'http': 'http://hull:e30.x@127.0.0.1:3128'})).open(a['url'], timeout=5).read().decode()\n",
+    "tunnel.py": `import base64, os, socket, urllib.parse
+def handler(a):
+    proxy = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"])
+    login = base64.b64encode(f"{proxy.username}:{proxy.password}".encode()).decode()
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=5) as way:
+        way.sendall(f"CONNECT {a['url']} HTTP/1.1\\r\\nproxy-authorization: Basic {login}\\r\\n\\r\\n".encode())
+        return way.recv(100).decode()
 `,
     // Every way to a socket that the filter has to know, and what has to go on working.
     "ways.py": `import ctypes, errno, os, socket, subprocess
@@ -53,11 +66,21 @@ def handler(a):
 `,
   });
   site = createServer((_, response) => response.end("reached"));
-  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
-  const address = site.address();
-  url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/`;
+  url = `${await listening(site)}/`;
 });
 afterAll(() => site.close());
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+const canUnshare = (() => {
+  const root = process.getuid?.() === 0;
+  const how = root ? ["--net", "true"] : ["--user", "--map-current-user", "--keep-caps", "--net", "true"];
+  return spawnSync("unshare", how).status === 0;
+})();
 
 const SCRIPTS = ["ask.py", "program.py", "ask.js", "ask.sh", "ask.own"];
 const withNetwork = { tool: { network: { hosts: null } } };
@@ -115,6 +138,89 @@ describe("a runner that keeps what tools declare", () => {
     const argv = ["python3", "-c", `import urllib.request as u; print(u.urlopen("${url}").read().decode())`];
     expect((await run(runner, files, { argv })).stdout.toString()).toBe("reached\n");
   });
+});
+
+// Where a network of its own can be made: as root, or with unprivileged user namespaces.
+describe.runIf(canUnshare)("a tool that lists hosts", () => {
+  let runner: TestRunner;
+  let beyond: Server;
+  /** What the machine's proxy was asked for. */
+  let asked: string[] = [];
+  const listed = { tool: { network: { hosts: ["api.example.com", "*.example.org"] } } };
+  beforeAll(async () => {
+    // The runner asks the machine's own proxy, which knows two names.
+    beyond = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.end("passed on");
+    });
+    beyond.on("connect", (request, socket) => {
+      asked.push(`CONNECT ${request.url}`);
+      socket.end("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on");
+    });
+    const proxy = await listening(beyond);
+    runner = await startRunner({ flags: ["--spawners", "1"], env: { HTTPS_PROXY: proxy } });
+  });
+  afterAll(async () => {
+    await runner.stop();
+    beyond.close();
+  });
+  const ask = async (script: string, to: string) => {
+    asked = [];
+    const { value, said } = await callScript(runner, files, script, { url: to }, listed);
+    return `${JSON.stringify(value)} ${said}`;
+  };
+
+  test("says so", async () => {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { declared_hosts: true } });
+  });
+
+  test.each(SCRIPTS)("%s reaches them by the proxy that it is told of, and nothing else", async (script) => {
+    expect(await ask(script, "http://api.example.com/x?y=1")).toContain("passed on");
+    // Node makes a connection through the proxy where others ask it.
+    expect(asked).toEqual([
+      script === "ask.js" ? "CONNECT api.example.com:80" : "GET http://api.example.com/x?y=1",
+    ]);
+    expect(await ask(script, "http://a.b.example.org/")).toContain("passed on");
+    for (const other of ["http://example.com/", "http://127.0.0.1/", url]) {
+      const refused = await ask(script, other);
+      expect(refused).not.toMatch(/passed on|reached/);
+      expect(asked).toEqual([]);
+    }
+  });
+
+  test("a connection for https is made to listed hosts only", async () => {
+    expect(await ask("tunnel.py", "api.example.com:8443")).toContain("200");
+    expect(asked).toEqual(["CONNECT api.example.com:8443"]);
+    expect(await ask("tunnel.py", "evil.example:443")).toContain("403");
+    expect(await ask("tunnel.py", "10.0.0.1:443")).toContain("403");
+    expect(asked).toEqual([]);
+  });
+
+  test("past the proxy there is no way: no address of the machine or beyond answers, and no password, no host", async () => {
+    expect(await ask("direct.py", url)).toMatch(/unreachable|refused/i);
+    expect(await ask("nobody.py", "http://api.example.com/")).toContain("407");
+    expect(asked).toEqual([]);
+  });
+});
+
+test.runIf(canUnshare && process.getuid?.() === 0)("the same under a uid of their own", async () => {
+  const beyond = createServer((_, response) => response.end("passed on"));
+  const env = { HTTPS_PROXY: await listening(beyond) };
+  const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });
+  try {
+    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+    expect(ready).toMatchObject({ enforced: { uid: true, declared_network: true, declared_hosts: true } });
+    const listed = { tool: { network: { hosts: ["api.example.com"] } } };
+    for (const script of ["ask.py", "ask.sh"]) {
+      const asked = { url: "http://api.example.com/" };
+      expect((await callScript(runner, files, script, asked, listed)).value).toBe("passed on");
+      expect((await callScript(runner, files, script, asked)).fault).toBe("tool_error");
+    }
+  } finally {
+    await runner.stop();
+    beyond.close();
+  }
 });
 
 test("with `--network open` a declaration changes nothing, and /readyz says so", async () => {

@@ -18,7 +18,10 @@ test.each([
   [", behind a gate", "gate"],
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
-  const spawner = new Spawner({ argv: ["python3"], private: false, sealed: false }, left.resolve);
+  const spawner = new Spawner(
+    { argv: ["python3"], private: false, sealed: false, gateway: null },
+    left.resolve,
+  );
   expect(await spawner.ready()).toBeGreaterThan(0);
   // Nobody has the other ends, as when they went with the runner.
   const fifo = (name: string): string => {

@@ -26,6 +26,16 @@ describe("redaction", () => {
     }
   });
 
+  it("removes it from JSON within text, and takes one that is no Unicode", () => {
+    const key = '-----BEGIN "KÉY"-----\nabc\\def\n';
+    const told = new Redactor([key, "\ud800-half-a-pair"]);
+    const ascii = JSON.stringify(key).replace("É", "\\u00c9");
+    for (const json of [JSON.stringify(key), ascii]) {
+      expect(told.text(`{"key": ${json}}`)).toBe(`{"key": "${REDACTED}"}`);
+    }
+    expect(told.text("\ud800-half-a-pair")).not.toContain("half");
+  });
+
   it("prefers the longer secret and leaves short values alone", () => {
     expect(redactor.text(`${SECRET} sk-canary short`)).toBe(`${REDACTED} ${REDACTED} short`);
   });

@@ -29,6 +29,11 @@ const SECRETS = {
 const local = new Client({ HULL_ENV: "local", ...SECRETS });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
 const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
+const strict = new Client({
+  HULL_ENV: "local",
+  ...SECRETS,
+  HULL_CONFIG: '{"signatures":{"require":"all"}}',
+});
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -166,6 +171,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   unauthenticated: () => ask("/skills", {}, keyed),
   host_not_allowed: () => ask("http://evil.example/skills", { headers: { host: "evil.example" } }),
   origin_not_allowed: () => post("/skills/mock", "hi", { origin: "https://evil.example" }),
+  skill_not_trusted: () => strict.fetch("/skills/mock", { method: "POST", body: "x" }),
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),
   skill_not_found: () => ask("/skills/mocc"),

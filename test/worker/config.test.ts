@@ -23,6 +23,7 @@ const BUILD = skillTool("build", {
     param("token", { type: "secret", default: "declared-default" }),
     param("apiKey", { type: "secret", scope: "per_call" }),
     param("quality", { type: "select", options: ["draft", "high"], default: "draft", scope: "per_call" }),
+    param("labels", { type: "map", scope: "per_call" }),
   ],
 });
 const PLAIN = skillTool("plain");
@@ -89,7 +90,7 @@ describe("the routes", () => {
       ...{ model: "", maxCost: 0, quality: "draft" },
       ...{ token: { set: true }, apiKey: { set: false } },
     });
-    expect(Object.values(tools.build?.sources ?? {})).toEqual(Array(6).fill("default"));
+    expect(Object.values(tools.build?.sources ?? {})).toEqual(BUILD.config.map(() => "default"));
     expect(tools.build?.params[1]).toEqual(BUILD.config[1]);
     expect(JSON.stringify(tools)).not.toContain("declared-default");
     expect(await blue.get(path(undefined, "bare"))).toEqual({ skill: "bare", bot: null, tools: {} });
@@ -274,11 +275,14 @@ describe("values of one run", () => {
 
   it("count over all stored ones, where the scope lets them", async () => {
     await put(red, { quality: "draft", apiKey: "stored-secret" }, "shop");
-    const perCall = await configs({ build: { quality: "high", apiKey: CANARY } });
+    // A map that looks as a sealed secret does is none.
+    const labels = { sealed: "envelope" };
+    const perCall = await configs({ build: { quality: "high", apiKey: CANARY, labels } });
     expect(JSON.stringify(perCall)).not.toContain(CANARY);
     expect((await call(red, "red", "shop", perCall)).values).toMatchObject({
       quality: "high",
       apiKey: CANARY,
+      labels,
     });
     expect((await call(red, "red", "shop", null)).values).toMatchObject({
       quality: "draft",

@@ -63,10 +63,10 @@ it.each([false, true])(
   },
 );
 
-it("of some tens of MB comes whole, and is of one moment whatever is said meanwhile", async () => {
+it("of many MB comes whole, and is of one moment whatever is said meanwhile", async () => {
   const path = await session();
   const megabyte = "0123456789abcdef".repeat(65_536);
-  for (let n = 0; n < 24; n += 1) {
+  for (let n = 0; n < 12; n += 1) {
     await inject(path, `${n} ${megabyte}`);
     await trimmed(path);
   }
@@ -74,11 +74,11 @@ it("of some tens of MB comes whole, and is of one moment whatever is said meanwh
   await inject(path, "came later");
   const transcript = await response.json<{ messages: Body[]; events: Body[] }>();
   expect(transcript.messages.map(({ content }) => String(content).split(" ")[0])).toEqual(
-    Array.from({ length: 24 }, (_, n) => `${n}`),
+    Array.from({ length: 12 }, (_, n) => `${n}`),
   );
   expect(transcript.messages.every(({ content }) => String(content).length > 1024 * 1024)).toBe(true);
-  expect(transcript.events.filter(({ kind }) => kind === "message")).toHaveLength(24);
-  expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(25);
+  expect(transcript.events.filter(({ kind }) => kind === "message")).toHaveLength(12);
+  expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(13);
 });
 
 it("breaks off where the session is removed while it is read", async () => {

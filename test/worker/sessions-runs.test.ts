@@ -259,7 +259,13 @@ describe("a run", () => {
     expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
     expect(await codeOf(await run(path, "go", {}, { "idempotency-key": "c" }))).toEqual([200, undefined]);
     // What the cancelled run left open has a result, so that a provider takes the conversation.
-    expect((await texts(path))[2]).toContain("interrupted");
+    expect((await texts(path))[2]).toContain("whether it took effect is unknown");
+    const waiting = { tools: [ASK], approval_policy: { require_approval: ["*"] }, mock: asking };
+    const second = await (await run(path, "go", waiting)).json<{ run_id: string }>();
+    await post(`${path}/runs/${second.run_id}/cancel`);
+    expect((await texts(path)).at(-1)).toContain("before this call was made");
+    const { messages } = await get<{ messages: Body[] }>(`${path}/transcript?view=raw`);
+    expect(messages.at(-1)).toMatchObject({ content: expect.stringContaining("before this call was made") });
   });
 
   it("takes and gives texts that are longer than what objects tell each other at once", async () => {

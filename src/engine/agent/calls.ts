@@ -70,7 +70,7 @@ function execution(run: RunState, ready: PlannedCall[]): AgentStep {
 /** A result is in; hooks may still rewrite it. */
 function afterHooks(run: RunState, open: OpenCall): AgentStep {
   const { effect, result } = open;
-  const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(), "cancelled"));
+  const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(true), "cancelled"));
   if ("ask" in after) return after.ask;
   const record = { type: "tool_settled" as const, run: run.spec.run_id, effect, result: after.result };
   return { type: "record", records: [record] };

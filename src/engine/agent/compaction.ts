@@ -174,6 +174,13 @@ export function summaryHead(count: number, how: string): string {
 
 const HEAD = /^\[\d+ older messages? (?:was|were) compacted: [^\n]*\](?:\n|$)/;
 
+/** What a model that was asked for a summary came to: one that says nothing, or cannot be had, Hull makes itself. */
+export function summaryFrom(text: string, plan: CompactionPlan): { plan: CompactionPlan; summary: string } {
+  const { archived } = plan;
+  if (text.trim() !== "") return { plan, summary: modelSummary(text, archived.length) };
+  return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(archived) };
+}
+
 /** A summary as the model gets it: one that a hook or a caller wrote gets its first line here. */
 export function headedSummary(summary: string, count: number): string {
   return HEAD.test(summary) ? summary : `${summaryHead(count, "this stands for them")}\n${summary}`;

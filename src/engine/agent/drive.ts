@@ -6,7 +6,7 @@ import { ClientClosedRequest } from "../../errors/run.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { applyAgentRecord } from "./apply.ts";
-import { summaryHead, truncated } from "./compaction.ts";
+import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
@@ -175,20 +175,14 @@ class AgentDrive {
   /** A summary that cannot be had is replaced by one that Hull makes itself. */
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<void> {
     const { effect, instructions, plan } = step;
-    const { run_id } = run.spec;
-    try {
-      const summary = await this.#options.effects.summarize(
-        instructions,
-        plan.archived,
-        this.#context(effect),
-      );
-      const head = summaryHead(plan.archived.length, "a model summarised them");
-      this.#add(compactionRecord(this.#state, run_id, plan, `${head}\n${summary}`));
-    } catch (error) {
+    const { archived } = plan;
+    const asked = this.#options.effects.summarize(instructions, archived, this.#context(effect));
+    const summary = await asked.catch((error) => {
       if (this.#options.signal.aborted) throw error;
-      const own = { ...plan, engine_strategy: "truncate" as const };
-      this.#add(compactionRecord(this.#state, run_id, own, truncated(plan.archived)));
-    }
+      return "";
+    });
+    const made = summaryFrom(summary, plan);
+    this.#add(compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary));
   }
 
   #settleFault(error: HullError): void {

@@ -7,6 +7,7 @@ import { counted } from "./loop-detection.ts";
 import type { AgentToolResult } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL } from "./skills.ts";
+import type { AgentSpec } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { LEDGER_TOOL } from "./task-ledger.ts";
 import { interruptedCall } from "./texts.ts";
@@ -60,14 +61,29 @@ export function settleCall(
 const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
   call_id: call.id,
   name: call.name,
-  content: result === null ? interruptedCall() : shown,
+  content: shown,
   is_error: result?.status !== "ok",
 });
 
 /** Results for the calls that a run leaves open when it ends: no provider takes calls without them. */
-export function brokenOff({ calls }: RunState): Message[] {
+export function brokenOff({ calls, spec }: RunState): Message[] {
   if (calls.every(({ stage }) => stage === "settled")) return [];
-  return [{ role: "tool", results: calls.map(resultMessage) }];
+  const clients = clientTools(spec);
+  const told = calls.map((open): OpenCall => {
+    const { stage, call, result, approval } = open;
+    if (stage === "settled") return open;
+    // A client is not told of a call before it is approved.
+    const asked = clients.has(call.name) && approval?.decision !== null;
+    return { ...open, shown: result?.content ?? interruptedCall(stage === "started" || asked) };
+  });
+  return [{ role: "tool", results: told.map(resultMessage) }];
+}
+
+/** Names of the tools that only the client knows to have been called. */
+export function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
+  return new Set(
+    tools.flatMap(({ executor, definition }) => (executor === "client" ? [definition.name] : [])),
+  );
 }
 
 const withName = (names: readonly string[], name: string): string[] =>

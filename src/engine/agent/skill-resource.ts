@@ -23,7 +23,10 @@ function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSki
 
 /** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
 export function resourceDefinition({ skills, own_skill }: AgentSpec): ToolDefinition | null {
-  if (own_skill === undefined && !skills.some(hasFiles)) return null;
+  return own_skill === undefined && !skills.some(hasFiles) ? null : resourceToolDefinition();
+}
+
+export function resourceToolDefinition(): ToolDefinition {
   const integer = (description: string) => ({ type: "integer", minimum: 0, description });
   return {
     name: READ_SKILL_RESOURCE,
@@ -54,11 +57,15 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
 
 /** Why a call is not made; `null`: it is. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
+  const names = readable(run, state.known).map(({ name }) => name);
+  return resourceArgumentsFault(names, args);
+}
+
+/** The same of the skills with files. @param names theirs */
+export function resourceArgumentsFault(names: readonly string[], args: JsonObject | null): string | null {
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
-  const skills = readable(run, state.known);
-  if (skills.every(({ name }) => name !== skill)) {
-    const names = skills.map(({ name }) => name).join(", ");
-    return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names}.`;
+  if (names.every((name) => name !== skill)) {
+    return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names.join(", ")}.`;
   }
   if (typeof path !== "string") return "path must be the path of a file in the skill's folder.";
   if (insidePath(path) === null) return `${JSON.stringify(path)} is not inside the skill's folder.`;

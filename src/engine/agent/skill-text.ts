@@ -64,7 +64,10 @@ export interface Reader {
  * A skill's instructions with what they leave open put in. `$0` and the like stand for arguments only where there are any:
  * else they are the shell's or a price. A second `$` keeps what follows as it is.
  */
-export function instructions({ name, prompt, files }: AgentSkill, reader: Reader): string {
+export function instructions(
+  { name, prompt, files }: Pick<AgentSkill, "name" | "prompt" | "files">,
+  reader: Reader,
+): string {
   const words = reader.arguments.split(/\s+/).filter((word) => word !== "");
   const values = new Map([
     ["SKILL_DIR", files === undefined ? "" : rootOf(name).slice(0, -1)],
@@ -104,7 +107,7 @@ const opening = (name: string): string => `<skill_content name="${escaped(name)}
 export const brings = (text: string, name: string): boolean => text.includes(`${opening(name)}\n`);
 
 /** What is said of a skill's files; none where it has none. */
-export function resources({ name, files }: AgentSkill): string[] {
+export function resources({ name, files }: Pick<AgentSkill, "name" | "files">): string[] {
   if (files === undefined || files.count === 0) return [];
   const { paths, count } = files;
   const lines = paths.map((path) => `<file>${escaped(path)}</file>`);

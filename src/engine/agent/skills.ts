@@ -181,7 +181,10 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
           enum: listedSkills(skills).map(({ name }) => name),
           description: "Name of the skill",
         },
-        require_signature: { type: "boolean", description: "Refuse a skill that is not signed" },
+        require_signature: {
+          type: "boolean",
+          description: "Refuse a skill that nobody who is trusted has signed",
+        },
       },
       required: ["name"],
       additionalProperties: false,
@@ -263,8 +266,15 @@ export function loadSkill(
       `The skill "${wanted}" is not for models to load.`,
     );
   }
-  if (args?.require_signature === true) {
-    return fail("UnsignedSkillError", wanted, `The skill "${wanted}" has no signature.`);
+  const { signature } = skill;
+  if (args?.require_signature === true && signature?.trusted !== true) {
+    return signature === undefined
+      ? fail("UnsignedSkillError", wanted, `The skill "${wanted}" has no signature.`)
+      : fail(
+          "UntrustedSignerError",
+          wanted,
+          `The skill "${wanted}" is signed by ${signature.signer}, who is not trusted to do so.`,
+        );
   }
   const before = known[skill.name];
   const same = before?.digest === skill.digest;

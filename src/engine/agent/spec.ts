@@ -57,6 +57,8 @@ export interface AgentSkill {
   digest?: string;
   /** Absent: a message may activate it by its prefix. */
   user_invocable?: false;
+  /** Whose signature it has, and whether the deployment trusts them. Absent: it has none. */
+  signature?: { signer: string; trusted: boolean };
   /** MCP servers whose tools come with its activation. Absent: none. */
   mcp?: string[];
   /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */

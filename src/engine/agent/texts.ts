@@ -125,9 +125,11 @@ export function repeatSkipped(tool: string, count: number): string {
   return `[hull: ${tool} was not executed: it would be call ${count} with the same arguments, and the earlier ones all gave the same result. Take another approach.]`;
 }
 
-/** For a call of a run that ended before it had a result. */
-export function interruptedCall(): string {
-  return "[hull: interrupted. The run ended before this call had a result; whether it took effect is unknown.]";
+/** For a call of a run that ended before it had a result. @param begun whether it may have taken effect */
+export function interruptedCall(begun: boolean): string {
+  return begun
+    ? "[hull: interrupted. The run ended before this call had a result; whether it took effect is unknown.]"
+    : "[hull: interrupted. The run ended before this call was made.]";
 }
 
 export function unavailableTool(name: string, listed: readonly string[]): string {

@@ -4,6 +4,7 @@ import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerPlace } from "../../run/handler/place.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
 import { callSkillTool } from "../../run/handler/skill-tool.ts";
+import { checkTrust } from "../../run/trust.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { runId, type Watch } from "../skills/run.ts";
@@ -21,6 +22,7 @@ export async function callHandlerTool(
   const id = runId(context);
   context.log.skill = record.manifest.slug;
   context.log.execution_id = id;
+  checkTrust(context.settings, record);
   const refusal = unattendedRefusal(context.settings, record, tool, given);
   if (refusal !== null) return { content: [{ type: "text", text: refusal }], isError: true };
   const { bot } = context;

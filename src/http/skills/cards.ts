@@ -1,9 +1,11 @@
 /** The listing and the cards of what is served (serving.md §5.1). */
 import { grants } from "../../auth/api-key.ts";
+import type { Settings } from "../../env.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { currentCatalog, type LoadedCatalog, readSkill } from "../../registry/published.ts";
 import { searchCards } from "../../registry/search.ts";
 import { type Card, MODES, type SkillRecord } from "../../skill/manifest.ts";
+import { signatureFault } from "../../skill/trust.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { pageLimit } from "../page.ts";
@@ -43,16 +45,23 @@ export async function listSkills(context: RequestContext): Promise<Response> {
  * what the build has found, and how each tool is run.
  */
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
-  const { env, caller, background } = context;
+  const { env, caller, background, settings } = context;
   const catalog = grants(caller.scopes, "publish") ? await currentCatalog(env, background) : null;
   const etag = `"${[card.version.slice(0, 32), ...(catalog === null ? [] : [catalog.tag])].join("-")}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
   const record = await readSkill(env, card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
+  const signature = record.signature === undefined ? {} : signatureShown(record, settings);
   const details = catalog === null ? {} : publisherDetails(record, catalog.overrides);
-  return new Response(JSON.stringify({ ...card, ...doc, ...details }), {
+  return new Response(JSON.stringify({ ...card, ...doc, ...signature, ...details }), {
     headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
   });
+}
+
+/** Who signed a skill, and whether the deployment trusts them. */
+function signatureShown(record: SkillRecord, { signatures }: Settings): object {
+  const fault = signatureFault(record, signatures);
+  return { signature: { signer: record.signature?.signer, trusted: fault === null } };
 }
 
 function publisherDetails(

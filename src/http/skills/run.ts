@@ -12,6 +12,7 @@ import type { RunInput } from "../../run/input.ts";
 import { hasEffects, runMode } from "../../run/mode.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { takeSlot } from "../../run/slot.ts";
+import { checkTrust } from "../../run/trust.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
@@ -40,6 +41,7 @@ export async function runSkill(
   context.log.skill = card.slug;
   context.log.digest = card.version.slice(0, 12);
   const record = await readSkill(env, card.version);
+  checkTrust(settings, record);
   const { manifest } = record;
   if (card.uploaded) context.log.uploaded = true;
   if (context.bot !== null) context.log.bot = context.bot;

@@ -1,6 +1,5 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
-import { resources } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
@@ -16,6 +15,7 @@ import { readStructured } from "../../llm/structured.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
@@ -89,15 +89,12 @@ export async function agentSpec(
       : null;
   const given = givenMessages(input, model.options);
   const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
+  const reader = { session_id: at.session, input: input.prompt ?? "" };
+  const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
     run_id: at.run,
     session_id: at.session,
-    system: [
-      input.system ?? "",
-      ...given.system,
-      served?.body ?? "",
-      ...(own_skill === null ? [] : resources(own_skill)),
-    ]
+    system: [input.system ?? "", ...given.system, instructions]
       .filter((text) => text.trim() !== "")
       .join("\n\n"),
     prompt: resumed?.prompt ?? given.messages,

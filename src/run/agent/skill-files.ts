@@ -1,100 +1,24 @@
-/** `read_skill_resource`: files of served skills, out of their packs (skill-formats.md §2.3). Nothing is read before it is asked for. */
+/** `read_skill_resource` in agent runs (skill-formats.md §2.3). */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import { MAX_SLICE_CHARS, SLICE_CHARS } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import { feedbackMessage } from "../../engine/agent/texts.ts";
-import type { Part } from "../../engine/messages.ts";
-import { readBundleFile } from "../../registry/bundle-file.ts";
 import { readSkill } from "../../registry/published.ts";
-import { skillFileName } from "../../skill/file-text.ts";
-import type { BundledFile, JsonObject, SkillRecord } from "../../skill/manifest.ts";
-import { nearest } from "../../skill/match.ts";
-import { isTextType, mediaTypeOf } from "../../skill/media.ts";
-import { insidePath } from "../../skill/path.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import { toBase64 } from "../delta.ts";
-
-/** Larger files are for programs: an isolate holds several runs. */
-const MAX_READ_BYTES = 8 * 1024 * 1024;
-/** What providers take, and a record of the session holds. */
-const MAX_IMAGE_BYTES = 1024 * 1024;
-const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+import { readSkillResource } from "../skill-resource.ts";
 
 /** Answers one call. The engine has seen to it that the run has the skill, and that the path lies inside. */
 export async function readSkillFile(
   { env }: RunContext,
-  spec: AgentSpec,
+  { own_skill, skills, model }: AgentSpec,
   args: JsonObject,
 ): Promise<AgentToolResult> {
   const started = Date.now();
-  const answer = await answerOf(env, spec, args);
-  return { ...answer, duration_ms: Date.now() - started };
-}
-
-async function answerOf(
-  env: RunContext["env"],
-  spec: AgentSpec,
-  { skill, path, offset, limit }: JsonObject,
-): Promise<AgentToolResult> {
-  const { own_skill, skills } = spec;
   const known = own_skill === undefined ? skills : [own_skill, ...skills];
-  const digest = known.find(({ name }) => name === skill)?.digest;
+  const digest = known.find(({ name }) => name === args.skill)?.digest;
   const record = digest === undefined ? null : await readSkill(env, digest);
-  const file = record === null ? null : fileOf(record, String(path));
-  if (record === null || file === null) {
-    const paths = record?.files.map((one) => one.path) ?? [];
-    const near = nearest(String(path), paths, 3);
-    const hint = near.length === 0 ? "" : ` Did you mean ${near.join(", ")}?`;
-    return failed(`The skill ${String(skill)} has no file ${String(path)}.${hint}`);
-  }
-  const type = mediaTypeOf(file.path);
-  const image = IMAGE_TYPES.includes(type);
-  const facts = { path: file.path, size_bytes: file.size, mime: type };
-  if (file.size > (image ? MAX_IMAGE_BYTES : MAX_READ_BYTES)) return ok(JSON.stringify(facts));
-  if (image && spec.model.vision === false) return ok(JSON.stringify(facts));
-  const bytes = await readBundleFile(env, record, file);
-  if (bytes === null) return failed(`The file ${file.path} is not stored.`);
-  if (image) {
-    const name = `${String(skill)}/${file.path}`;
-    const parts: Part[] = [
-      { type: "text", text: feedbackMessage("skill_resource", `The image ${name}:`) },
-      { type: "image", media_type: type, data: toBase64(bytes) },
-    ];
-    return { ...ok(JSON.stringify(facts)), parts };
-  }
-  const text = textOf(bytes, type);
-  if (text === null) return ok(JSON.stringify(facts));
-  return ok(slice(text, file.path, Number(offset ?? 0), Number(limit ?? SLICE_CHARS)));
+  const { ok, content, parts } = await readSkillResource(env, record, args, model.vision !== false);
+  const result = plainResult(ok ? "ok" : "error", content, ok ? null : "tool_error");
+  const shown = parts === undefined ? {} : { parts };
+  return { ...result, ...shown, duration_ms: Date.now() - started };
 }
-
-/** By its path; `SKILL.md` is whatever the file is called. */
-function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
-  const path = insidePath(given);
-  const own = path === "SKILL.md" ? skillFileName(files.map((file) => file.path)) : null;
-  return files.find((file) => file.path === (own ?? path)) ?? null;
-}
-
-/** `null`: the bytes are no text, whatever the name says. */
-function textOf(bytes: Uint8Array, type: string): string | null {
-  if (!isTextType(type) && bytes.subarray(0, 8192).includes(0)) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** A part of a text, not cut within a character, with how to go on. */
-function slice(text: string, path: string, offset: number, limit: number): string {
-  const wanted = Math.min(text.length, offset + Math.min(limit, MAX_SLICE_CHARS));
-  const inside = /[\uD800-\uDBFF]/.test(text.charAt(wanted - 1)) && wanted < text.length;
-  const end = inside ? wanted + 1 : wanted;
-  const next = end < text.length ? `, next_offset ${end}` : "";
-  const head = `${path}: characters ${Math.min(offset, text.length)} to ${end} of ${text.length}${next}`;
-  return `[${head}]\n${text.slice(offset, end)}`;
-}
-
-const ok = (content: string): AgentToolResult => plainResult("ok", content, null);
-const failed = (error: string): AgentToolResult =>
-  plainResult("error", JSON.stringify({ error }), "tool_error");

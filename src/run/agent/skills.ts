@@ -8,11 +8,13 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
-import { instructionFiles } from "../../skill/file-text.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
+import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
+import { listedFiles, namesFiles } from "../own-skill.ts";
+import { checkTrust } from "../trust.ts";
 
 export interface RunSkills {
   skills: AgentSkill[];
@@ -60,7 +62,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
     if (typeof item === "string") {
       const { record, digest } = await servedVersion(context, item);
       records.push(record);
-      skills.push(skillOf(record, digest));
+      skills.push({ ...skillOf(record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
   }
@@ -71,7 +73,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   return { skills, tools, records };
 }
 
-/** A served skill of the tenant's. @throws SkillNotFound */
+/** A served skill of the tenant's. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
 }
@@ -82,9 +84,7 @@ export async function ownSkill(
   slug: string,
 ): Promise<{ record: SkillRecord; skill: AgentSkill | null }> {
   const { record, digest } = await servedVersion(context, slug);
-  const skill = skillOf(record, digest);
-  const named = skill.files?.paths.some((path) => record.body.includes(path)) === true;
-  return { record, skill: named ? skill : null };
+  return { record, skill: namesFiles(record) ? skillOf(record, digest) : null };
 }
 
 async function servedVersion(
@@ -103,7 +103,9 @@ async function servedVersion(
       ),
     });
   }
-  return { record: await readSkill(context.env, card.version), digest: card.version };
+  const record = await readSkill(context.env, card.version);
+  checkTrust(context.settings, record);
+  return { record, digest: card.version };
 }
 
 /** The argv tools of a served skill; the runner finds the skill by its digest. */
@@ -118,12 +120,17 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** Files that the model is told of by name. */
-const MAX_LISTED_FILES = 200;
+/** Whose signature it has, and whether that counts. */
+function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentSkill, "signature"> {
+  const { signature } = record;
+  if (signature === undefined) return {};
+  const trusted = signatureFault(record, settings.signatures) === null;
+  return { signature: { signer: signature.signer, trusted } };
+}
 
-function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentSkill {
+function skillOf(record: SkillRecord, digest: string): AgentSkill {
+  const { manifest, body } = record;
   const { activation = {} } = manifest;
-  const paths = instructionFiles(files.map(({ path }) => path));
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
   return {
@@ -139,7 +146,7 @@ function skillOf({ manifest, body, files }: SkillRecord, digest: string): AgentS
     digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
     ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
-    files: { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length },
+    files: listedFiles(record),
   };
 }
 

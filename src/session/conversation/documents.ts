@@ -14,7 +14,7 @@ import type { ConversationStore, SessionRow } from "./store.ts";
 
 /** Bytes of records that are read at a time, and of the document that are sent at a time; what is larger goes alone. */
 const PAGE_BYTES = 256 * 1024;
-const PIECE_CHARACTERS = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /** A document as UTF-8. It breaks off where the session is removed meanwhile. */
 export function documentStream(
@@ -27,22 +27,26 @@ export function documentStream(
   return readable;
 }
 
-/** Who reads slowly is waited for, with one piece in memory. */
+/** Who reads slowly is waited for. All pieces go through the same memory, since what is let go of is collected late. */
 async function send(
   writer: WritableStreamDefaultWriter<Uint8Array>,
   pieces: Iterable<string>,
 ): Promise<void> {
   const encoder = new TextEncoder();
+  const buffer = new Uint8Array(PIECE_BYTES);
+  let filled = 0;
   try {
-    let text = "";
     for (const piece of pieces) {
-      text += piece;
-      if (text.length < PIECE_CHARACTERS) continue;
-      const bytes = encoder.encode(text);
-      text = "";
-      await writer.write(bytes);
+      for (let rest = piece; rest !== ""; ) {
+        const { read, written } = encoder.encodeInto(rest, buffer.subarray(filled));
+        rest = rest.slice(read);
+        filled += written;
+        if (rest === "") continue;
+        await writer.write(buffer.subarray(0, filled));
+        filled = 0;
+      }
     }
-    if (text !== "") await writer.write(encoder.encode(text));
+    if (filled > 0) await writer.write(buffer.subarray(0, filled));
     await writer.close();
   } catch (error) {
     // The reader left, or the session did.

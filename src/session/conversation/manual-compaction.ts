@@ -3,9 +3,8 @@ import {
   type CompactionPlan,
   estimateTokens,
   planCompaction,
-  summaryHead,
+  summaryFrom,
   summaryInstructions,
-  truncated,
 } from "../../engine/agent/compaction.ts";
 import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
@@ -51,16 +50,13 @@ async function summaryOf(
   { parts, place }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  const count = plan.archived.length;
-  try {
+  return summaryFrom(await asked().catch(() => ""), plan);
+
+  async function asked(): Promise<string> {
     const spec: AgentSpec = JSON.parse(text ?? "");
     const { signal } = new AbortController();
     const context = { run: place.run_id, effect: "summary", signal, tools: [] };
     const { effects } = await parts.begin(spec, place, context.signal);
-    const summary = await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
-    return { plan, summary: `${summaryHead(count, "a model summarised them")}\n${summary}` };
-  } catch {
-    // As in a run: a summary that cannot be had is replaced by one that Hull makes itself.
-    return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(plan.archived) };
+    return effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
   }
 }

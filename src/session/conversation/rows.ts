@@ -1,5 +1,5 @@
 /** A session's numbered rows: values in their order, long ones as several rows (design.md §2.5). */
-import { cut, join } from "../parts.ts";
+import { cut } from "../parts.ts";
 
 /** One stored value: its number, and what it is if it can be read. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
@@ -70,10 +70,13 @@ export class Rows<T> {
   }
 }
 
+/** Each part is decoded by itself: together they would be in memory twice. */
 function read<T>(seq: number, parts: readonly Uint8Array[]): Row<T> {
-  const bytes = join(parts);
+  const decoder = new TextDecoder();
+  const text = parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();
+  const bytes = parts.reduce((sum, part) => sum + part.length, 0);
   try {
-    return { seq, ok: true, value: JSON.parse(new TextDecoder().decode(bytes)), bytes: bytes.length };
+    return { seq, ok: true, value: JSON.parse(text), bytes };
   } catch {
     return { seq, ok: false };
   }

@@ -6,6 +6,7 @@
 import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
 import { type Split, splitAtLines, splitStrictly, withLineFeeds } from "./fences.ts";
+import { MOST_MENDED, mendFields } from "./mend.ts";
 import { readYaml, type YamlFault, type YamlReading } from "./yaml.ts";
 
 /** Largest SKILL.md, in bytes. */
@@ -41,6 +42,7 @@ const START_HINT = "Begin the file with: ---, name: …, description: …, ---."
 const YAML_HINT =
   'Put a value in quotes when it contains ": " or " #" or begins with a special character; indent with spaces.';
 const CLOSE_HINT = "Close the frontmatter with a line ---.";
+const NO_FIELDS = "there is no field: a key ends with a colon and a blank";
 const NOT_CLOSED = "The frontmatter begins here, but no later line holds only ---.";
 const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.";
 
@@ -84,6 +86,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
       "frontmatter_not_mapping",
       { at: node.source === "" ? TOP.at : node.at },
       "The frontmatter must be a mapping of fields, such as name: Hello.",
+      "Write one field to a line: its name, a colon, a blank and its value.",
     );
     return none;
   }
@@ -118,6 +121,16 @@ function normalised(given: string, remedies: Remedy[]): string {
     const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
     remedies.push({ tolerated: { level: "info", code: "line_endings", place: {}, message }, refused: null });
   }
+  const comment = text.slice(0, commentEnd(text));
+  if (comment !== "") {
+    text = text.slice(comment.length);
+    const message = "A comment stands before the frontmatter, at which stricter readers stop.";
+    const finding = { code: "leading_comment", place: TOP, message, hint: "Put it below the frontmatter." };
+    remedies.push({
+      tolerated: { level: "warning", ...finding },
+      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
+    });
+  }
   const blank = /^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "";
   if (blank !== "") {
     text = text.slice(blank.length);
@@ -129,6 +142,18 @@ function normalised(given: string, remedies: Remedy[]): string {
     });
   }
   return text;
+}
+
+/** Where HTML comments before the opening fence end; 0: there are none, or no fence follows. */
+function commentEnd(text: string): number {
+  let at = 0;
+  while (text.startsWith("<!--", at)) {
+    const end = text.indexOf("-->", at);
+    if (end < 0) return 0;
+    at = end + 3;
+    while (/\s/.test(text[at] ?? "")) at += 1;
+  }
+  return text.startsWith("---", at) ? at : 0;
 }
 
 function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missing" | "frontmatter_unclosed" {
@@ -167,16 +192,26 @@ function positionIn(text: string, offset: number, given: string): Position {
 /** Parses, and parses again with values in quotes where that is what is missing. */
 function readRetrying(source: string, start: Position, remedies: Remedy[]): YamlReading {
   const first = readYaml(source, start);
-  if (first.fault === null) return tell(first, remedies);
-  for (const pattern of first.fault.final === true ? [] : [UNQUOTED, UNQUOTED_OR_FLOW]) {
-    const quoted = quoteValues(source, pattern);
+  // Fields without a blank behind their colons are one text to YAML.
+  const isText = first.node?.kind === "scalar" && first.node.source !== "";
+  if (first.fault === null && !isText) return tell(first, remedies);
+  const ways = [
+    () => quoteValues(source, UNQUOTED),
+    () => quoteValues(source, UNQUOTED_OR_FLOW),
+    () => mendFields(source, isReadable) ?? source,
+  ];
+  const fault: YamlFault = first.fault ?? { at: first.node?.at ?? start, message: NO_FIELDS };
+  for (const way of fault.final === true ? [] : ways) {
+    const quoted = way();
     const again = quoted === source ? first : readYaml(quoted, start);
-    if (again.fault !== null) continue;
-    const { at } = first.fault;
-    const message = `The frontmatter is not valid YAML (${first.fault.message}); it was read with its values in quotes.`;
+    if (again.fault !== null || again.node?.kind !== "map") continue;
+    const message = `The frontmatter is not valid YAML (${fault.message}); it was read with its values in quotes.`;
     remedies.push({
-      tolerated: { level: "warning", code: "yaml_quoted_retry", place: { at }, message, hint: YAML_HINT },
-      refused: yamlFinding(first.fault),
+      tolerated: {
+        level: "warning",
+        ...{ code: "yaml_quoted_retry", place: { at: fault.at }, message, hint: YAML_HINT },
+      },
+      refused: yamlFinding(fault),
     });
     return tell(again, remedies);
   }
@@ -187,8 +222,18 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
 const UNQUOTED = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>[{])(\S.*)$/gm;
 const UNQUOTED_OR_FLOW = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>])(\S.*)$/gm;
 
+/** Lists and mappings in brackets that can be read stay what they are. */
 const quoteValues = (source: string, pattern: RegExp): string =>
-  source.replace(pattern, (_, key: string, value: string) => `${key}: ${JSON.stringify(value.trim())}`);
+  source.replace(pattern, (line: string, key: string, value: string) =>
+    source.length <= MOST_MENDED && /^[[{]/.test(value) && isReadable(line)
+      ? line
+      : `${key}: ${JSON.stringify(value.trim())}`,
+  );
+
+function isReadable(lines: string): boolean {
+  const { node, fault } = readYaml(lines, TOP.at);
+  return fault === null && node?.kind === "map";
+}
 
 function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
   const { doubt, duplicates } = reading;

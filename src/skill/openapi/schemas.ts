@@ -92,6 +92,11 @@ export function schemaComponents(): JsonObject {
         stale: { const: true, description: "The folder is broken; its last good version is served." },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
         daemon: { const: true, description: "It declares a daemon." },
+        signer: { ...DIGEST, description: "Fingerprint of the key whose signature it has." },
+        signature: {
+          ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
+          description: "Whether the deployment trusts who signed it; not in listings.",
+        },
         diagnostics: {
           type: "array",
           items: ref("schemas", "Diagnostic"),
@@ -105,6 +110,7 @@ export function schemaComponents(): JsonObject {
       },
       [
         ...["inputMime", "outputMime", "tools", "doc", "stale", "uploaded", "daemon"],
+        ...["signer", "signature"],
         "diagnostics",
         "tool_details",
       ],

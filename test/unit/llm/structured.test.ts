@@ -89,6 +89,35 @@ describe("schemas", () => {
     expect(() => readSchema(schema, "schema")).toThrow(reason);
   });
 
+  it.each([
+    ["^(a+)+$", "a"],
+    ["(a|a)*b", "a"],
+    ["^(a?){40}a{40}$", "a"],
+    ["^(A[^a-z]*)+$", "A"],
+    ["^(b[^A-Z]*)+$", "b"],
+    ["[^](a+)+$[^b]", "a"],
+    ["^(?=(a+)+$)", "a"],
+    [".*.*.*.*.*.*x", "a"],
+  ])("a pattern that may take for ever is not applied: %s", (pattern, letter) => {
+    const hostile = `${letter.repeat(200)}!`;
+    const nested = { $ref: "#/else/where", else: { where: { pattern } } };
+    for (const schema of [{ pattern }, { anyOf: [{ pattern }] }, nested])
+      expect(schemaErrors(readSchema(schema, "schema"), hostile)).toEqual([]);
+    const named = { patternProperties: { [pattern]: { type: "null" } }, additionalProperties: false };
+    expect(schemaErrors(readSchema(named, "schema"), { [hostile]: 1 })).toEqual([]);
+  });
+
+  it.each([
+    "^[a-z0-9]+(-[a-z0-9]+)*$",
+    "^([a-z0-9-]+\\.)+[a-z]{2,}$",
+    "^[^@\\s]+@[^@\\s]+$",
+    "^(?:\\d{3}|x)$",
+    "^[0-9a-f]{8}-[0-9a-f]{4}$",
+  ])("others are, also to long texts: %s", (pattern) => {
+    const schema = readSchema({ pattern }, "schema");
+    expect(schemaErrors(schema, `${"a".repeat(500)}!`)).toEqual([expect.stringContaining("pattern")]);
+  });
+
   it("one that refers to itself through its properties is followed, as deep as can be done", () => {
     const tree = readSchema(
       { type: "object", properties: { left: { $ref: "#" }, value: { type: "integer" } } },

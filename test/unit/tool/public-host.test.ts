@@ -37,6 +37,8 @@ describe("hosts of handlers", () => {
     ...[
       "http://localhost/",
       "http://a.localhost./",
+      "http://localhost../",
+      "http://[64:ff9b:1::808:808]/",
       "http://printer.local/",
       "http://metadata.google.internal/",
     ],

@@ -252,6 +252,13 @@ describe("in a run", () => {
       { strategy: "hybrid", engine_strategy: "truncate" },
     ],
     [
+      "an answer that says nothing",
+      { strategy: "llm" },
+      { summary: " " },
+      "user: go",
+      { engine_strategy: "truncate" },
+    ],
+    [
       "observation_mask",
       {},
       {},

@@ -256,11 +256,19 @@ describe("load_skill (§11.4, skill-formats.md §2.2)", () => {
     [{ name: "hidden" }, "skill_model_invocation_disabled"],
     [{}, "invalid_arguments"],
     [{ name: "a", require_signature: true }, "UnsignedSkillError"],
+    [{ name: "foreign", require_signature: true }, "UntrustedSignerError"],
   ])("%j: %s", async (args, error) => {
-    const played = await load(args, [skill("a"), skill("hidden", { disable_model_invocation: true })]);
+    const foreign = skill("foreign", { signature: { signer: "f".repeat(64), trusted: false } });
+    const hidden = skill("hidden", { disable_model_invocation: true });
+    const played = await load(args, [skill("a"), hidden, foreign]);
     expect(JSON.parse(answer(played))).toMatchObject({ error, message: expect.any(String) });
     // Nothing tells a model of skills that are not for it.
     if (error === "skill_not_found") expect(answer(played)).toContain("There are: a.");
+  });
+
+  test("a skill that somebody who is trusted has signed is loaded where a signature is asked for", async () => {
+    const signed = skill("a", { signature: { signer: "f".repeat(64), trusted: true } });
+    expect(answer(await load({ name: "a", require_signature: true }, [signed]))).toContain("BODY OF a");
   });
 
   test("a second time it is a short note; a new version is announced; an active one is there already", async () => {

@@ -1,0 +1,38 @@
+/** The folder of one skill that a command names. */
+import { basename, dirname } from "node:path";
+import { CommandError, EXIT } from "../command.ts";
+import { openProject } from "../project.ts";
+import { scanRoots } from "./roots.ts";
+import { findSkills, type Grounds, type SkillFolder, survey } from "./scan.ts";
+
+/**
+ * As a build of its project finds it, since the ignore files of the project say what is bundled. A folder that lies in no
+ * folder of skills counts by itself.
+ * @param root absolute
+ * @throws CommandError where it is no skill
+ */
+export async function skillAt(root: string): Promise<{ folder: SkillFolder; grounds: Grounds }> {
+  const own = await openProject(root).catch((error: unknown) => {
+    if (error instanceof CommandError && error.exit === EXIT.missing) return null;
+    throw error;
+  });
+  if (own === null) throw missing(root);
+  const above = dirname(root);
+  const base = own.dir !== root ? own.dir : basename(above) === "skills" ? dirname(above) : null;
+  if (base !== null) {
+    const { roots, dir } = await openProject(base);
+    for (const { grounds, scan } of scanRoots(roots, dir).scans) {
+      const folder = scan.skills.find(({ path }) => path === root);
+      if (folder !== undefined) return { folder, grounds };
+    }
+  }
+  const grounds = survey(root, own.dir);
+  const [folder] = findSkills(grounds).skills;
+  if (folder?.within !== "") throw missing(root);
+  return { folder, grounds };
+}
+
+function missing(root: string): CommandError {
+  const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
+  return new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
+}

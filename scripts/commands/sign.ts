@@ -1,0 +1,60 @@
+/** `hull sign`: signs the folder of a skill, or makes a key to sign with (docs/manifest.md). */
+import { writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { SIGNATURE_FILE, signFiles } from "../../src/skill/signature.ts";
+import { skillAt } from "../build/one-skill.ts";
+import { printDiagnostics } from "../build/print.ts";
+import { listFiles } from "../build/scan.ts";
+import { nodeHash, readSources } from "../build/skill.ts";
+import { expandTyped } from "../build/typed.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { makeSigningKey, readSigningKey } from "../signing-key.ts";
+
+export const command: Command = {
+  name: "sign",
+  summary: "Sign a skill, so that nobody can change it unnoticed",
+  usage: `
+Usage: hull sign <dir> --key FILE
+       hull sign --new-key FILE
+       hull sign --key FILE
+
+  dir             the folder of the skill, which holds its SKILL.md
+  --key FILE      an Ed25519 private key as PEM; without a folder its fingerprint is printed
+  --new-key FILE  makes such a key in a new file
+
+Writes SKILL.sig beside SKILL.md: a signature over all files that are bundled. hull validate, hull build and uploads check
+it. A change of any file needs a new signature.
+`,
+  async run(argv) {
+    const flags = { key: { type: "string" }, "new-key": { type: "string" } } as const;
+    const { values, positionals } = parseFlags(argv, flags, 1);
+    const [given] = positionals;
+    const made = values["new-key"];
+    if ((made === undefined) === (values.key === undefined) || (made !== undefined && given !== undefined)) {
+      const hint = "hull sign <dir> --key <pem>, or hull sign --new-key <pem>";
+      throw new CommandError(EXIT.usage, "bad_arguments", "Sign with which key?", hint);
+    }
+    const key = made === undefined ? await readSigningKey(values.key ?? "") : await makeSigningKey(made);
+    if (given === undefined) {
+      process.stdout.write(`${key.fingerprint}\n`);
+      return EXIT.ok;
+    }
+    const root = resolve(given);
+    const { folder, grounds } = await skillAt(root);
+    const { files, diagnostics } = listFiles(folder, grounds);
+    const place = { folder: folder.name, file: folder.file };
+    const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);
+    const all = [...diagnostics, ...typed];
+    printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
+    if (all.some(({ level }) => level === "error")) {
+      process.stderr.write("Nothing was signed: the skill has errors.\n");
+      return EXIT.failed;
+    }
+    const signed = sources.filter(({ path }) => path !== SIGNATURE_FILE);
+    const path = join(root, SIGNATURE_FILE);
+    await writeFile(path, await signFiles(signed, key, nodeHash));
+    const count = `${signed.length} file${signed.length === 1 ? "" : "s"}`;
+    process.stdout.write(`${relative(process.cwd(), path)}: ${count}, signed by ${key.fingerprint}\n`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,60 @@
+/** Keys that sign skills: Ed25519 private keys as PKCS #8 PEM, which openssl makes too. */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import type { Signer } from "../src/skill/signature.ts";
+import { CommandError, EXIT } from "./command.ts";
+
+export interface SigningKey extends Signer {
+  /** SHA-256 (hex) of the raw public key: what hull.toml and trusted-signers list. */
+  fingerprint: string;
+}
+
+/** @throws CommandError where the file is not there or is no such key */
+export async function readSigningKey(path: string): Promise<SigningKey> {
+  const pem = await readFile(path, "utf8").catch(() => null);
+  if (pem === null) throw new CommandError(EXIT.missing, "key_missing", `There is no file ${path}.`, HINT);
+  const key = privateKey(pem);
+  if (key?.asymmetricKeyType !== "ed25519") {
+    const message = `${path} holds no Ed25519 private key in PEM that needs no passphrase.`;
+    throw new CommandError(EXIT.usage, "bad_key", message, HINT);
+  }
+  return signingKey(key);
+}
+
+/** Makes a key and writes it to a new file that its owner alone may read. @throws CommandError where the file exists */
+export async function makeSigningKey(path: string): Promise<SigningKey> {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+  try {
+    await writeFile(path, pem, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.failed, "key_not_written", `The key cannot be written: ${reason}.`);
+  }
+  return signingKey(privateKey);
+}
+
+const HINT =
+  "hull sign --new-key <pem> makes one, and so does openssl genpkey -algorithm ed25519 -out <pem>.";
+
+function privateKey(pem: string): KeyObject | null {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return null;
+  }
+}
+
+function signingKey(key: KeyObject): SigningKey {
+  const { x = "" } = createPublicKey(key).export({ format: "jwk" });
+  const public_key = new Uint8Array(Buffer.from(x, "base64url"));
+  const fingerprint = createHash("sha256").update(public_key).digest("hex");
+  return { public_key, fingerprint, sign: (message) => sign(null, message, key) };
+}

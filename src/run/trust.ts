@@ -1,0 +1,13 @@
+/** Skills that have to be signed are run only where the signature is that of somebody who is trusted (docs/manifest.md). */
+import type { Settings } from "../env.ts";
+import { SkillNotTrusted } from "../errors/request.ts";
+import type { SkillRecord } from "../skill/manifest.ts";
+import { trustFault } from "../skill/trust.ts";
+
+/** @throws SkillNotTrusted */
+export function checkTrust({ signatures }: Settings, record: SkillRecord): void {
+  const fault = trustFault(record, signatures);
+  if (fault === null) return;
+  const { error, message } = fault;
+  throw new SkillNotTrusted({ slug: record.manifest.slug, error, reason: message });
+}

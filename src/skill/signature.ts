@@ -1,0 +1,136 @@
+/**
+ * Signatures of skills (agent-runtime.md §11.4): the file SKILL.sig beside SKILL.md holds an Ed25519 signature (RFC 8032)
+ * over the digests of all other files. Pure; keys and digests are Web Crypto's.
+ */
+import * as z from "zod/mini";
+import type { Hash, SourceFile } from "./bundle.ts";
+import { canonicalJson } from "./canonical.ts";
+import { byteOrder } from "./path.ts";
+
+export const SIGNATURE_FILE = "SKILL.sig";
+const ALGORITHM = "Ed25519";
+/** Nothing else that the key signs can be taken for the signature of a skill. */
+const PURPOSE = "hull skill signature 1\n";
+/** Of each kind of difference, how many files a message names. */
+const MAX_NAMED = 5;
+
+const sidecar = z.lazy(() =>
+  z.strictObject({
+    format: z.literal(1),
+    algorithm: z.literal(ALGORITHM),
+    /** The raw key of 32 bytes, in Base64. */
+    public_key: z.string(),
+    /** SHA-256 (hex) by path. */
+    files: z.record(z.string(), z.string()),
+    /** Of 64 bytes, in Base64. */
+    signature: z.string(),
+  }),
+);
+
+/** Who signs: what the private key does, and the raw public one. */
+export interface Signer {
+  sign: (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
+  public_key: Uint8Array<ArrayBuffer>;
+}
+
+/** What SKILL.sig came to: the fingerprint of a key whose signature holds, or why none does. */
+export type Verified = { signer: string } | { fault: string };
+
+/** Text of SKILL.sig for these files. */
+export async function signFiles(files: readonly SourceFile[], signer: Signer, hash: Hash): Promise<string> {
+  const digests = await digestsOf(files, hash);
+  const signature = await signer.sign(message(digests));
+  const text = {
+    format: 1,
+    algorithm: ALGORITHM,
+    public_key: toBase64(signer.public_key),
+    files: digests,
+    signature: toBase64(signature),
+  };
+  return `${JSON.stringify(text, null, 2)}\n`;
+}
+
+/** Checks the signature of a folder's files; `null`: they have none. */
+export async function verifyFiles(files: readonly SourceFile[], hash: Hash): Promise<Verified | null> {
+  const file = files.find(({ path }) => path === SIGNATURE_FILE);
+  if (file === undefined) return null;
+  const read = sidecar.safeParse(jsonOf(file.bytes));
+  if (!read.success) return { fault: "it is not the JSON that hull sign writes" };
+  const key = fromBase64(read.data.public_key);
+  const signature = fromBase64(read.data.signature);
+  if (key?.length !== 32 || signature?.length !== 64)
+    return { fault: "its key or its signature is none of Ed25519" };
+  const difference = differenceOf(read.data.files, await digestsOf(files, hash));
+  if (difference !== null) return { fault: difference };
+  if (!(await holds(key, signature, read.data.files))) {
+    return { fault: "the signature is not one of its key over these files" };
+  }
+  return { signer: await hash(key) };
+}
+
+async function holds(
+  key: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+  files: Record<string, string>,
+): Promise<boolean> {
+  try {
+    const imported = await crypto.subtle.importKey("raw", key, ALGORITHM, false, ["verify"]);
+    return await crypto.subtle.verify(ALGORITHM, imported, signature, message(files));
+  } catch {
+    // Not every text of 32 bytes is a key.
+    return false;
+  }
+}
+
+/** How the files differ from those that were signed; `null`: not at all. */
+function differenceOf(signed: Record<string, string>, present: Record<string, string>): string | null {
+  const before = new Map(Object.entries(signed));
+  const now = new Map(Object.entries(present));
+  const differences: [what: string, paths: string[]][] = [
+    [
+      "changed since",
+      [...now.keys()].filter((path) => before.has(path) && before.get(path) !== now.get(path)),
+    ],
+    ["added since", [...now.keys()].filter((path) => !before.has(path))],
+    ["gone", [...before.keys()].filter((path) => !now.has(path))],
+  ];
+  const found = differences.filter(([, paths]) => paths.length > 0);
+  if (found.length === 0) return null;
+  return found
+    .map(([what, paths]) => `${named(paths)} ${paths.length === 1 ? "was" : "were"} ${what}`)
+    .join(", ");
+}
+
+function named(paths: readonly string[]): string {
+  const shown = paths.slice(0, MAX_NAMED).map((path) => path.slice(0, 200));
+  const rest = paths.length - shown.length;
+  return [...shown, ...(rest === 0 ? [] : [`${rest} more`])].join(", ");
+}
+
+async function digestsOf(files: readonly SourceFile[], hash: Hash): Promise<Record<string, string>> {
+  const signed = files.filter(({ path }) => path !== SIGNATURE_FILE);
+  const sorted = signed.toSorted((a, b) => byteOrder(a.path, b.path));
+  const entries = sorted.map(async ({ path, bytes }): Promise<[string, string]> => [path, await hash(bytes)]);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+const message = (files: Record<string, string>): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(new TextEncoder().encode(PURPOSE + canonicalJson(files)));
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,58 @@
+/** What is found of a skill's signature when it is built or uploaded. */
+import type { Hash, SourceFile } from "./bundle.ts";
+import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
+import { SIGNATURE_FILE, verifyFiles } from "./signature.ts";
+import { NO_SIGNATURES, needsSignature, type SignaturePolicy, signatureFault } from "./trust.ts";
+
+interface Place {
+  folder: string;
+  file: string;
+  /** The tenant that uploads it. */
+  uploadedBy?: string;
+  /** Absent: nobody is asked whether a signer is trusted. */
+  signatures?: SignaturePolicy;
+}
+
+/**
+ * A signature that does not hold stops a skill, and so does one that is missing, or of somebody else, where the skill or the
+ * deployment wants one.
+ */
+export async function checkSignature(
+  files: readonly SourceFile[],
+  manifest: Manifest,
+  { folder, file, uploadedBy, signatures }: Place,
+  hash: Hash,
+): Promise<{ signature: NonNullable<SkillRecord["signature"]> | null; diagnostics: Diagnostic[] }> {
+  const verified = await verifyFiles(files, hash);
+  const base = file.slice(0, -"SKILL.md".length);
+  const of = { skill: folder, file: `${base}${SIGNATURE_FILE}` };
+  if (verified !== null && "fault" in verified) {
+    const message = `The signature does not hold: ${verified.fault}.`;
+    const hint = "If that is as it should be, sign the folder again with hull sign, or remove SKILL.sig.";
+    return {
+      signature: null,
+      diagnostics: [{ ...of, level: "error", code: "signature_invalid", message, hint }],
+    };
+  }
+  const diagnostics: Diagnostic[] = [];
+  if (verified !== null) {
+    const message = `The skill is signed by ${verified.signer}, and the signature holds.`;
+    diagnostics.push({ ...of, level: "info", code: "signature_holds", message });
+  }
+  const signed = {
+    manifest,
+    ...(verified === null ? {} : { signature: verified }),
+    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+  };
+  const policy = signatures ?? NO_SIGNATURES;
+  const fault = needsSignature(signed, policy) ? signatureFault(signed, policy) : null;
+  if (fault?.error === "UnsignedSkillError") {
+    const hint = "Sign the folder with hull sign <dir> --key <pem>.";
+    diagnostics.push({ ...of, level: "error", code: "signature_missing", message: fault.message, hint });
+  } else if (fault !== null && signatures !== undefined) {
+    const hint =
+      "hull.toml lists whom the deployment trusts under [signatures] trusted_signers, the skill in trusted-signers.";
+    diagnostics.push({ ...of, level: "error", code: "signer_untrusted", message: fault.message, hint });
+  }
+  return { signature: verified, diagnostics };
+}

@@ -1,0 +1,67 @@
+/** Whose signatures count, and which skills must have one (agent-runtime.md §11.4). Pure. */
+import * as z from "zod/mini";
+import type { SkillRecord } from "./manifest.ts";
+
+/** Keys by their fingerprint: the SHA-256 (hex) of the raw public key. */
+export const FINGERPRINT = /^[0-9a-f]{64}$/;
+
+/** `[signatures]` of hull.toml. */
+export const signaturesShape = z.lazy(() =>
+  z.strictObject({
+    trusted_signers: z._default(
+      z.array(
+        z
+          .string()
+          .check(z.regex(FINGERPRINT, "must be fingerprints of 64 hex digits, as hull sign prints them")),
+      ),
+      [],
+    ),
+    /** Which skills must be signed by one of them, whatever they say themselves. */
+    require: z._default(z.enum(["none", "uploaded", "all"]), "none"),
+  }),
+);
+export type SignaturePolicy = z.infer<typeof signaturesShape>;
+
+export const NO_SIGNATURES: SignaturePolicy = { trusted_signers: [], require: "none" };
+
+/** What a signature is asked of. */
+export type Signed = Pick<SkillRecord, "signature" | "uploaded_by"> & {
+  manifest: Pick<SkillRecord["manifest"], "name" | "activation">;
+};
+
+export interface TrustFault {
+  /** As `load_skill` has it. */
+  error: "UnsignedSkillError" | "UntrustedSignerError";
+  message: string;
+}
+
+/** Whether the skill has to be signed by somebody who is trusted. */
+export function needsSignature({ manifest, uploaded_by }: Signed, { require }: SignaturePolicy): boolean {
+  if (require === "all" || (require === "uploaded" && uploaded_by !== undefined)) return true;
+  return manifest.activation?.require_signature === true;
+}
+
+/** Why it does not count as signed; `null`: it does. */
+export function signatureFault(skill: Signed, policy: SignaturePolicy): TrustFault | null {
+  const { name, activation } = skill.manifest;
+  if (skill.signature === undefined) {
+    return { error: "UnsignedSkillError", message: `The skill "${name}" has no signature.` };
+  }
+  const { signer } = skill.signature;
+  const own = activation?.trusted_signers;
+  // What a skill says of itself can only narrow whom the deployment trusts; of its own folders that is enough.
+  const listed = policy.trusted_signers.length > 0;
+  const byDeployment = listed
+    ? policy.trusted_signers.includes(signer)
+    : skill.uploaded_by === undefined && own !== undefined;
+  if (byDeployment && own?.includes(signer) !== false) return null;
+  return {
+    error: "UntrustedSignerError",
+    message: `The skill "${name}" is signed by ${signer}, who is not trusted to do so.`,
+  };
+}
+
+/** Why the skill may not be used; `null`: it may. */
+export function trustFault(skill: Signed, policy: SignaturePolicy): TrustFault | null {
+  return needsSignature(skill, policy) ? signatureFault(skill, policy) : null;
+}

@@ -1,0 +1,126 @@
+/** `hull sign`, and what validate and build make of its signatures (docs/manifest.md). */
+import { execFile } from "node:child_process";
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeEach, expect, test } from "vitest";
+import { folder, put, skillText } from "./folder.ts";
+
+const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
+const hull = (...args: string[]) =>
+  new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    execFile(process.execPath, [BIN, ...args], { encoding: "utf8" }, (error, out, err) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+
+let project: string;
+let skill: string;
+let key: string;
+let fingerprint: string;
+beforeEach(async () => {
+  project = folder({
+    "skills/a/SKILL.md": skillText("A"),
+    "skills/a/references/x.md": "x",
+    "skills/a/evals/e.md": "e",
+    "skills/a/app.log": "left out",
+    "skills/.hullignore": "*.log\n",
+  });
+  skill = join(project, "skills/a");
+  key = join(project, "key.pem");
+  const made = await hull("sign", "--new-key", key);
+  expect(made).toMatchObject({ code: 0, err: "" });
+  fingerprint = made.out.trim();
+});
+const configure = (text: string) => writeFileSync(join(project, "hull.toml"), text);
+test("a key is for its owner alone, is not written over, and tells its fingerprint", async () => {
+  expect(fingerprint).toMatch(/^[0-9a-f]{64}$/);
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  expect(await hull("sign", "--key", key)).toMatchObject({ code: 0, out: `${fingerprint}\n` });
+  expect((await hull("sign", "--new-key", key)).code).toBe(1);
+});
+
+test.each<[string, () => string[], number, RegExp]>([
+  ["no key", () => ["sign", skill], 2, /which key/],
+  ["a key that is not there", () => ["sign", skill, "--key", "/no/key.pem"], 3, /no file \/no\/key\.pem/],
+  [
+    "a file that is no key",
+    () => ["sign", skill, "--key", join(skill, "SKILL.md")],
+    2,
+    /no Ed25519 private key/,
+  ],
+  ["a folder of skills", () => ["sign", join(project, "skills"), "--key", key], 3, /holds no SKILL\.md/],
+])("%s is refused", async (_, args, code, message) => {
+  const { code: exit, err } = await hull(...args());
+  expect(exit).toBe(code);
+  expect(err).toMatch(message);
+});
+
+test("signed, validated and built; a change of any file is an error that names it", async () => {
+  const signed = await hull("sign", skill, "--key", key);
+  expect(signed.out).toContain(`3 files, signed by ${fingerprint}`);
+  expect((await hull("validate", project)).err).toContain(
+    `signed by ${fingerprint}, and the signature holds`,
+  );
+  const built = await hull("build", project, "--json");
+  expect(JSON.parse(built.out)).toMatchObject({ skills: [{ slug: "a", signer: fingerprint }] });
+  put(skill, "references/x.md", "y");
+  put(skill, "new.md", "n");
+  for (const command of ["validate", "build"]) {
+    const { code, err } = await hull(command, project);
+    expect([command, code]).toEqual([command, 1]);
+    expect(err).toMatch(
+      /a\/SKILL\.sig error .*references\/x\.md was changed since, new\.md was added since\. \[signature_invalid\]/,
+    );
+  }
+  expect((await hull("sign", skill, "--key", key)).code).toBe(0);
+  expect((await hull("validate", project)).code).toBe(0);
+  rmSync(join(skill, "SKILL.sig"));
+  expect((await hull("validate", project)).code).toBe(0);
+});
+
+test("what must be signed is built only with a signature of somebody who is trusted", async () => {
+  configure('[signatures]\nrequire = "all"\n');
+  expect(await hull("build", project)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("signature_missing"),
+  });
+  await hull("sign", skill, "--key", key);
+  expect(await hull("build", project)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("signer_untrusted"),
+  });
+  configure(`[signatures]\nrequire = "all"\ntrusted_signers = ["${fingerprint}"]\n`);
+  expect(await hull("build", project)).toMatchObject({ code: 0 });
+  configure('[signatures]\ntrusted_signers = ["abc"]\n');
+  expect(await hull("build", project)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("64 hex digits"),
+  });
+});
+
+test("the skill itself may ask for it, and say by whom", async () => {
+  put(
+    skill,
+    "SKILL.md",
+    skillText("A", `mode: llm\nrequire-signature: true\ntrusted-signers: [${fingerprint}]`),
+  );
+  expect(await hull("validate", project)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("signature_missing"),
+  });
+  await hull("sign", skill, "--key", key);
+  expect((await hull("validate", project)).code).toBe(0);
+  put(skill, "SKILL.md", skillText("A", "mode: llm\ntrusted_signers: [nobody]"));
+  expect(await hull("validate", project)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("signer_fingerprint"),
+  });
+});
+
+test("a signed skill is packed whole, so that its signature holds where it is installed", async () => {
+  const count = async () => (await hull("pack", skill, "--out", project)).out;
+  expect(await count()).toContain("2 files");
+  await hull("sign", skill, "--key", key);
+  expect(await count()).toContain("4 files");
+});

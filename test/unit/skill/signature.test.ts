@@ -1,0 +1,146 @@
+/** Signatures of skills: what holds, what does not, and whose count (agent-runtime.md §11.4). */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { type SourceFile, utf8, webCryptoHash } from "../../../src/skill/bundle.ts";
+import { type Signer, signFiles, verifyFiles } from "../../../src/skill/signature.ts";
+import { type Signed, trustFault } from "../../../src/skill/trust.ts";
+
+function signer(): Signer {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const { x = "" } = publicKey.export({ format: "jwk" });
+  return {
+    public_key: new Uint8Array(Buffer.from(x, "base64url")),
+    sign: (message) => sign(null, message, privateKey),
+  };
+}
+const [ada, bob] = [signer(), signer()];
+const files = (texts: Record<string, string>): SourceFile[] =>
+  Object.entries(texts).map(([path, text]) => ({ path, mode: 0o644, bytes: utf8(text) }));
+const FOLDER = { "SKILL.md": "s", "run.sh": "r", "a/b.md": "b" };
+const signed = async (by = ada) => signFiles(files(FOLDER), by, webCryptoHash);
+const verified = (texts: Record<string, string>) => verifyFiles(files(texts), webCryptoHash);
+
+test("a signature holds over the same files, in any order, and names its key", async () => {
+  const fingerprint = await webCryptoHash(ada.public_key);
+  const text = await signed();
+  expect(await verified({ ...FOLDER, "SKILL.sig": text })).toEqual({ signer: fingerprint });
+  const turned = Object.fromEntries(Object.entries({ ...FOLDER, "SKILL.sig": text }).toReversed());
+  expect(await verified(turned)).toEqual({ signer: fingerprint });
+  expect(await signFiles(files(turned), ada, webCryptoHash)).toBe(text);
+  expect(await verified(FOLDER)).toBeNull();
+});
+
+test.each<[string, Record<string, string | undefined>, string]>([
+  ["a file changed", { "run.sh": "R" }, "run.sh was changed since"],
+  [
+    "two changed, one new",
+    { "run.sh": "R", "SKILL.md": "S", x: "" },
+    "SKILL.md, run.sh were changed since, x was added since",
+  ],
+  ["a file gone", { "a/b.md": undefined }, "a/b.md was gone"],
+  ["a file renamed", { "a/b.md": undefined, "a/c.md": "b" }, "a/c.md was added since, a/b.md was gone"],
+])("%s: it is said which", async (_, changes, fault) => {
+  const changed = Object.entries({ ...FOLDER, ...changes }).flatMap(([path, text]) =>
+    text === undefined ? [] : [[path, text]],
+  );
+  const folder: Record<string, string> = Object.fromEntries(changed);
+  expect(await verified({ ...folder, "SKILL.sig": await signed() })).toEqual({ fault });
+});
+
+describe("a sidecar that was tampered with", () => {
+  const other = async (change: (text: Record<string, unknown>) => object) =>
+    JSON.stringify(change(JSON.parse(await signed())));
+  test.each<[string, () => Promise<string>, RegExp]>([
+    ["is no JSON", async () => "nope", /not the JSON/],
+    ["has members of its own", () => other((text) => ({ ...text, note: 1 })), /not the JSON/],
+    ["names another algorithm", () => other((text) => ({ ...text, algorithm: "none" })), /not the JSON/],
+    ["has a short key", () => other((text) => ({ ...text, public_key: "AAAA" })), /none of Ed25519/],
+    ["has no Base64", () => other((text) => ({ ...text, signature: "*" })), /none of Ed25519/],
+    [
+      "has a key that is none",
+      () => other((text) => ({ ...text, public_key: btoa("\xff".repeat(32)) })),
+      /not one of its key/,
+    ],
+    [
+      "has another's key",
+      () => other((text) => ({ ...text, public_key: btoa(String.fromCharCode(...bob.public_key)) })),
+      /not one of its key/,
+    ],
+    [
+      "has another's signature",
+      async () => {
+        const { signature } = JSON.parse(await signed(bob));
+        return other((text) => ({ ...text, signature }));
+      },
+      /not one of its key/,
+    ],
+    [
+      "signs something else",
+      async () => {
+        const mine = { ...ada, sign: () => ada.sign(utf8("{}")) };
+        return signed(mine);
+      },
+      /not one of its key/,
+    ],
+  ])("%s", async (_, made, fault) => {
+    expect(await verified({ ...FOLDER, "SKILL.sig": await made() })).toEqual({
+      fault: expect.stringMatching(fault),
+    });
+  });
+
+  test("with a file whose digest it lists anew", async () => {
+    const sha256 = await webCryptoHash(utf8("R"));
+    const text = await other((given) => ({ ...given, files: { ...Object(given.files), "run.sh": sha256 } }));
+    expect(await verified({ ...FOLDER, "run.sh": "R", "SKILL.sig": text })).toEqual({
+      fault: expect.stringMatching(/not one of its key/),
+    });
+  });
+});
+
+const [X, Y] = ["a".repeat(64), "b".repeat(64)];
+describe("whose signature counts", () => {
+  const skill = (
+    by: string | null,
+    own: { require?: true; signers?: string[]; uploaded?: true } = {},
+  ): Signed => ({
+    manifest: {
+      name: "s",
+      activation: {
+        ...(own.require === undefined ? {} : { require_signature: true }),
+        ...(own.signers === undefined ? {} : { trusted_signers: own.signers }),
+      },
+    },
+    ...(by === null ? {} : { signature: { signer: by } }),
+    ...(own.uploaded === undefined ? {} : { uploaded_by: "t" }),
+  });
+  const require = true as const;
+  const uploaded = true as const;
+  test.each<[string, Signed, string[], "none" | "uploaded" | "all", string | null]>([
+    ["nobody asks", skill(null), [], "none", null],
+    ["all must be signed", skill(null), [X], "all", "UnsignedSkillError"],
+    ["uploads must be", skill(null, { uploaded }), [X], "uploaded", "UnsignedSkillError"],
+    ["and a folder need not", skill(null), [X], "uploaded", null],
+    ["the skill asks", skill(null, { require }), [X], "none", "UnsignedSkillError"],
+    ["signed by one who is trusted", skill(X, { require }), [Y, X], "none", null],
+    ["by one who is not", skill(X, { require }), [Y], "none", "UntrustedSignerError"],
+    ["nobody is trusted", skill(X, { require }), [], "none", "UntrustedSignerError"],
+    [
+      "the skill's own list narrows",
+      skill(X, { require, signers: [Y] }),
+      [X, Y],
+      "none",
+      "UntrustedSignerError",
+    ],
+    ["it widens nothing", skill(X, { require, signers: [X] }), [Y], "none", "UntrustedSignerError"],
+    ["alone it counts for a folder", skill(X, { require, signers: [X] }), [], "none", null],
+    [
+      "and not for an upload",
+      skill(X, { require, signers: [X], uploaded }),
+      [],
+      "none",
+      "UntrustedSignerError",
+    ],
+  ])("%s", (_, given, trusted_signers, need, error) => {
+    expect(trustFault(given, { trusted_signers, require: need })?.error ?? null).toBe(error);
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * Shapes of frontmatter as public skills have them, each in our own words: what loads, with what said, and what is refused
+ * since nobody can tell what was meant. Strict judges by the format alone.
+ */
+import { describe, expect, test } from "vitest";
+import { parseSkill } from "../../../src/skill/parse-skill.ts";
+
+const DIRECTORY = "tidy-notes";
+const NAMED = "name: tidy-notes\n";
+const yaml = ["frontmatter_yaml"];
+const mended = ["yaml_quoted_retry"];
+const missing = ["frontmatter_missing"];
+const SORTS = "Sorts notes. Use when notes pile up.";
+
+interface Shape {
+  /** All of the file; else the lines below `name`. */
+  text?: string;
+  fields?: string;
+  /** Codes that strict rejects for. */
+  strict: string[];
+  /** Codes of warnings and errors of the lenient reading. */
+  lenient: string[];
+  /** As loaded; absent: it does not load. */
+  description?: string;
+  has?: object;
+}
+
+const SHAPES: Record<string, Shape> = {
+  // Values that YAML takes for something else.
+  "a colon in the description": {
+    fields: "description: Sorts notes: by date, by tag",
+    ...{ strict: yaml, lenient: mended, description: "Sorts notes: by date, by tag" },
+  },
+  "a colon at the end, and a list below": {
+    fields: "description: Use when:\n  - notes pile up\n  - tags are missing",
+    ...{ strict: yaml, lenient: mended, description: "Use when: - notes pile up - tags are missing" },
+  },
+  "a colon in a line that goes on": {
+    fields: "description: Sorts notes. Keywords: tidy,\n  clean, sort: all of them",
+    ...{
+      strict: yaml,
+      lenient: mended,
+      description: "Sorts notes. Keywords: tidy, clean, sort: all of them",
+    },
+  },
+  "a colon in the second line only": {
+    fields: `description: Sorts notes.\n  Keywords: "tidy", "clean"`,
+    ...{ strict: yaml, lenient: mended, description: 'Sorts notes. Keywords: "tidy", "clean"' },
+  },
+  "a description of several lines, and a colon in another field": {
+    fields: "description: Sorts notes.\n  Use when notes pile up.\nargument-hint: folder: where they are",
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "text behind the sign of a folded block": {
+    fields: `description: > ${SORTS}\nmetadata:\n  author: somebody`,
+    ...{ strict: yaml, lenient: mended, description: SORTS, has: { metadata: { author: "somebody" } } },
+  },
+  "text behind the sign of a literal block": {
+    fields: `description: | ${SORTS}`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "text behind the sign of a block that is stripped, and more below": {
+    fields: "description: >- Sorts notes.\n  Use when notes pile up.",
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "a literal block that is not indented": {
+    fields: "description: |\nSorts notes.\nUse when: notes pile up.\n\nExamples: many\nlicense: MIT",
+    strict: yaml,
+    lenient: mended,
+    description: "Sorts notes.\nUse when: notes pile up.\n\nExamples: many",
+    has: { license: "MIT" },
+  },
+  "a folded block that is not indented": {
+    fields: "description: >\nSorts notes.\nUse when notes pile up.\nallowed-tools: Read, Write",
+    ...{ strict: yaml, lenient: mended, description: SORTS, has: { allowed_tools: ["Read", "Write"] } },
+  },
+  "text on the lines below the key, not indented": {
+    fields: "description:\nSorts notes. Use when notes\npile up.",
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "a line that goes on at the margin": {
+    fields: "description: Sorts notes. Use when\nnotes pile up.",
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "a quotation, and text behind it": {
+    fields: 'description: "tidy" or "sort" means this skill',
+    ...{ strict: yaml, lenient: mended, description: '"tidy" or "sort" means this skill' },
+  },
+  "several quotations": {
+    fields: `description: ${SORTS}\nwhen_to_use: "tidy up", "sort my notes", clean`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+    has: { activation: { when_to_use: '"tidy up", "sort my notes", clean' } },
+  },
+  "several quotations, a last one too": {
+    fields: `description: "tidy", 'sort', "clean"`,
+    ...{ strict: yaml, lenient: mended, description: `"tidy", 'sort', "clean"` },
+  },
+  "quotation marks inside of the same marks": {
+    fields: 'description: "Use when the user says "tidy up" or "sort""',
+    ...{ strict: yaml, lenient: mended, description: 'Use when the user says "tidy up" or "sort"' },
+  },
+  "an apostrophe inside of apostrophes": {
+    fields: "description: 'Sorts the user's notes'",
+    ...{ strict: yaml, lenient: mended, description: "Sorts the user's notes" },
+  },
+  "a path with backslashes in quotation marks": {
+    fields: String.raw`description: "Sorts C:\projects\notes"`,
+    ...{ strict: yaml, lenient: mended, description: String.raw`Sorts C:\projects\notes` },
+  },
+  "quotation marks that end at the margin": {
+    fields: 'description: "Sorts notes. Use when\nnotes pile up."',
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "no blank behind the colon": {
+    text: `---\nname:tidy-notes\ndescription:${SORTS}\n---\n`,
+    ...{ strict: ["frontmatter_not_mapping"], lenient: mended, description: SORTS },
+  },
+  "no blank behind one colon": {
+    text: `---\nname:tidy-notes\ndescription: ${SORTS}\n---\n`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "wide colons": {
+    fields: `description：${SORTS}`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  // Hints, tools and globs as other clients write them.
+  "hints in brackets; lists of tools stay lists": {
+    fields: `description: ${SORTS}\nargument-hint: [folder] [--deep|--flat]\nallowed-tools: [Read, "Bash(git add:*)"]`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+    has: {
+      allowed_tools: ["Read", "Bash(git add:*)"],
+      extra: { "argument-hint": "[folder] [--deep|--flat]" },
+    },
+  },
+  "one hint in brackets": {
+    fields: `description: ${SORTS}\nargument-hint: [folder]`,
+    ...{ strict: yaml, lenient: [], description: SORTS, has: { extra: { "argument-hint": ["folder"] } } },
+  },
+  "globs and stars": {
+    fields: `description: ${SORTS}\nglobs: **/*.md,*.txt\nallowed-tools: *`,
+    ...{ strict: yaml, lenient: mended, description: SORTS, has: { allowed_tools: ["*"] } },
+  },
+  "a star among plain words of a list": {
+    fields: `description: ${SORTS}\nkeywords: [tidy, **sort, notes]`,
+    ...{ strict: yaml, lenient: mended, description: SORTS },
+  },
+  "tools with stars between": {
+    fields: `description: ${SORTS}\nallowed-tools: Read * Bash(git *)`,
+    ...{ strict: [], lenient: [], description: SORTS, has: { allowed_tools: ["Read", "*", "Bash(git *)"] } },
+  },
+  "switches, names with a colon, unknown fields": {
+    text: `---\nname: notes:tidy\ndescription: ${SORTS}\nuser-invocable: true\nmodel: inherit\ncolor: "#0af"\nversion: 1.0\nadded: 2026-02-01\n---\n`,
+    strict: ["unknown_fields", "name_characters", "name_directory_mismatch"],
+    lenient: ["name_characters", "name_directory_mismatch"],
+    description: SORTS,
+    has: {
+      name: "notes:tidy",
+      slug: "notes-tidy",
+      extra: { model: "inherit", version: "1.0", added: "2026-02-01" },
+    },
+  },
+  "metadata as JSON over several lines, with a last comma": {
+    fields: `description: ${SORTS}\nmetadata:\n  {\n    "box":\n      { "emoji": "🗂", "needs": ["jq"] },\n  }`,
+    ...{
+      strict: yaml,
+      lenient: [],
+      description: SORTS,
+      has: { metadata: { box: '{"emoji":"🗂","needs":["jq"]}' } },
+    },
+  },
+  "comments, blank lines, an anchor, a list that is not indented": {
+    fields: `\n# What it is\ndescription: ${SORTS}\ntools: &t\n- Read\n- Write\nallowed-tools: *t\n`,
+    ...{ strict: yaml, lenient: [], description: SORTS, has: { allowed_tools: ["Read", "Write"] } },
+  },
+  // Other languages, other signs.
+  "a description in Chinese with its own signs": {
+    fields: "description: 整理笔记。当用户提到“整理”、“排序”时使用：按日期",
+    ...{ strict: [], lenient: [], description: "整理笔记。当用户提到“整理”、“排序”时使用：按日期" },
+  },
+  "markup in a folded description": {
+    fields: "description: >\n  **Tidy** notes  \n  <example>user: tidy up</example>",
+    ...{ strict: [], lenient: [], description: "**Tidy** notes   <example>user: tidy up</example>" },
+  },
+  // Before and behind the fences.
+  "a comment of the tool that made the file": {
+    text: `<!-- generated: do not edit -->\n<!--\nof: notes\n-->\n\n---\n${NAMED}description: ${SORTS}\n---\nBody.\n`,
+    ...{ strict: missing, lenient: ["leading_comment"], description: SORTS, has: { body: "Body." } },
+  },
+  "two blocks: the first counts": {
+    text: `---\n${NAMED}description: ${SORTS}\n---\n---\nname: other\n---\n`,
+    ...{ strict: [], lenient: [], description: SORTS, has: { name: "tidy-notes" } },
+  },
+  "blanks behind the fences, and a key twice": {
+    text: `---  \n${NAMED}description: first\ndescription: ${SORTS}\n---\t\nBody.\n`,
+    ...{ strict: yaml, lenient: ["duplicate_key"], description: SORTS },
+  },
+  // What nobody can make a skill of.
+  "a heading instead of frontmatter": {
+    text: "# Tidy notes\n\nname: tidy-notes\n",
+    strict: missing,
+    lenient: missing,
+  },
+  "a comment and no frontmatter": { text: "<!-- x -->\n# Tidy\n", strict: missing, lenient: missing },
+  "a comment that never ends": {
+    text: `<!-- x\n---\n${NAMED}description: d\n---\n`,
+    ...{ strict: missing, lenient: missing },
+  },
+  "a formatter made a heading of the block": {
+    text: "---\n## name: tidy-notes\ndescription: >\nSorts notes.\n\n# Tidy\n",
+    ...{ strict: ["frontmatter_unclosed"], lenient: ["frontmatter_unclosed"] },
+  },
+  "a quotation that never ends": { fields: 'description: "Sorts notes', strict: yaml, lenient: yaml },
+  "TAB indentation below a key": {
+    fields: "description: d\nmetadata:\n\tauthor: me",
+    ...{ strict: yaml, lenient: yaml },
+  },
+  "no description": {
+    fields: "trigger: always_on",
+    ...{ strict: ["unknown_fields", "description_missing"], lenient: ["description_missing"] },
+  },
+};
+
+describe.each(Object.entries(SHAPES))(
+  "%s",
+  (_, { text, fields = "", strict, lenient, description, has = {} }) => {
+    const file = text ?? `---\n${NAMED}${fields}\n---\nBody.\n`;
+    const { record, verdicts, diagnostics } = parseSkill(file, {
+      directory: DIRECTORY,
+      fileName: "SKILL.md",
+    });
+    const told = diagnostics.filter(({ level }) => level !== "info");
+
+    test("what is said", () => {
+      expect(verdicts.strict.diagnostics.map(({ code }) => code)).toEqual(strict);
+      expect(told.map(({ code }) => code)).toEqual(lenient);
+    });
+
+    test("what loads", () => {
+      expect(record?.description).toBe(description);
+      if (record !== undefined) expect(record).toMatchObject({ name: "tidy-notes", ...has });
+      expect(verdicts.lenient.valid).toBe(description !== undefined);
+    });
+
+    test("each finding names its file, its line and a way out", () => {
+      for (const diagnostic of [...told, ...verdicts.strict.diagnostics])
+        expect(diagnostic).toMatchObject({
+          file: "SKILL.md",
+          line: expect.any(Number),
+          hint: expect.stringMatching(/\S/),
+        });
+    });
+  },
+);
