@@ -3,7 +3,7 @@
  * their licence. npm runs this after an install and before packing (`prepare`), so that neither wrangler nor an
  * installed Hull needs the package.
  */
-import { copyFile, mkdir } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { REPO_DIR } from "./dev/places.ts";
@@ -16,13 +16,20 @@ const FILES = {
   NOTICE: "swagger-ui.NOTICE.txt",
 };
 
-/** Copies the files; answers whether the package was there to copy from. */
+/**
+ * Copies the files; answers whether the package was there to copy from. A file that is there already stays untouched: a
+ * server may be serving it, or watching the folder.
+ */
 export async function placeReader(assetsDir: string): Promise<boolean> {
   const from = packageDir();
   if (from === null) return false;
   const to = join(assetsDir, "docs");
   await mkdir(to, { recursive: true });
-  for (const [source, target] of Object.entries(FILES)) await copyFile(join(from, source), join(to, target));
+  for (const [source, target] of Object.entries(FILES)) {
+    const content = await readFile(join(from, source));
+    const placed = await readFile(join(to, target)).catch(() => null);
+    if (placed === null || !placed.equals(content)) await writeFile(join(to, target), content);
+  }
   return true;
 }
 

@@ -12,9 +12,9 @@ export const BODY_SILENCE_MS = 30_000;
 const DRAIN_BYTES = 64 * 1024;
 /**
  * Local workerd closes a connection whose body was not read, and its answer is lost on a client that still sends: in
- * local dev this much is drained before an early answer, for at most so many ms.
+ * local dev this much is drained before an early answer, for at most so many ms, as long as no silence is longer.
  */
-const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 3000 };
+const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
 /** Refuses a body whose declared length is over the limit before a byte of it is read. */
 export function checkDeclaredLength(request: Request, limit: number): void {
@@ -89,11 +89,11 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
  * answer must wait for it.
  */
 export function discardBody(context: { request: Request; settings: { local: boolean } }): Promise<void> {
-  const most = context.settings.local ? LOCAL_DRAIN : { bytes: DRAIN_BYTES, ms: BODY_SILENCE_MS };
-  return drain(context.request, most);
+  const remote = { bytes: DRAIN_BYTES, ms: BODY_SILENCE_MS, silence_ms: BODY_SILENCE_MS };
+  return drain(context.request, context.settings.local ? LOCAL_DRAIN : remote);
 }
 
-async function drain(request: Request, most: { bytes: number; ms: number }): Promise<void> {
+async function drain(request: Request, most: typeof LOCAL_DRAIN): Promise<void> {
   if (request.body === null) return;
   const left = unfinished.get(request);
   if (left === undefined && (request.bodyUsed || request.body.locked)) return;
@@ -102,7 +102,10 @@ async function drain(request: Request, most: { bytes: number; ms: number }): Pro
   const end = Date.now() + most.ms;
   try {
     for (let total = 0; total < most.bytes && Date.now() < end; ) {
-      const { done, value } = await withSilenceLimit(reader.read(), end - Date.now());
+      const { done, value } = await withSilenceLimit(
+        reader.read(),
+        Math.min(most.silence_ms, end - Date.now()),
+      );
       if (done) return;
       total += value.length;
     }

@@ -1,5 +1,6 @@
 /** Secrets of tools in a whole local Hull: sealed by the key in the state folder, seen by handlers in sessions, found nowhere. */
 import { globSync, readFileSync, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
@@ -68,13 +69,15 @@ test("a session's handler gets its secrets; nothing that is stored, told or logg
   const state = hull.stateDir;
   const key = join(state, "secret.key");
   expect(statSync(key).mode & 0o777).toBe(0o600);
-  expect(readFileSync(key, "utf8")).toMatch(/^[0-9a-f]{64}$/);
+  expect(readFileSync(key, "utf8")).toMatch(/^X[\w-]{43}$/);
   expect(hull.output()).not.toContain(readFileSync(key, "utf8"));
-  const files = globSync("**/*", { cwd: state }).filter((path) => statSync(join(state, path)).isFile());
-  const holding = files.filter((path) => {
-    const bytes = readFileSync(join(state, path)).toString("latin1");
-    return bytes.includes(CANARY) || bytes.includes(CALL_CANARY);
-  });
+  const files = globSync("**/*", { cwd: state });
+  const holding: string[] = [];
+  for (const path of files) {
+    // A folder, or a file that its database has removed meanwhile, holds nothing.
+    const bytes = await readFile(join(state, path), "latin1").catch(() => "");
+    if (bytes.includes(CANARY) || bytes.includes(CALL_CANARY)) holding.push(path);
+  }
   expect(files.some((path) => path.endsWith(".sqlite"))).toBe(true);
   expect(holding).toEqual([]);
 });
