@@ -1,5 +1,5 @@
 /** Forks of sessions with files and artifacts (agent-runtime.md §12.1): copies of their own, seen once they are whole. */
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/run/digest.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
@@ -195,9 +195,12 @@ describe("a fork that is not whole yet", () => {
     await runInDurableObject(stub, (_, { storage }) => {
       storage.sql.exec("UPDATE due SET at = 1");
     });
+    // What it knew of its due times goes with its process.
+    await evictDurableObject(stub);
     await runDurableObjectAlarm(stub);
-    await expect.poll(() => objects(path)).toBe(0);
-    await expect.poll(() => step({}, { end: { files: 1, artifacts: 0 } })).toBe("lost");
+    // Waits for what the alarm began.
+    expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("lost");
+    expect(await objects(path)).toBe(0);
     expect((await post("/sessions", { id: path.replace("/sessions/", "") })).status).toBe(201);
     expect(await files(path)).toEqual({});
   });

@@ -309,7 +309,7 @@ export class Conversation {
         this.background(this.#index());
         break;
       case "delete":
-        this.background(this.#clear(row));
+        this.background(this.#clearLater(row));
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -352,6 +352,15 @@ export class Conversation {
     const indexed = this.#index();
     this.background(indexed);
     await within(indexed, INDEX_MS);
+  }
+
+  /** After the step of a fork that is under way: none comes in between, and one that made it whole keeps it. */
+  #clearLater(row: SessionRow): Promise<void> {
+    const cleared = this.#adopting.then(async () => {
+      if (this.#store.session()?.state === "deleted") await this.#clear(row);
+    });
+    this.#adopting = cleared.catch(() => {});
+    return cleared;
   }
 
   async #clear(row: SessionRow): Promise<void> {
