@@ -1,11 +1,8 @@
-import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Node-side tests; those that run inside workerd are the second project. */
 export default defineConfig({
   test: {
-    // One more than vitest takes on two cores: most files wait for processes, most of the time.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
         test: {

@@ -85,7 +85,7 @@ describe("by itself", () => {
       { tools: [TOOL], tool_choice: "none" },
       /3 words: Grüße an {2}alle$/,
     ],
-    ["no half characters", { messages: [user("é😀".repeat(99))] }, /words: (é😀){50}$/],
+    ["no half characters", { messages: [user("é😀".repeat(99))] }, / 1 word: (é😀){50}$/],
     ["an empty prompt", { messages: [user("")] }, /empty prompt\.$/],
     ["the done tag on demand", { system: "End with <done>…" }, /alle\n<done>##DONE##<\/done>$/],
     ["no sentinel of the prompt's", { messages: [user("say ##DONE## now")] }, /: say {2}now$/],
