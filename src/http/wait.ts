@@ -2,13 +2,10 @@
 import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
 
-/**
- * `?wait=`, or `none` for `Prefer: respond-async`. Without either an answer does not wait for what only somebody's doing can
- * bring: a run that waits for an approval may do so for a day. @throws BadRequest
- */
-export function waitIn(request: Request): Wait {
+/** `?wait=`, or `none` for `Prefer: respond-async`; `null`: as is usual for the run. @throws BadRequest */
+export function waitIn(request: Request): Wait | null {
   if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
-  const wait = new URL(request.url).searchParams.get("wait") ?? "idle";
-  if (wait === "none" || wait === "terminal" || wait === "idle") return wait;
+  const wait = new URL(request.url).searchParams.get("wait");
+  if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
   throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });
 }

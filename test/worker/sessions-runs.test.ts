@@ -228,7 +228,7 @@ describe("a run", () => {
     expect(await get(`${path}/approvals`)).toEqual({ data: [], next_cursor: null });
   });
 
-  it("does not keep its caller waiting for an approval, unless that is asked for", async () => {
+  it("keeps its caller waiting for an approval, unless told otherwise", async () => {
     const path = await session();
     const at = { name: "look", description: "Looks.", handler: "looker#look", parameters: {} };
     const mock = [{ tool_calls: [{ name: "look" }] }, { text: "seen" }];
@@ -239,7 +239,10 @@ describe("a run", () => {
       approval_policy: { require_approval: ["look"] },
     };
     await client.publish({ looker: mockSkill("looker") }, { "hooks.js": LOOK });
-    const response = await run(path, "go", options);
+    const response = await post(`${path}/runs?wait=idle`, {
+      prompt: "go",
+      options: { provider: "mock", ...options },
+    });
     const waiting = await response.json<{ run_id: string; status: string; approvals: Body[] }>();
     expect([response.status, waiting.status]).toEqual([200, "awaiting_approval"]);
     const { data } = await get<{ data: Body[] }>(`${path}/approvals`);
@@ -249,10 +252,7 @@ describe("a run", () => {
     const { id, arguments_digest } = data[0] ?? {};
     await post(`${path}/approvals/${id}`, { decision: "approve", arguments_digest });
     expect(await until(`${path}/runs/${waiting.run_id}`, "done")).toMatchObject({ result: { text: "seen" } });
-    const whole = post(`${path}/runs?wait=terminal`, {
-      prompt: "go",
-      options: { provider: "mock", ...options },
-    });
+    const whole = run(path, "go", options);
     await expect.poll(async () => (await get<{ data: Body[] }>(`${path}/approvals`)).data.length).toBe(1);
     const again = (await get<{ data: Body[] }>(`${path}/approvals`)).data[0];
     const answer = { decision: "deny", reason: "no" };

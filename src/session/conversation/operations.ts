@@ -26,7 +26,7 @@ import type {
 } from "./rpc.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
-import { runAnswer, runEntry, runView } from "./views.ts";
+import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
 type Input<K extends SessionOperation> = SessionOperations[K]["in"];
@@ -95,8 +95,8 @@ function handlersOf(conversation: Conversation): Handlers {
       change();
       return conversation.view();
     });
-  const answer = async (run_id: string, wait: Wait, { id }: SessionRow): Promise<RunView> => {
-    await runs.wait(run_id, wait);
+  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
+    await runs.wait(run_id, wait ?? usualWait(log.state()));
     return runAnswer(log, parts, id, runs.row(run_id));
   };
   return {

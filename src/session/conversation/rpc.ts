@@ -166,13 +166,13 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
    * @param request `null`: it has no key
    */
   start: {
-    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait };
+    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
-  /** Waits. */
-  answer: { in: { run_id: string; wait: Wait }; out: RunView };
+  /** Waits. @param wait `null`: as is usual for such a run */
+  answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
   artifacts: {
     in: { offset: number; limit: number };

@@ -1,8 +1,9 @@
 /** A session and its runs as their routes show them. */
+import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
-import type { RunView, SessionView } from "./rpc.ts";
+import type { RunView, SessionView, Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
@@ -28,6 +29,13 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
   };
+}
+
+/** Until when an answer waits that was not told: a run with tools of the client ends only while its client goes on. */
+export function usualWait({ run }: AgentState): Wait {
+  if (run === null) return "terminal";
+  const { daemon, tools } = run.spec;
+  return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
 }
 
 /** Without the result: one of many. */

@@ -238,7 +238,7 @@ export const SESSION_OPERATIONS: Operations = {
         ref("parameters", "prefer"),
         query(
           "wait",
-          "Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it until it rests.",
+          "Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it a daemon, and a run with tools of the client, is answered when it rests.",
           { enum: ["terminal", "idle", "none"] },
         ),
         ref("parameters", "last-event-id"),
