@@ -93,3 +93,31 @@ it("breaks off where the session is removed while it is read", async () => {
   };
   await expect(rest()).rejects.toThrow();
 });
+
+it("a run that said too much has the last of it in its result, and all of it in the transcript", async () => {
+  const path = await session();
+  const megabyte = "0123456789abcdef".repeat(65_536);
+  const rounds = 10;
+  const call = { tool_calls: [{ name: "ask", arguments: { q: "more?" } }] };
+  const mock = [...Array.from({ length: rounds }, () => call), { text: "at last" }];
+  const loops = { tool_format: "native", loop_detect_warn: 0, loop_detect_block: 0, loop_detect_skip: 0 };
+  const begun = await run(path, "go", { tools: [ASK], mock, ...loops });
+  const { run_id } = await begun.json<{ run_id: string }>();
+  const at = `${path}/runs/${run_id}`;
+  const calls = new Set<string>();
+  while (calls.size < rounds) {
+    await until(at, "awaiting_tool");
+    const { awaiting } = await get<{ awaiting?: { tool_call_id: string }[] }>(at);
+    const { tool_call_id = "" } = awaiting?.[0] ?? {};
+    if (tool_call_id === "" || calls.has(tool_call_id)) continue;
+    calls.add(tool_call_id);
+    await post(`${path}/tool-results`, { tool_call_id, content: `${calls.size} ${megabyte}` });
+  }
+  await until(at, "done");
+  const { result } = await get<{ result: { transcript: { messages: Body[] } } }>(at);
+  expect(result).toMatchObject({ status: "done", text: "at last", transcript_truncated: true });
+  const said = ({ messages }: { messages: Body[] }) => messages.filter(({ role }) => role === "tool").length;
+  expect(said(result.transcript)).toBeGreaterThan(2);
+  expect(said(result.transcript)).toBeLessThan(rounds);
+  expect(said(await get(`${path}/transcript?view=raw`))).toBe(rounds);
+});

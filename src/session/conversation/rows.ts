@@ -40,6 +40,14 @@ export class Rows<T> {
     return bytes.length;
   }
 
+  /** The number after which the last rows are that take at most so many bytes together, but one at least; `after`: all do. */
+  fitting(after: number, bytes: number): number {
+    const sizes = `SELECT seq, sum(sum(length(data))) OVER (ORDER BY seq DESC) AS total
+      FROM ${this.#table} WHERE seq > ?1 GROUP BY seq`;
+    const query = `SELECT coalesce(max(seq), ?1) AS n FROM (${sizes}) WHERE total > ?2 AND seq < ?3`;
+    return this.#sql.exec<{ n: number }>(query, after, bytes, this.last()).one().n;
+  }
+
   /** Numbers of the rows up to `until`, of less than 4 KiB, whose JSON has this text in it, the last first. */
   short(until: number, text: string): number[] {
     const query = `SELECT seq FROM ${this.#table} WHERE seq <= ? AND part = 0 AND length(data) < 4096

@@ -10,6 +10,7 @@ import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { EventLog } from "../event-log.ts";
 import { Fold } from "./fold.ts";
+import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
 /** What is stored in the same transaction as records. */
@@ -27,6 +28,8 @@ export interface Redactors {
   told: Redactor;
 }
 
+/** Bytes of records that a run's result tells of: it is made in memory. */
+const MAX_RESULT_BYTES = 8 * 1024 * 1024;
 /** Bytes of records that are kept in memory. */
 const KEPT_BYTES = 256 * 1024;
 
@@ -69,9 +72,14 @@ export class SessionLog {
     this.#recent = null;
   }
 
-  /** The records in rows after number `after`, oldest first; what cannot be read is left out. */
-  recordsAfter(after: number): Iterable<AgentRecord> {
-    return this.#recent?.after === after ? this.#recent.records : this.store.records(after);
+  /** The records of a run that its result tells of, oldest first, and whether these are all: of too many the last ones. */
+  recordsOf({ first_record }: Pick<RunRow, "first_record">): {
+    records: Iterable<AgentRecord>;
+    whole: boolean;
+  } {
+    const after = first_record - 1;
+    if (this.#recent?.after === after) return { records: this.#recent.records, whole: true };
+    return this.store.lastRecords(after, MAX_RESULT_BYTES);
   }
 
   record(body: AgentRecordBody): AgentRecord {

@@ -26,6 +26,17 @@ export interface LastLife {
   memo: string | null;
 }
 
+/** A run's result; `transcript_truncated`: it tells of its last records alone. */
+export function resultOf(
+  parts: AgentParts,
+  state: AgentState,
+  facts: Parameters<AgentParts["resultOf"]>[1],
+  { records, whole }: ReturnType<SessionLog["recordsOf"]>,
+): JsonObject {
+  const result = parts.resultOf(state, facts, records);
+  return whole ? result : { ...result, transcript_truncated: true };
+}
+
 /** Stores records of which one settles the run. */
 export function settleRun(
   options: EndOptions,
@@ -39,8 +50,8 @@ export function settleRun(
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
   log.append(records, {
     events: (state) => {
-      const own = log.recordsAfter(row.first_record - 1);
-      return doneEvents(state, row, () => ({ ...parts.resultOf(state, facts, own), ...further() }));
+      const result = () => ({ ...resultOf(parts, state, facts, log.recordsOf(row)), ...further() });
+      return doneEvents(state, row, result);
     },
     write: ({ run }, done_event) => {
       // A daemon that is started again goes on where its effects left off.

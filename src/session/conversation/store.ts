@@ -183,6 +183,12 @@ export class ConversationStore implements EventSource, KnownExecutions {
     return this.#ready ? this.#records.short(until, text) : [];
   }
 
+  /** The last records after row `after` that take at most so many bytes, oldest first, and whether these are all. */
+  lastRecords(after: number, bytes: number): { records: Iterable<AgentRecord>; whole: boolean } {
+    const from = this.#ready ? this.#records.fitting(after, bytes) : after;
+    return { records: this.records(from), whole: from === after };
+  }
+
   /** Stores events as one row; answers the number of the last. */
   appendEvents(events: readonly RunEvent[]): number {
     if (events.length > 0) this.#events.insert(this.#events.last() + events.length, [...events]);

@@ -6,6 +6,7 @@ import { readEnd } from "./done.ts";
 import type { RunView, SessionView, Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
+import { resultOf } from "./settle.ts";
 import type { SessionRow } from "./store.ts";
 import { countListed } from "./visible.ts";
 
@@ -54,9 +55,9 @@ export function runEntry(session: string, row: RunRow): RunView {
 export function runAnswer(log: SessionLog, parts: AgentParts, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;
-  const { id: run_id, created_at, first_record } = row;
+  const { id: run_id, created_at } = row;
   const facts = { run_id, session_id: session, created_at, settled_at: null };
-  const result = parts.resultOf(log.state(), facts, log.store.records(first_record - 1));
+  const result = resultOf(parts, log.state(), facts, log.recordsOf(row));
   const { status } = row;
   return { ...view, result: JSON.parse(JSON.stringify(log.answered({ ...result, status }))) };
 }

@@ -10,8 +10,9 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { Daemon } from "./daemon.ts";
 import { isoOrNull } from "./summary.ts";
 
-/** Rows of records that the history of a snapshot reaches back: a daemon may live for ever. */
+/** Rows of records that the history of a snapshot reaches back, and bytes of them: a daemon may live for ever. */
 const RECENT_ROWS = 2000;
+const RECENT_BYTES = 4 * 1024 * 1024;
 
 /** The snapshot's document. */
 export async function snapshotOf(
@@ -21,7 +22,8 @@ export async function snapshotOf(
   const row = daemon.row();
   const run = daemon.run(row);
   const { visible, summary, waiting } = log.state();
-  const recent = log.store.records(Math.max(0, log.store.lastRecord() - RECENT_ROWS));
+  const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
+  const { records: recent } = log.store.lastRecords(after, RECENT_BYTES);
   const { messages, events } = withRecords(emptyTranscript(newId()), recent, newId);
   const watch_state = await watchState(files, run?.spec.daemon?.watch_paths ?? []);
   const snapshot = {
