@@ -121,26 +121,19 @@ function normalised(given: string, remedies: Remedy[]): string {
     const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
     remedies.push({ tolerated: { level: "info", code: "line_endings", place: {}, message }, refused: null });
   }
+  const leave = (before: string, code: string, message: string, hint: string): void => {
+    if (before === "") return;
+    text = text.slice(before.length);
+    remedies.push({
+      tolerated: { level: "warning", code, place: TOP, message, hint },
+      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
+    });
+  };
+  const stop = "before the frontmatter, at which stricter readers stop.";
   const comment = text.slice(0, commentEnd(text));
-  if (comment !== "") {
-    text = text.slice(comment.length);
-    const message = "A comment stands before the frontmatter, at which stricter readers stop.";
-    const finding = { code: "leading_comment", place: TOP, message, hint: "Put it below the frontmatter." };
-    remedies.push({
-      tolerated: { level: "warning", ...finding },
-      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
-    });
-  }
+  leave(comment, "leading_comment", `A comment stands ${stop}`, "Put it below the frontmatter.");
   const blank = /^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "";
-  if (blank !== "") {
-    text = text.slice(blank.length);
-    const message = "Blank lines stand before the frontmatter, at which stricter readers stop.";
-    const finding = { code: "leading_blank_lines", place: TOP, message, hint: "Remove them." };
-    remedies.push({
-      tolerated: { level: "warning", ...finding },
-      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
-    });
-  }
+  leave(blank, "leading_blank_lines", `Blank lines stand ${stop}`, "Remove them.");
   return text;
 }
 
