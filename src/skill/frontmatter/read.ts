@@ -121,19 +121,24 @@ function normalised(given: string, remedies: Remedy[]): string {
     const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
     remedies.push({ tolerated: { level: "info", code: "line_endings", place: {}, message }, refused: null });
   }
-  const leave = (before: string, code: string, message: string, hint: string): void => {
+  const leave = (before: string, finding: Omit<Finding, "place">): void => {
     if (before === "") return;
     text = text.slice(before.length);
     remedies.push({
-      tolerated: { level: "warning", code, place: TOP, message, hint },
+      tolerated: { level: "warning", place: TOP, ...finding },
       refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
     });
   };
-  const stop = "before the frontmatter, at which stricter readers stop.";
-  const comment = text.slice(0, commentEnd(text));
-  leave(comment, "leading_comment", `A comment stands ${stop}`, "Put it below the frontmatter.");
-  const blank = /^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "";
-  leave(blank, "leading_blank_lines", `Blank lines stand ${stop}`, "Remove them.");
+  leave(text.slice(0, commentEnd(text)), {
+    code: "leading_comment",
+    message: "A comment stands before the frontmatter, at which stricter readers stop.",
+    hint: "Put it below the frontmatter.",
+  });
+  leave(/^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "", {
+    code: "leading_blank_lines",
+    message: "Blank lines stand before the frontmatter, at which stricter readers stop.",
+    hint: "Remove them.",
+  });
   return text;
 }
 
