@@ -4,6 +4,7 @@ import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../er
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
+import { withoutNulls } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
@@ -154,6 +155,9 @@ export async function readJsonIfAny<T>(
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
+  // A member that is null counts as absent, unless the shape has a use for null.
+  const bare = schema.safeParse(withoutNulls(value));
+  if (bare.success) return bare.data;
   const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });

@@ -1,16 +1,6 @@
 /** The shapes of what limits the tool calls of runs (agent-runtime.md §9), as options and `[policy]` of hull.toml have them. */
 import * as z from "zod/mini";
-import { RISKS } from "./manifest.ts";
-
-/** In rising order. */
-export const SIDE_EFFECT_LEVELS = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-] as const;
-export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
+import { RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
 
 const maybe = z.exactOptional;
 

@@ -29,6 +29,24 @@ export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase()
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
+      "looker/SKILL.md": `---
+name: looker
+description: Looks at things
+mode: llm
+provider: openai
+tools:
+  - name: look
+    description: Looks.
+    command: [sh, look.sh]
+    parameters: [{name: own, description: mine}, {name: other, description: that of the other call}]
+    annotations: {kind: read, side_effect_level: read_only, arg_schema: {path_params: [own]}}
+  - {name: write, description: Writes., command: [sh, look.sh], annotations: {side_effect_level: workspace_write}}
+---
+Look.
+`,
+      // Two calls that each wait for the other one.
+      "looker/look.sh":
+        '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
       "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
     },
   });
@@ -63,6 +81,19 @@ test("a served skill's tools run in the runner, and the result says what was don
   });
   expect(lastMessage(1)).toContain("hello Ada");
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("You greet people.");
+});
+
+test("what a skill's tools say of themselves counts: reading ones run side by side, policies know them", async () => {
+  const [one, two] = ["one", "two"].map((name) => `${hull.root}/home/${name}`);
+  const look = (own = "", other = "") => ({ name: "look", arguments: { own, other } });
+  const write = { name: "write", arguments: {} };
+  fake.script([{ tool_calls: [look(one, two), look(two, one), write] }, { text: "Done." }]);
+  const policy = { side_effect_level: "read_only", workspace_roots: [`${hull.root}/home`] };
+  const result = await json(await run({ skill: "looker", policy }));
+  expect(result).toMatchObject({ status: "done", successful_tools: ["look"], rejected_tools: ["write"] });
+  expect(JSON.stringify(fake.requests[1]?.body.messages).match(/met/g)).toHaveLength(2);
+  fake.script([{ tool_calls: [look("/etc/x", two)] }, { text: "Done." }]);
+  expect((await json(await run({ skill: "looker", policy }))).rejected_tools).toEqual(["look"]);
 });
 
 test("a persistent run is nudged until it is done", async () => {

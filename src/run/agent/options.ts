@@ -12,7 +12,7 @@ import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
-import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { ownInstructions } from "../own-skill.ts";
@@ -225,7 +225,7 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
   const executor =
     tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
   const { kind, ...annotations } = tool.annotations ?? {};
-  const known = KINDS.find((name) => name === kind);
+  const known = TOOL_KINDS.find((name) => name === kind);
   const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
   return {
     definition: definitionOf(tool),
@@ -235,8 +235,6 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
     ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
   };
 }
-
-const KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
 
 function executorOf({ name, executor }: Tool): AgentTool["executor"] {
   if (executor === "webhook") return "webhook";
