@@ -164,10 +164,49 @@ test("skills: the one that the prompt names is active, and load_skill brings ano
   expect(lastMessage(1)).toContain("TEST BODY");
 });
 
+test("a run that is begun for later says which it is", async () => {
+  for (const [query, headers] of [
+    ["?wait=none", {}],
+    ["", { prefer: "respond-async" }],
+  ] as const) {
+    const body = JSON.stringify({ prompt: "go", options: { provider: "mock" } });
+    const init = { headers: { "content-type": "application/json", ...headers } };
+    const response = await hull.call(`/runs${query}`, body, init);
+    const { id, run_id, session_id } = await json(response);
+    expect([response.status, session_id]).toEqual([202, null]);
+    expect(response.headers.get("location")).toBe(`/executions/${id}`);
+    expect(String(run_id)).toBe(String(id).replace("ex_", "run_"));
+  }
+});
+
+test("options that have no effect beside the others are named", async () => {
+  fake.script([{ text: "ok" }, { text: "ok" }]);
+  const ignored = {
+    ...{ cron: "0 9 * * *", consolidate_on_idle: true, exit_when_verified: true, break_unless_phase: "a" },
+    ...{ nudge: "go on", turn_policy: {}, root_task: "all", schema_retries: 2 },
+  };
+  const { warnings } = await json<{ warnings: { code: string; option: string }[] }>(await run(ignored));
+  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => "option_ignored"));
+  const names = warnings.map(({ option }) => option).sort();
+  expect(names).toEqual([
+    "break_unless_phase",
+    "consolidate_on_idle",
+    "cron",
+    "exit_when_verified",
+    "nudge",
+    "root_task",
+    "schema_retries",
+  ]);
+  expect(await json(await run({ exit_when_verified: false, nudge: "on" }))).not.toHaveProperty("warnings");
+});
+
 test.each([
   [{ profile: "nope" }, 400, "completer"],
   [{ max_iterations: "many" }, 422, "max_iterations"],
-  [{ loop_detekt_warn: 1 }, 422, "loop_detekt_warn"],
+  [{ loop_detekt_warn: 1 }, 422, 'did you mean \\"loop_detect_warn\\"'],
+  [{ working_files: 3 }, 422, "must be a text or a list of texts; got 3"],
+  [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
+  [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
   [{ skill: "nobody" }, 404, "nobody"],
   [{ tools: [{ name: "a", description: "b", parameters: {} }] }, 400, "no handler"],
   [{ tools: [{ name: "a", description: "b", parameters: {}, command: ["sh"] }] }, 422, "command"],

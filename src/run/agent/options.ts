@@ -20,8 +20,9 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { ignoredOptions } from "./ignored-options.ts";
 import { readServersOption } from "./mcp-option.ts";
-import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
@@ -57,7 +58,7 @@ export async function agentSpec(
   const served = own?.record ?? null;
   const own_skill = own?.skill ?? null;
   const asked = served === null ? call : withSkill(call, served);
-  const model = readOptions(asked, (name) => host.isProvider(name));
+  const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, at.session);
@@ -88,7 +89,10 @@ export async function agentSpec(
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
   const given = givenMessages(input, model.options);
-  const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
+  const warnings = [
+    ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
+    ...ignoredOptions(options, model.options),
+  ];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
   const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
