@@ -204,6 +204,16 @@ test.each([
   [{ profile: "nope" }, 400, "completer"],
   [{ max_iterations: "many" }, 422, "max_iterations"],
   [{ loop_detekt_warn: 1 }, 422, 'did you mean \\"loop_detect_warn\\"'],
+  [
+    {
+      task_ledger: [
+        { title: "a", id: "1" },
+        { title: "b", id: "1" },
+      ],
+    },
+    422,
+    "another item has the id",
+  ],
   [{ working_files: 3 }, 422, "must be a text or a list of texts; got 3"],
   [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
   [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
@@ -235,10 +245,11 @@ test("what is null inside of an option, or is the options, counts as absent", as
     approval_policy: { auto_deny: null },
     permissions: { allow: null, on_escalation: null },
     skill_match: { strategy: null, top_n: 2 },
-    task_ledger: [{ title: "one", id: null, note: null }],
+    task_ledger: [{ title: "one", id: null, note: null }, { title: "two", id: "1" }, "three"],
   };
   const result = await json(await run(options));
-  expect(result).toMatchObject({ status: "done", task_ledger: { items: [{ id: "1", title: "one" }] } });
+  const items = ["2", "1", "3"].map((id) => ({ id }));
+  expect(result).toMatchObject({ status: "done", task_ledger: { items } });
   const none = JSON.stringify({ prompt: "go", options: null });
   const headers = { "content-type": "application/json" };
   // No provider is chosen, and the default one has no key here.

@@ -1,7 +1,6 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
-import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
@@ -21,6 +20,7 @@ import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
 import { ignoredOptions } from "./ignored-options.ts";
+import { taskLedger } from "./ledger-option.ts";
 import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
@@ -327,20 +327,4 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
   };
-}
-
-/** Items without an id are numbered. */
-function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
-  const given = task_ledger ?? deliverables;
-  if (given === undefined) return null;
-  const items = given.map((item, n): TaskLedger["items"][number] => {
-    const {
-      id = String(n + 1),
-      title,
-      status = "open",
-      note,
-    } = typeof item === "string" ? { title: item } : item;
-    return { id, title, status, ...(note === undefined ? {} : { note }) };
-  });
-  return { root_task: root_task ?? null, items };
 }
