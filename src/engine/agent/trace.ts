@@ -44,21 +44,27 @@ export class Tracer {
   #used: string[] = [];
   #successful: string[] = [];
   readonly #approvals = new Map<string, { tool: string; call_id: string }>();
+  /** Messages to a run under way that were not taken in yet. */
+  #waiting = 0;
   #lastText = "";
   #idleSince: number | null = null;
 
   /** What this record adds. */
   entries(record: AgentRecord): TraceEntry[] {
     switch (record.type) {
+      case "message_received":
+        if (record.delivery !== "wait_for_completion") this.#waiting++;
+        return [];
       case "run_started":
         this.#spec = record.spec;
+        this.#waiting = 0;
         this.#used = [];
         this.#successful = [];
         this.#approvals.clear();
         return [];
       case "iteration_started":
         this.#iteration = record.iteration;
-        return [];
+        return this.#takenIn();
       case "model_call_settled":
         return (record.retries ?? []).map((retry) => this.#entry("SchemaRetry", retry));
       case "turn_taken":
@@ -102,11 +108,19 @@ export class Tracer {
       case "went_idle":
         this.#idleSince = record.at;
         return [];
+      case "woke":
+        return this.#takenIn();
       case "run_settled":
         return this.#ended(record);
       default:
         return [];
     }
+  }
+
+  #takenIn(): TraceEntry[] {
+    const messages = this.#waiting;
+    this.#waiting = 0;
+    return messages === 0 ? [] : [this.#entry("host_input", { messages })];
   }
 
   #entry(kind: string, members: JsonObject): TraceEntry {

@@ -191,6 +191,14 @@ it("a message that comes while calls are open stands behind their results in the
   });
   const taken = records.findIndex(({ type }) => type === "turn_taken") + 1;
   const all = [started({}), ...records.slice(0, taken), ...incoming[1], ...records.slice(taken)];
+  const tracer = new Tracer();
+  const kinds = all
+    .flatMap((record) => tracer.entries(record))
+    .map(({ kind, iteration }) => [kind, iteration]);
+  expect(kinds).toEqual([
+    ["TurnEnd", 0],
+    ["host_input", 1],
+  ]);
   const { messages } = withRecords(emptyTranscript("t"), all, () => "m");
   expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
 });
