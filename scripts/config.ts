@@ -150,6 +150,8 @@ const config = z.strictObject({
   auth: z.enum(["keys", "none"]).nullable().default(null),
   max_body_bytes: count.default(52_428_800),
   max_output_bytes: count.default(104_857_600),
+  /** What a hook has for its answer. */
+  hook_timeout_ms: z.int().min(1).max(600_000).default(10_000),
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),

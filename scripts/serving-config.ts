@@ -19,6 +19,7 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
     max_body_bytes,
     max_output_bytes,
     grace_ms: runner.grace_ms,
+    hook_timeout_ms: config.hook_timeout_ms,
     ...(config.rate_limit === null
       ? {}
       : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),

@@ -92,6 +92,8 @@ const servingConfig = z.lazy(() => {
     max_body_bytes: z._default(positive, 52_428_800),
     max_output_bytes: z._default(positive, 104_857_600),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
+    /** What a hook has for an answer. */
+    hook_timeout_ms: z._default(positive, 10_000),
     /** Local dev on loopback serves its own names only. */
     pin_hosts: z._default(z.boolean(), true),
     /** The host delegate (agent-runtime.md §0.5); absent: none. */

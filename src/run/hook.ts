@@ -2,7 +2,7 @@
 import { type Bindings, settings } from "../env.ts";
 import { readBytes } from "../registry/published.ts";
 import type { Json } from "../skill/manifest.ts";
-import { callInIsolate, HOOK_TIMEOUT_MS } from "../tool/isolate/hook.ts";
+import { callInIsolate } from "../tool/isolate/hook.ts";
 
 export interface HookCall {
   env: Bindings;
@@ -13,7 +13,7 @@ export interface HookCall {
   /** `null`: the hook is called without arguments. */
   payload: Json;
   signal?: AbortSignal;
-  /** Default: 10,000. */
+  /** Default: what the deployment gives hooks. */
   timeoutMs?: number;
   /** An isolate for this call alone, as uploaded code gets it. */
   fresh?: boolean;
@@ -27,7 +27,7 @@ export interface HookCall {
  */
 export function callHook(call: HookCall): Promise<Json> {
   const { env, tenant, module, exportName, payload, signal, onLog } = call;
-  const { redactor, local } = settings(env);
+  const { redactor, local, hook_timeout_ms } = settings(env);
   return callInIsolate({
     loader: env.LOADER,
     // A digest has a fixed length, so no other tenant's name makes the same id.
@@ -35,7 +35,7 @@ export function callHook(call: HookCall): Promise<Json> {
     source: async () => new Response(await readBytes(env, "module", module)).text(),
     exportName,
     payload,
-    timeoutMs: call.timeoutMs ?? HOOK_TIMEOUT_MS,
+    timeoutMs: call.timeoutMs ?? hook_timeout_ms,
     signal,
     redactor,
     guarded: local,

@@ -121,6 +121,12 @@ describe("a hook", () => {
     },
   );
 
+  it("has the time that the deployment gives hooks", async () => {
+    const { env } = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"hook_timeout_ms":120}' });
+    const slow = await failure(call("hangs", { what: "sleep" }, { env }));
+    expect(slow).toMatchObject({ code: "hook_timeout", message: expect.stringContaining("120 ms") });
+  });
+
   it("that ends its isolate, or spoils it, harms itself alone", async () => {
     expect(await failure(call("end", null, { tenant: "rude", timeoutMs: 200 }))).toMatchObject({
       status: expect.any(Number),

@@ -17,8 +17,6 @@ import { guardLoops } from "./loop-guard.ts";
 
 const MAIN = "hull.js";
 
-/** Where nobody says otherwise, in ms. */
-export const HOOK_TIMEOUT_MS = 10_000;
 /** Longest answer, in UTF-16 units of JSON. */
 const MAX_RESULT = 5_000_000;
 const MAX_REASON = 2000;

@@ -22,6 +22,7 @@ test("hull.toml: defaults and given values", async () => {
     auth: null,
     max_body_bytes: 52428800,
     max_output_bytes: 104857600,
+    hook_timeout_ms: 10000,
     rate_limit: null,
     runner: {
       url: null,
