@@ -81,6 +81,8 @@ export interface LlmHost {
   setting(name: string): string | undefined;
   /** The host's own tool search; absent: none is configured. */
   searchDelegate?: SearchDelegate | undefined;
+  /** Whether a call used a soft budget up. */
+  readonly budgetExceeded: boolean;
   /** Further members of the result. */
   further(): Record<string, unknown>;
   /** What is left of the option `mock`, as it may be given again; `null`: it was not given. */

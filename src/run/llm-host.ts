@@ -180,10 +180,14 @@ class Host implements LlmHost {
     return this.#settings.read(name);
   }
 
+  get budgetExceeded(): boolean {
+    return this.#accounts.budgetExceeded;
+  }
+
   further(): Record<string, unknown> {
     const { active, calls } = this.#mocking;
     return {
-      ...(this.#accounts.budgetExceeded ? { budget_exceeded: true } : {}),
+      ...(this.budgetExceeded ? { budget_exceeded: true } : {}),
       ...(active ? { mock_calls: calls.map(mockCallJson) } : {}),
     };
   }

@@ -139,6 +139,8 @@ export type AgentRecord = { v: 1; at: number } & (
       warnings: Warning[];
       /** Why a structured answer was asked for again, `{attempt, errors, nudge_used, correction_prompt}` each. Absent: it was not. */
       retries?: JsonObject[];
+      /** The call used a soft budget up. Absent: it did not. */
+      budget_exceeded?: true;
     }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {

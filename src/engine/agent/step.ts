@@ -70,7 +70,13 @@ export interface AgentEffects {
   callModel(
     step: AgentStep & { type: "call_model" },
     context: AgentEffectContext,
-  ): Promise<{ turn: ModelTurn; cost_usd: number; warnings: Warning[]; retries?: JsonObject[] }>;
+  ): Promise<{
+    turn: ModelTurn;
+    cost_usd: number;
+    warnings: Warning[];
+    retries?: JsonObject[];
+    budget_exceeded?: true;
+  }>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
   /** Answers what its purpose may: anything else is thrown. */

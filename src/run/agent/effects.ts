@@ -120,7 +120,8 @@ async function callModel(
     structured === null
       ? await ask(asked, 0)
       : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
-  return { ...answer, warnings: answer.turn.warnings ?? [] };
+  const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
+  return { ...answer, ...exceeded, warnings: answer.turn.warnings ?? [] };
 }
 
 async function summarize(

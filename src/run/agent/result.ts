@@ -64,18 +64,24 @@ export class RunNotes {
   readonly #tracer = new Tracer();
   readonly #trace: TraceEntry[] = [];
   readonly #warnings = new Map<string, Warning>();
+  #exceeded = false;
 
   *reading(records: Iterable<AgentRecord>): Generator<AgentRecord> {
     for (const record of records) {
       this.#trace.push(...this.#tracer.entries(record));
       for (const warning of warningsOf(record)) this.#warnings.set(warning.message, warning);
+      if (record.type === "model_call_settled") this.#exceeded ||= record.budget_exceeded === true;
       yield record;
     }
   }
 
   get members() {
     const warnings = [...this.#warnings.values()];
-    return { trace: this.#trace.slice(-MAX_TRACED), ...(warnings.length === 0 ? {} : { warnings }) };
+    return {
+      trace: this.#trace.slice(-MAX_TRACED),
+      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(this.#exceeded ? { budget_exceeded: true as const } : {}),
+    };
   }
 }
 
