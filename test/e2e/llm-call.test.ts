@@ -1,7 +1,7 @@
 /** POST /llm/* through HTTP against a fake provider (agent-runtime.md §1 to §3, §6, §15 Checks). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const CANARY = "sk-canary-1f2e3d4c5b6a";
@@ -12,36 +12,20 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-let fake: FakeProvider;
-let other: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  other = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: {
-      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-      ANTHROPIC_BASE_URL: fake.url,
-      OPENAI_API_KEY: CANARY,
-      OPENAI_BASE_URL: `${fake.url}/v1`,
-      DEEPSEEK_API_KEY: "sk-deepseek-key",
-      DEEPSEEK_BASE_URL: other.url,
-      VLLM_BASE_URL: `${fake.url}/v1`,
-    },
-    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-  await other?.close();
-});
-beforeEach(() => {
-  for (const provider of [fake, other]) {
-    provider.requests.length = 0;
-    provider.script([]);
-  }
+const fake = await sharedProvider();
+const other = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: CANARY,
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+    DEEPSEEK_API_KEY: "sk-deepseek-key",
+    DEEPSEEK_BASE_URL: other.url,
+    VLLM_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
 });
 
 type Result = Record<string, unknown> & {

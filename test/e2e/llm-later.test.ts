@@ -1,26 +1,14 @@
 /** Model calls that outlive their connection (contract.md "Waiting, streaming, or later"). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };

@@ -1,18 +1,15 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner (agent-runtime.md §7 Checks). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: {
-      "greeter/SKILL.md": `---
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: {
+    "greeter/SKILL.md": `---
 name: greeter
 description: Greets people
 mode: llm
@@ -22,24 +19,15 @@ tools:
 ---
 You greet people.
 `,
-      "shouter/SKILL.md":
-        "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
-      "shouter/hooks.ts": `
+    "shouter/SKILL.md":
+      "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+    "shouter/hooks.ts": `
 export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
-      "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+    "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
+  },
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };

@@ -1,12 +1,9 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ args: ["--direct"] });
-});
-afterAll(() => hull?.stop());
+const hull = await sharedHull({ args: ["--direct"] });
 
 const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
 const sessions = (...args: string[]) => cli("sessions", ...args);
