@@ -22,8 +22,6 @@ interface Daemon {
   recorded_messages: { role: string; content: string }[];
 }
 
-const post = (path: string, body: object): Promise<Response> =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
 const daemon = async (id: string): Promise<Daemon> => json<Daemon>(await hull.call(`/daemons/${id}`));
 const when = (id: string, fact: (daemon: Daemon) => boolean): Promise<Daemon | null> =>
   until(
@@ -44,7 +42,7 @@ const cli = async (...args: string[]): Promise<string> => {
 };
 
 test("timers go on by themselves after the Worker was killed, and every event is handled once", async () => {
-  const spawned = await post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
+  const spawned = await hull.post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
   const { id } = await json<Daemon>(spawned);
   const events = Array.from({ length: 12 }, (_, n) => `event-${n}`);
   for (const [n, name] of events.entries()) {
@@ -81,7 +79,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
   };
   // How long two wakes take depends on what else the machine does.
   expect((await wokenAlone(3000)) || (await wokenAlone(10_000)) || (await wokenAlone(30_000))).toBe(true);
-  await post(`/daemons/${id}/stop`, {});
+  await hull.post(`/daemons/${id}/stop`, {});
 });
 
 test("the command line lists, wakes, tells, stops and removes; a skill's daemon is there from the start", async () => {

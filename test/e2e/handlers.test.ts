@@ -35,15 +35,12 @@ interface Run {
   result?: { text: string };
 }
 
-const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
-
 test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {
-  await post("/sessions", { id: "h1" });
+  await hull.post("/sessions", { id: "h1" });
   const calls = ["count_py", "count_sh", "count_js"].map((name) => ({ name, arguments: { text: "a b c" } }));
   const mock = [...calls.map((call) => ({ tool_calls: [call] })), { text: "all done" }];
   const options = { skill: "count", mock };
-  const response = await post(
+  const response = await hull.post(
     "/sessions/h1/runs",
     { prompt: "go", options },
     { accept: "text/event-stream" },
@@ -62,10 +59,10 @@ test("a session's run calls handlers in Python, shell and Node, which share its 
 });
 
 test("a Worker that dies while a handler runs: the next life has its result, and it ran once", async () => {
-  await post("/sessions", { id: "h2" });
+  await hull.post("/sessions", { id: "h2" });
   const file = join(hull.root, "slow-marks");
   const mock = [{ tool_calls: [{ name: "slow", arguments: { text: file } }] }, { text: "all done" }];
-  const begun = await post("/sessions/h2/runs?wait=none", {
+  const begun = await hull.post("/sessions/h2/runs?wait=none", {
     prompt: "go",
     options: { skill: "count", mock },
   });

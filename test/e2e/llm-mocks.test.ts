@@ -16,8 +16,7 @@ interface Answer extends Record<string, unknown> {
   mock_calls: { messages: unknown[]; system: string; tools: { name: string }[]; thinking?: object }[];
 }
 const post = async (path: string, body: object): Promise<{ status: number; answer: Answer }> => {
-  const headers = { "content-type": "application/json" };
-  const response = await hull.call(path, JSON.stringify(body), { headers });
+  const response = await hull.post(path, body);
   return { status: response.status, answer: JSON.parse(await response.text()) };
 };
 const call = async (prompt: string, options: object = {}) => {

@@ -23,9 +23,7 @@ export const say = ({ text }) => text;
 const SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const run = (options: object, headers: Record<string, string> = {}): Promise<Response> =>
-  hull.call("/runs", JSON.stringify({ prompt: "go", options: { ...OPENAI, ...options } }), {
-    headers: { "content-type": "application/json", ...headers },
-  });
+  hull.post("/runs", { prompt: "go", options: { ...OPENAI, ...options } }, headers);
 const said = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages);
 
 test("an answer that does not match is asked again, without the bad one; all attempts are paid", async () => {

@@ -31,11 +31,8 @@ export const brief = () => ({ system: "Be brief." });
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
-const run = (options: object, prompt = "go", init: RequestInit = {}): Promise<Response> =>
-  hull.call("/runs", JSON.stringify({ prompt, options: { ...OPENAI, ...options } }), {
-    ...init,
-    headers: { "content-type": "application/json", ...init.headers },
-  });
+const run = (options: object, prompt = "go", headers: Record<string, string> = {}): Promise<Response> =>
+  hull.post("/runs", { prompt, options: { ...OPENAI, ...options } }, headers);
 const lastMessage = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages.at(-1));
 
 test("a served skill's tools run in the runner, and the result says what was done", async () => {
@@ -68,7 +65,7 @@ test.each([false, true])(
     fake.script([{ text: ["Greeting ", "Bo."], tool_calls }, { text: ["All ", "done."] }]);
     const mock = [{ text: "Greeting Bo.", tool_calls }, { text: "All done." }];
     const options = { skill: "greeter", ...(mocked ? { mock } : {}) };
-    const response = await run(options, "go", { headers: { accept: "text/event-stream" } });
+    const response = await run(options, "go", { accept: "text/event-stream" });
     const events = await readEvents(response);
     const names = events.map(({ event }) => event);
     expect([names[0], names.lastIndexOf("start")]).toEqual(["start", 0]);

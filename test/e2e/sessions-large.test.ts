@@ -10,9 +10,7 @@ const MORE_MB = 256;
 const hull = await sharedHull({ args: ["--direct"] });
 
 const post = async (path: string, body: object): Promise<void> => {
-  const response = await hull.call(path, JSON.stringify(body), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post(path, body);
   await response.arrayBuffer();
   expect(response.ok).toBe(true);
 };

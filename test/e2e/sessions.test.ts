@@ -28,8 +28,6 @@ interface Run {
   error?: { code: string };
 }
 
-const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
 const marksIn = async (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
 
 /** A new session whose run has begun its tool. */
@@ -38,9 +36,12 @@ async function working(): Promise<{ path: string; file: string; run: string }> {
   count += 1;
   const file = join(marks, String(count));
   const path = `/sessions/s${count}`;
-  await post("/sessions", { id: `s${count}` });
+  await hull.post("/sessions", { id: `s${count}` });
   const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "all done" }];
-  const begun = await post(`${path}/runs?wait=none`, { prompt: "go", options: { skill: "agent", mock } });
+  const begun = await hull.post(`${path}/runs?wait=none`, {
+    prompt: "go",
+    options: { skill: "agent", mock },
+  });
   const { run_id } = await json<{ run_id: string }>(begun);
   await until(
     () => marksIn(file),
@@ -56,7 +57,7 @@ const ended = (path: string): Promise<Run> =>
     40_000,
   );
 const next = async (path: string): Promise<Run> =>
-  json(await post(`${path}/runs`, { prompt: "and now?", options: { mock: [{ text: "rest" }] } }));
+  json(await hull.post(`${path}/runs`, { prompt: "and now?", options: { mock: [{ text: "rest" }] } }));
 
 describe("in the middle of a tool", () => {
   test("the Worker dies: the process is followed, its result is the model's, and nothing runs twice", async () => {
@@ -85,7 +86,7 @@ describe("in the middle of a tool", () => {
 
   test("the run is cancelled: its process ends, and the next run works", async () => {
     const { path, file, run } = await working();
-    const cancelled = await json<Run>(await post(`${run}/cancel`, {}));
+    const cancelled = await json<Run>(await hull.post(`${run}/cancel`, {}));
     expect([cancelled.status, cancelled.error?.code]).toEqual(["cancelled", "run_cancelled"]);
     await until(
       async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
@@ -100,7 +101,9 @@ describe("files", () => {
   const note = async (path: string, file: string): Promise<string> => {
     const mock = [{ tool_calls: [{ name: "note", arguments: { file } }] }, { text: "noted" }];
     const body = { prompt: "go", options: { skill: "agent", mock } };
-    const { text, transcript } = await json<NonNullable<Run["result"]>>(await post(`${path}/runs`, body));
+    const { text, transcript } = await json<NonNullable<Run["result"]>>(
+      await hull.post(`${path}/runs`, body),
+    );
     expect(text).toBe("noted");
     return JSON.stringify(transcript.messages);
   };
@@ -111,7 +114,7 @@ describe("files", () => {
 
   test("are the same over HTTP and for tools, also for a runner that had none of them", async () => {
     const path = "/sessions/files";
-    await post("/sessions", { id: "files" });
+    await hull.post("/sessions", { id: "files" });
     expect((await file(`${path}/files/sub/old`, "PUT", "old"))[0]).toBe(201);
     expect(await note(path, "log")).toContain("noted");
     expect(await file(`${path}/files/log`)).toEqual([200, "noted\n"]);

@@ -34,9 +34,7 @@ const hull = await sharedHull({
 const run = async (prompt: string, turns: object[] = []) => {
   fake.script([...turns, { text: "done" }]);
   const options = { provider: "openai", model: "gpt-4o", skills: ["quiet", "pdf-tools"] };
-  const response = await hull.call("/runs", JSON.stringify({ prompt, options }), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post("/runs", { prompt, options });
   const result = await json(response);
   expect(result.status).toBe("done");
   return result;
@@ -120,9 +118,7 @@ test("files: text in slices, other bytes by their facts, nothing from outside", 
 test("a run that is a skill reads its files too", async () => {
   fake.script([reads({ path: "references/a.md" }), { text: "done" }]);
   const options = { provider: "openai", model: "gpt-4o", skill: "pdf-tools" };
-  await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
-    headers: { "content-type": "application/json" },
-  });
+  await hull.post("/runs", { prompt: "go", options });
   expect(String(messages(0)[0]?.content)).toContain("<file>references/a.md</file>");
   expect(answers(1)[0]).toContain("# Reference");
 });
