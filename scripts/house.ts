@@ -15,11 +15,12 @@ const CHECKED = ["src", "container", "scripts", "test"];
 /**
  * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
  */
-const VOCABULARY = ["errors", "secrets", "redact", "env"];
+const VOCABULARY = ["bytes", "errors", "secrets", "redact", "env"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
-  redact: ["secrets"],
+  bytes: [],
+  redact: ["bytes", "secrets"],
   env: [
     ...[
       "errors",
@@ -69,7 +70,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   typed: ["skill"],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...["errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
+    ...["bytes", "errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),

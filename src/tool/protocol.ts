@@ -2,7 +2,9 @@
  * The protocol between Worker and runner (serving.md §6.1): shapes, frames and tickets, used and validated on both
  * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
  */
+
 import * as z from "zod/mini";
+import { fromBase64, toBase64 } from "../bytes.ts";
 import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
@@ -367,17 +369,13 @@ export async function sha256Hex(text: string): Promise<string> {
 }
 
 function base64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 /** Only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   try {
-    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+    const bytes = fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
     return base64Url(bytes) === text ? bytes : null;
   } catch {
     return null;

@@ -85,7 +85,7 @@ function noteEnd(
   store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
   store.setDue({ watch: null, approval: null });
-  store.clearHandedIn();
+  store.handedIn.clear();
 }
 
 /** One line per run, or per failed one. @param state `null`: it was lost */
