@@ -20,7 +20,7 @@ type Handler = NonNullable<ExecutionSpec["handler"]>;
 const PYTHON_SHIM_FILE = "handler.py";
 const NODE_SHIM_FILE = "handler.mjs";
 
-export interface HandlerParts {
+interface HandlerParts {
   /** The shims' folder, and who reads it, when that is another uid. */
   dir: string;
   group: number | null;

@@ -38,7 +38,7 @@ export interface Enforced {
   processes: boolean;
 }
 
-export interface Isolation {
+interface Isolation {
   launcher: Launcher;
   /** How the spawners were started, and how one is that has the network in any case; null: there are none. */
   spawners: SpawnerCommands | null;

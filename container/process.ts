@@ -49,7 +49,7 @@ export interface ProcessOutcome {
 /** Needed of `Pipes` for one process with stdin and a gate. */
 export const PIPES_PER_PROCESS = 4;
 
-export interface ProcessTools {
+interface ProcessTools {
   launcher: Launcher;
   /** Must have `PIPES_PER_PROCESS` ready. */
   pipes: Pipes;

@@ -20,7 +20,7 @@ import { workerVariables } from "./variables.ts";
 import { watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
 
-export interface ServerOptions {
+interface ServerOptions {
   project: Project;
   cache: BuildCache;
   host: string;

@@ -7,7 +7,7 @@ import { decodeUtf8 } from "../run/utf8.ts";
 import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
-export const BODY_SILENCE_MS = 30_000;
+const BODY_SILENCE_MS = 30_000;
 /** An unread body up to this many bytes is drained, so that the connection can be used again. */
 const DRAIN_BYTES = 64 * 1024;
 /**

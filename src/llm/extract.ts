@@ -5,7 +5,7 @@ import type { Block } from "../engine/messages.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
-export interface Extracted {
+interface Extracted {
   value: Json;
   /** Whether it had to be cut out of prose or a fence. */
   cut: boolean;

@@ -35,7 +35,7 @@ const chunkShape = z.lazy(() => {
   ]);
 });
 /** One piece of an answer, and when it came: ms since the request. */
-export type CassetteChunk = z.infer<typeof chunkShape>;
+type CassetteChunk = z.infer<typeof chunkShape>;
 
 const callShape = z.lazy(() =>
   z.strictObject({
@@ -64,7 +64,7 @@ const callShape = z.lazy(() =>
   }),
 );
 export type CassetteCall = z.infer<typeof callShape>;
-export type CassetteRequest = CassetteCall["request"];
+type CassetteRequest = CassetteCall["request"];
 
 export interface Cassette {
   header: CassetteHeader;

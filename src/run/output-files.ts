@@ -18,7 +18,7 @@ export interface OutputFile {
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
 
-export interface FilesAnswer {
+interface FilesAnswer {
   body: Uint8Array | ReadableStream<Uint8Array> | string;
   headers: Record<string, string>;
 }

@@ -19,7 +19,7 @@ const MAX_IMAGE_BYTES = 1024 * 1024;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** What a model is told of a file. */
-export interface ReadResource {
+interface ReadResource {
   ok: boolean;
   content: string;
   /** Shown beside the text. */

@@ -36,7 +36,7 @@ export interface Signer {
 }
 
 /** What SKILL.sig came to: the fingerprint of a key whose signature holds, or why none does. */
-export type Verified = { signer: string } | { fault: string };
+type Verified = { signer: string } | { fault: string };
 
 /** Text of SKILL.sig for these files. */
 export async function signFiles(files: readonly SourceFile[], signer: Signer, hash: Hash): Promise<string> {

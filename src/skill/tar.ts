@@ -14,17 +14,17 @@ export interface TarFile {
 }
 
 /** A file as it was read; its bytes are part of the tar's. */
-export interface UnpackedFile extends TarFile {
+interface UnpackedFile extends TarFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-export interface TarLimits {
+interface TarLimits {
   /** Most bytes of one file and of all files together. */
   max_bytes: number;
   max_files: number;
 }
 
-export const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
+const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
 
 /** A tar that is broken, or holds what a pack never holds. `reason` is safe to show. */
 export class TarError extends Error {

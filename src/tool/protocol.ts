@@ -20,7 +20,7 @@ const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
  * How a handler is run (skill-formats.md §4.2): by the shims of Python and Node, by bash, or as the executable file that it
  * is. `program`: no handler, but `argv` itself, in the same place.
  */
-export const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
+const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
 
 /** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
 export const HANDLER_TEXT_LIMIT = 100_000;
@@ -94,7 +94,7 @@ export const executionSpec = z.lazy(() =>
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
 /** What the runner did with an execution, not the signal it saw (serving.md §6.2). */
-export const CAUSES = [
+const CAUSES = [
   "exit",
   "timed_out",
   "cancelled",
@@ -163,14 +163,7 @@ export type WorkspaceManifest = z.infer<typeof workspaceManifest>;
 export const workspaceLacks = z.lazy(() => z.object({ missing: z.array(digest()) }));
 
 /** Why something in the folder does not become a file of the session. */
-export const WORKSPACE_REFUSALS = [
-  "symlink",
-  "special",
-  "hard_link",
-  "bad_path",
-  "too_large",
-  "too_many",
-] as const;
+const WORKSPACE_REFUSALS = ["symlink", "special", "hard_link", "bad_path", "too_large", "too_many"] as const;
 
 /** Payload of a type 7 frame: what an execution did to the session's files; the bytes of a write follow as type 8. */
 export const workspaceChange = z.lazy(() =>
@@ -311,7 +304,7 @@ const ticketPayload = z.lazy(() =>
 );
 
 /** A ticket is good for this long after it is signed. */
-export const TICKET_TTL_S = 60;
+const TICKET_TTL_S = 60;
 
 /** A Web Crypto key, by the name-free type that Workers' and Node's declarations share. */
 export type TicketKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
@@ -340,7 +333,7 @@ export async function signTicket(
 }
 
 /** A ticket taken apart, its MAC not checked yet. */
-export interface ReadTicket {
+interface ReadTicket {
   /** What the MAC is over. */
   signed: Uint8Array<ArrayBuffer>;
   mac: Uint8Array<ArrayBuffer>;

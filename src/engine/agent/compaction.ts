@@ -8,8 +8,8 @@ import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
-export type CompactionMode = Compacted["mode"];
-export type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
+type CompactionMode = Compacted["mode"];
+type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
 /** A compaction that is due. `archived` are the messages that go; `summary` is `null` where it has to be asked for. */
 export interface CompactionPlan {
@@ -168,7 +168,7 @@ export function joinedSummary(before: string | null | undefined, further: string
 }
 
 /** The first line of every summary that a model gets. */
-export function summaryHead(count: number, how: string): string {
+function summaryHead(count: number, how: string): string {
   return `[${count} older ${count === 1 ? "message was" : "messages were"} compacted: ${how}]`;
 }
 

@@ -316,7 +316,7 @@ function continuing(state: AgentState, run: RunState): AgentRecordBody[] {
   return opening(state, { ...run, taken: null, calls: [] });
 }
 
-export function postTurnPayload(run: RunState): JsonObject {
+function postTurnPayload(run: RunState): JsonObject {
   const shown = run.calls.filter(
     ({ result }) => result !== null && result.error_category !== "rejected_loop",
   );

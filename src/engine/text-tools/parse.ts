@@ -6,14 +6,14 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { closingOf } from "../brackets.ts";
 
 /** Most characters of one turn that are kept. */
-export const MAX_TURN_CHARACTERS = 131_072;
+const MAX_TURN_CHARACTERS = 131_072;
 
-export interface TextCall {
+interface TextCall {
   name: string;
   arguments: JsonObject;
 }
 
-export interface TextTurn {
+interface TextTurn {
   calls: TextCall[];
   /** The text without calls and tags. */
   prose: string;

@@ -16,7 +16,7 @@ import type { RunContext } from "../context.ts";
 import { listedFiles, namesFiles } from "../own-skill.ts";
 import { checkTrust } from "../trust.ts";
 
-export interface RunSkills {
+interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];

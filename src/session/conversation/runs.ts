@@ -26,7 +26,7 @@ export const WATCH_MS = 15_000;
 /** What a run rests for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
-export interface RunsOptions extends EndOptions {
+interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;

@@ -19,7 +19,7 @@ export interface EndOptions {
 }
 
 /** What the last life of a run knows. */
-export interface LastLife {
+interface LastLife {
   /** Further members of the result. */
   further: () => JsonObject;
   /** What its effects keep; `null`: as it is stored. */

@@ -48,7 +48,7 @@ export interface SessionRow extends SessionIdentity {
 }
 
 /** An answer that is given again to the same request. */
-export interface KnownRequest {
+interface KnownRequest {
   hash: string;
   answer: string;
 }

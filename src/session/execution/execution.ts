@@ -38,7 +38,7 @@ const MAX_RECOVERIES = 3;
 /** Longer than the runner remembers an execution: until then a new run of the id needs a name of its own there. */
 const REMOVED_MS = 15 * 60_000;
 
-export interface ExecutionOptions {
+interface ExecutionOptions {
   storage: DurableObjectStorage;
   env: Bindings;
   background: (work: Promise<unknown>) => void;

@@ -61,7 +61,7 @@ interface RawRow extends Record<string, SqlStorageValue> {
 type Plain = Omit<ExecutionRow, "input" | "begun" | "outcome">;
 
 /** An event with its number. */
-export interface NumberedEvent extends RunEvent {
+interface NumberedEvent extends RunEvent {
   seq: number;
 }
 

@@ -11,7 +11,7 @@ export type StrictFault =
 /** Top-level fields in the order of the file: a text, untrimmed, or `null` for a list or mapping. */
 export type StrictFields = ReadonlyMap<string, string | null>;
 
-export type StrictReading =
+type StrictReading =
   | { fields: StrictFields }
   /** `why`: for people. */
   | { fault: StrictFault; why: string };

@@ -15,7 +15,7 @@ export interface YamlFault {
 }
 
 /** A key that its mapping has already; the later value counts. */
-export interface DuplicateKey {
+interface DuplicateKey {
   key: string;
   at: Position;
   /** Of the earlier one. */

@@ -14,7 +14,7 @@ const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** The schema of a tool without parameters. */
-export function emptySchema(): JsonObject {
+function emptySchema(): JsonObject {
   return { type: "object", properties: {}, required: [] };
 }
 

@@ -48,7 +48,7 @@ export interface HandlerIsolate {
 }
 
 /** What a call may use beside itself. */
-export interface HandlerHelp {
+interface HandlerHelp {
   /** What the work folder holds when the call begins. */
   files: readonly FolderFile[];
   /** `null`: the tool has no `ctx.python`. Answers what the handler is given, as JSON. */
@@ -56,7 +56,7 @@ export interface HandlerHelp {
 }
 
 /** What became of the work folder. */
-export interface FolderChanges {
+interface FolderChanges {
   written: FolderFile[];
   removed: string[];
   /** What was not taken, and why. */
