@@ -109,8 +109,9 @@ function readElement(
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
+  // Most turns hold neither: then there is no pattern to make of the tools' names.
+  if (tools.length === 0 || !(text.includes("(") || text.includes("```"))) return pieces;
   const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
-  if (names.length === 0) return pieces;
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
   for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
     const inner = (hit[1] ?? "").trim();
@@ -177,6 +178,7 @@ function withoutOverlaps(pieces: Piece[]): Piece[] {
 }
 
 function element(text: string, name: string): string | null {
+  if (!text.includes("<")) return null;
   const found = [...text.matchAll(new RegExp(`<${name}>([\\s\\S]*?)(?:</${name}>|$)`, "gi"))];
   return found.length === 0 ? null : found.map(([, inner = ""]) => inner.trim()).join("\n\n");
 }
