@@ -38,7 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts", "src/engine/fault.ts"],
+  model: [
+    ...[...VOCABULARY, "database", "skill"],
+    ...["src/engine/messages.ts", "src/engine/fault.ts", "src/engine/text-tools/contract.ts"],
+  ],
   tool: [
     ...VOCABULARY,
     "skill",

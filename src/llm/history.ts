@@ -1,8 +1,10 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
-import { clientTools } from "../engine/agent/settle-call.ts";
+import { clientResult, clientTools } from "../engine/agent/settle-call.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
+import { goesThroughHooks } from "../engine/agent/tool-hooks.ts";
 import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
@@ -55,6 +57,9 @@ export class HistoryReader {
   #rest: Rest;
   #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
   #open: OpenCall[] = [];
+  /** Messages that came while calls were open. */
+  readonly #held: Message[] = [];
+  #spec: AgentSpec | null = null;
   #clients: ReadonlySet<string> = new Set();
   readonly #received: Feedback[] = [];
   readonly #tracer = new Tracer();
@@ -84,8 +89,12 @@ export class HistoryReader {
   #take(record: AgentRecord): void {
     switch (record.type) {
       case "message_added":
-      case "message_received":
         this.#add(record.message);
+        break;
+      case "message_received":
+        // No message stands between calls and their results.
+        if (this.#open.length > 0) this.#held.push(record.message);
+        else this.#add(record.message);
         break;
       case "session_imported":
         this.#add(...record.messages);
@@ -103,6 +112,7 @@ export class HistoryReader {
         this.#note("trim", { keep_last: record.keep_last });
         break;
       case "run_started":
+        this.#spec = record.spec;
         this.#workingFiles = record.spec.working_files;
         this.#clients = clientTools(record.spec);
         this.#add(...record.spec.prompt);
@@ -155,7 +165,10 @@ export class HistoryReader {
         break;
       case "client_tool_answered": {
         const answered = this.#open.find(({ call, result }) => call.id === record.call_id && result === null);
-        if (answered !== undefined) this.#settle(answered.effect, record.content, record.is_error);
+        if (answered === undefined || this.#spec === null) break;
+        if (goesThroughHooks(this.#spec, answered.call.name, clientResult(record)))
+          this.#change(answered.effect, { left: record.content });
+        else this.#settle(answered.effect, record.content, record.is_error);
         break;
       }
       case "feedback_received":
@@ -217,7 +230,7 @@ export class HistoryReader {
     );
     const results = this.#open.flatMap(({ result }) => (result === null ? [] : [result]));
     if (results.length === 0 || results.length < this.#open.length) return;
-    this.#add({ role: "tool", results });
+    this.#add({ role: "tool", results }, ...this.#held.splice(0));
     this.#open = [];
   }
 }

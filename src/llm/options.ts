@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import { isObject } from "../skill/json.ts";
+import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
@@ -81,6 +81,9 @@ function shapes() {
   };
 }
 
+/** Options of which the members, too, count as absent where they are `null`. */
+const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
+
 const callOptions = z.lazy(() => z.object(shapes()));
 let names: string[] | null = null;
 export type CallOptions = z.infer<typeof callOptions>;
@@ -111,7 +114,7 @@ export function readOptions(
   names ??= Object.keys(shapes());
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
-    if (names.includes(name)) known[name] = value;
+    if (names.includes(name)) known[name] = STRUCTURES.includes(name) ? withoutNulls(value) : value;
     else if (isProvider(name)) {
       if (isObject(value)) own[name] = value;
       else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });

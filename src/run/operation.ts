@@ -24,7 +24,15 @@ import { decodeUtf8 } from "./utf8.ts";
 
 const maybe = z.exactOptional;
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
-const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
+const common = () => ({
+  system: maybe(z.nullable(z.string())),
+  options: maybe(
+    z.pipe(
+      z.nullable(object()),
+      z.transform((given) => given ?? {}),
+    ),
+  ),
+});
 
 /** The body of a call or a run. */
 export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));

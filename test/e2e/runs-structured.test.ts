@@ -87,3 +87,22 @@ test("hooks around a tool see its arguments and its result", async () => {
   expect(said(1)).toContain("seen: say!");
   expect(said(1)).toContain("closed");
 });
+
+test.each([
+  [
+    "a call in the text of a native-format model",
+    { tool_format: "native" },
+    '<tool_call>{"name":"say","arguments":{"text":"hi"}}</tool_call>',
+  ],
+  ["JSON that stands alone", { tool_format: "text" }, '{"name":"say","arguments":{"text":"hi"}}'],
+  ["a call that cannot be read", { tool_format: "text" }, '<tool_call>{"name":"say", </tool_call>'],
+])("%s is no answer to be corrected", async (_, format, text) => {
+  fake.script([{ text }, { text: '{"n":1}' }]);
+  const tools = [
+    { name: "say", description: "Says.", parameters: { text: { type: "string" } }, handler: "say" },
+  ];
+  const options = { skills: "hooked", tools, json_schema: SCHEMA, schema_retries: 1, ...format };
+  const result = await json(await run(options));
+  expect(result).toMatchObject({ status: "done", data: { n: 1 }, iterations: 2 });
+  expect(said(1)).not.toContain("did not match");
+});

@@ -141,6 +141,56 @@ test.each([
   expect(fake.requests).toHaveLength(0);
 });
 
+test("what is null inside of an option, or is the options, counts as absent", async () => {
+  fake.script([{ text: "ok" }]);
+  const options = {
+    turn_policy: { max_prose_chars: null, require_action_or_yield: false },
+    budget: { max_cost_usd: null, total_budget_usd: 1 },
+    policy: { tools: null, side_effect_level: "network" },
+    approval_policy: { auto_deny: null },
+    permissions: { allow: null, on_escalation: null },
+    skill_match: { strategy: null, top_n: 2 },
+    task_ledger: [{ title: "one", id: null, note: null }],
+  };
+  const result = await json(await run(options));
+  expect(result).toMatchObject({ status: "done", task_ledger: { items: [{ id: "1", title: "one" }] } });
+  const none = JSON.stringify({ prompt: "go", options: null });
+  const headers = { "content-type": "application/json" };
+  // No provider is chosen, and the default one has no key here.
+  const refused = await hull.call("/runs", none, { headers });
+  expect((await json(refused)).code).toBe("provider_not_configured");
+  const wrong = await run({ turn_policy: { max_prose_chars: "many" } });
+  expect(wrong.status).toBe(422);
+});
+
+test("total_budget_usd is the run's own, whatever its caller spent before", async () => {
+  const call = { tool_calls: [{ name: "greet", arguments: { who: "Ada" } }] };
+  const usage = { input: 1000, output: 100 };
+  const turns = [
+    { ...call, usage },
+    { ...call, usage },
+    { text: "Done.", usage },
+  ];
+  const budget = { total_budget_usd: 0.006 };
+  for (let times = 0; times < 3; times++) {
+    fake.script(turns);
+    const result = await json(await run({ skill: "greeter", budget }));
+    // Each call costs 0.0035: the second one uses the budget up. What the skill lets it say at most is no projection.
+    expect([result.status, result.iterations, result.cost_usd]).toEqual(["budget_exhausted", 2, 0.007]);
+  }
+});
+
+test("max_output_tokens bounds a skill's max_tokens, and needs no other option", async () => {
+  for (const [max_output_tokens, sent] of [
+    [77, 77],
+    [1_000_000, 4096],
+  ]) {
+    fake.script([{ text: "Done." }]);
+    const result = await json(await run({ skill: "greeter", budget: { max_output_tokens } }));
+    expect([result.status, fake.requests.at(-1)?.body.max_completion_tokens]).toEqual(["done", sent]);
+  }
+});
+
 test("a provider's refusal is an HTTP error, not a status", async () => {
   fake.script(() => ({ status: 401 }));
   const response = await run({});
@@ -162,7 +212,7 @@ test("tools and callbacks may be hooks of the run's skills", async () => {
   const result = await json(await run(options));
   expect(result).toMatchObject({ status: "done", successful_tools: ["shout"], rejected_tools: [] });
   const sent = JSON.stringify(fake.requests[1]?.body.messages);
-  expect(sent).toContain('{\\"loud\\":\\"ADA\\"}');
+  expect(sent).toContain('{\\n  \\"loud\\": \\"ADA\\"\\n}');
   expect(sent).toContain("no vowels");
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("Be brief.");
 });

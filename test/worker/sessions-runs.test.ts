@@ -205,6 +205,33 @@ describe("a run", () => {
     expect((await texts(path))[2]).toBe('{\n  "name": "Ann"\n}');
   });
 
+  it.each(["native", "text"])(
+    "tells all that mocks were asked, however often it waited: %s",
+    async (tool_format) => {
+      const path = await session();
+      await run(path, "before");
+      const ask = (q: string) => ({ tool_calls: [{ name: "ask", arguments: { q } }] });
+      const json_schema = { type: "object", required: ["a"] };
+      const mock = [{ text: "none" }, ask("1"), ask("2"), { text: '{"a": 1}' }];
+      const options = { tools: [ASK], mock, tool_format, json_schema, schema_retries: 1, thinking: true };
+      const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
+      for (const tool_call_id of ["mock_call_1", "mock_call_2"]) {
+        const { awaiting } = await until(`${path}/runs/${run_id}`, "awaiting_tool");
+        expect(awaiting).toMatchObject([{ tool_call_id }]);
+        await post(`${path}/tool-results`, { tool_call_id, content: tool_call_id });
+      }
+      const { result } = await until(`${path}/runs/${run_id}`, "done");
+      const calls: Body[] = Object(result).mock_calls;
+      // The conversation before it and the prompt; a correction for this call alone; then a call and its result each time.
+      expect(calls.map(({ messages }) => Object(messages).length)).toEqual([3, 4, 5, 7]);
+      expect(JSON.stringify(calls[1])).toContain("did not match the JSON schema");
+      expect(JSON.stringify(Object(calls[3]).messages.at(-1))).toContain("mock_call_2");
+      const same = calls.map(({ tools, thinking, system }) => ({ tools, thinking, system }));
+      expect(same).toEqual(same.map(() => same[3]));
+      expect(same[3]).toMatchObject({ tools: [{ name: "ask" }], thinking: expect.anything() });
+    },
+  );
+
   it("waits for an approval that is bound to the arguments and good once", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };

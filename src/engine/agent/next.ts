@@ -14,7 +14,7 @@ import {
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
-import type { AgentRecordBody } from "./records.ts";
+import type { AgentRecordBody, Feedback } from "./records.ts";
 import { laterTools } from "./session-tools.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import { dueBinding } from "./skill-servers.ts";
@@ -25,7 +25,7 @@ import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
 import { persistentInstruction, wakeBudgetText } from "./texts.ts";
-import { settled, takesMore, takeTurn } from "./turn.ts";
+import { keptFromEnding, settled, takesMore, takeTurn } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests (§6.4). */
@@ -283,33 +283,29 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
   const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
-  if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
+  const ends = taken?.finished === true;
+  const kept = ends ? keptFromEnding(run, taken) : null;
+  if (ends && kept === null && !takesMore(state, run)) return record(settled(run, "done"));
   const { compaction, model } = spec;
   const { system } = askingOf(state, run, vault);
   const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
   if (plan !== null) return compactionStep(state, run, plan);
-  const effect = effects.postTurn(run.iterations - 1);
-  if (spec.post_turn_callback !== null) {
-    const answer = run.hookResults[effect];
-    if (answer === undefined) {
-      const payload = postTurnPayload(run);
-      return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
-    }
-    const { message, stop } = postTurnAnswer(answer);
-    const feedback: AgentRecordBody[] =
-      message === ""
-        ? []
-        : [
-            {
-              type: "feedback_added",
-              run: spec.run_id,
-              feedback: { kind: "post_turn_callback", content: message },
-            },
-          ];
-    if (stop) return record(...feedback, settled(run, "done"));
-    return record(...feedback, ...continuing(state, run));
+  const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
+  if (spec.post_turn_callback === null) return record(...told(run, remarks), ...continuing(state, run));
+  const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
+  if (answer === undefined) {
+    const effect = effects.postTurn(run.iterations - 1);
+    const payload = postTurnPayload(run);
+    return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
   }
-  return record(...continuing(state, run));
+  const { message, stop } = postTurnAnswer(answer);
+  const feedback = message === "" ? [] : [{ kind: "post_turn_callback", content: message }];
+  const said = told(run, [...remarks, ...feedback]);
+  return stop ? record(...said, settled(run, "done")) : record(...said, ...continuing(state, run));
+}
+
+function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
+  return feedback.map((each) => ({ type: "feedback_added", run: spec.run_id, feedback: each }));
 }
 
 function continuing(state: AgentState, run: RunState): AgentRecordBody[] {

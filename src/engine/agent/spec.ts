@@ -210,6 +210,8 @@ export interface AgentSpec {
   structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
   call: JsonObject;
+  /** `max_tokens` of the call is that of the skill which the run is: a bound, and nothing that a budget takes a call to need. Absent: not so. */
+  skill_max_tokens?: true;
   /** What the model can do, as far as the loop asks; fixed when the run starts. */
   model: {
     provider: string;

@@ -64,8 +64,10 @@ export interface OpenCall {
 interface TakenTurn {
   calls: ToolCallBlock[];
   text: string;
-  /** Whether it holds a sentinel that counts. */
+  /** Whether it ends the run: it holds a sentinel, or names another phase. */
   finished: boolean;
+  /** Absent: nothing. */
+  remarks?: Feedback[];
 }
 
 export interface RunState {

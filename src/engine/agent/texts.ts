@@ -1,4 +1,5 @@
 /** What the loop itself says to the model (agent-runtime.md §7.3, §7.5, §7.8). Pure. */
+import { firstOf } from "../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
 /** The part of the system text that keeps a persistent run going; exact words by the specification. */
@@ -41,17 +42,16 @@ function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string 
     limit === null ? "Keep your prose brief." : `Keep your prose within ${limit} visible characters.`;
   const channel = tool_format === "text" ? "a <tool_call> element" : "a tool call";
   const act = tools ? `make progress with ${channel}` : "make progress in your reply";
-  const finish =
-    policy?.allow_done_sentinel === false || !spec.persistent
-      ? ""
-      : `, or output ${done_sentinel} if the task is truly complete`;
+  const next = [act, "switch to the next phase"];
+  if (policy?.allow_done_sentinel !== false && spec.persistent)
+    next.push(`output ${done_sentinel} if the task is truly complete`);
   const long =
     limit !== null && prose > limit
       ? " Your last turn spent too many characters on prose instead of acting."
       : "";
   const native =
     tools && tool_format === "native" ? " Tool calls written by hand into the text do not count." : "";
-  return `${brief} Then ${act}, switch to the next phase${finish}.${long}${native}`;
+  return `${brief} Then either ${next.join(", or ")}.${long}${native}`;
 }
 
 /** A sentinel came before any tool was tried. */
@@ -111,7 +111,7 @@ export function wakeBudgetText(reached: WakeLimit): string {
 
 /** Appended to a result that came before. */
 export function repeatHint(tool: string, count: number, result: string): string {
-  const first = result.split("\n", 1)[0]?.slice(0, 120) ?? "";
+  const first = firstOf(result.split("\n", 1)[0] ?? "", 120);
   return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
 }
 

@@ -59,6 +59,11 @@ export function renderTextResults(results: readonly ToolResultMessage[]): string
     .join("\n\n");
 }
 
+/** The ids of the results that such a message holds. */
+export function resultIds(text: string): string[] {
+  return [...text.matchAll(/<tool_result name="[^"]*" id="([^"]+)"/g)].map(([, id = ""]) => id);
+}
+
 function typeText(schema: Json | undefined, depth = 0): string {
   const { type, enum: members, items, properties, anyOf, const: fixed } = objectOf(schema);
   if (fixed !== undefined) return JSON.stringify(fixed);

@@ -4,6 +4,7 @@ import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { closingOf } from "../brackets.ts";
+import { firstOf } from "../cut.ts";
 
 /** Most characters of one turn that are kept. */
 const MAX_TURN_CHARACTERS = 131_072;
@@ -39,7 +40,7 @@ interface Piece {
 
 /** @param tools names that may be called; a form that names no tool of these is prose */
 export function parseTextTurn(text: string, tools: readonly string[]): TextTurn {
-  const kept = text.slice(0, MAX_TURN_CHARACTERS);
+  const kept = firstOf(text, MAX_TURN_CHARACTERS);
   const body = blankThinking(kept);
   const pieces = [...elements(body, tools), ...looseCalls(body, tools)];
   const taken = withoutOverlaps(pieces);
@@ -103,7 +104,7 @@ function readElement(
   if (written !== null && written.end >= unfenced.length) {
     return { call: written.call, violation: "a tool_call element held a function call in place of JSON" };
   }
-  return { error: `This tool call cannot be read: ${unfenced.slice(0, 200)}` };
+  return { error: `This tool call cannot be read: ${firstOf(unfenced, 200)}` };
 }
 
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
@@ -123,6 +124,14 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
     if (found === null) continue;
     const violation = "a call stood in a code fence in place of a tool_call element";
     pieces.push({ start: hit.index, end: fence.lastIndex, call: found, violation });
+  }
+  const whole = text.trim();
+  const written = whole.startsWith("{") ? parsed(whole) : undefined;
+  const alone = written === undefined ? null : callOf(written);
+  if (alone !== null && tools.includes(alone.name) && hasArguments(written)) {
+    const violation = "a call was written bare in place of a tool_call element";
+    const start = text.indexOf(whole);
+    return [{ start, end: start + whole.length, call: alone, violation }];
   }
   const bare = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names.join("|")})\\(`, "g");
   for (let hit = bare.exec(text); hit !== null; hit = bare.exec(text)) {
@@ -167,6 +176,10 @@ function callOf(value: Json): TextCall | null {
   const args = typeof given === "string" ? parsedJson(given) : given;
   return isObject(args) ? { name: value.name, arguments: args } : null;
 }
+
+/** Whether it says itself that it is a call: an answer may have a name, too. */
+const hasArguments = (value: Json | undefined): boolean =>
+  isObject(value) && (value.arguments !== undefined || value.parameters !== undefined);
 
 /** In order of appearance; of two that overlap, the one that begins first. */
 function withoutOverlaps(pieces: Piece[]): Piece[] {

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
+import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
@@ -134,12 +135,21 @@ export function runOptionNames(): readonly string[] {
   return names;
 }
 
+/** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
+const STRUCTURES = [
+  ...["skill_match", "turn_policy", "policy", "approval_policy", "permissions", "wake_budget", "compaction"],
+  ...["task_ledger", "mcp_servers"],
+];
+
 /** Divides given options into those of the run and those of its model calls. `null` counts as absent. */
 export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
   const known = runOptionNames();
   const entries = Object.entries(given).filter(([, value]) => value !== null);
+  const own = entries.filter(([name]) => known.includes(name));
   return {
-    run: Object.fromEntries(entries.filter(([name]) => known.includes(name))),
+    run: Object.fromEntries(
+      own.map(([name, value]) => [name, STRUCTURES.includes(name) ? withoutNulls(value) : value]),
+    ),
     call: Object.fromEntries(entries.filter(([name]) => !known.includes(name))),
   };
 }

@@ -146,6 +146,7 @@ export async function agentSpec(
     compaction: compactionOptions(options),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
+    ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
