@@ -68,6 +68,7 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
     case "tools":
       return nextCallStep(state, run, vault, now) ?? afterTools(state, run, vault);
     case "after":
+    case "shortened":
       return afterTools(state, run, vault);
     case "idle":
       return idleStep(state, run);
@@ -284,9 +285,7 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
   if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
-  const { compaction, model } = spec;
-  const { system } = askingOf(state, run, vault);
-  const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
+  const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
   const effect = effects.postTurn(run.iterations - 1);
   if (spec.post_turn_callback !== null) {
@@ -310,6 +309,12 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
     return record(...feedback, ...continuing(state, run));
   }
   return record(...continuing(state, run));
+}
+
+function compactionAfterTools(state: AgentState, run: RunState, vault: Vault | null): CompactionPlan | null {
+  const { compaction, model } = run.spec;
+  const { system } = askingOf(state, run, vault);
+  return dueCompaction(state.visible, system, compaction, model.context_window, "auto");
 }
 
 function continuing(state: AgentState, run: RunState): AgentRecordBody[] {

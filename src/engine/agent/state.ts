@@ -31,7 +31,7 @@ export interface AgentState {
 
 /**
  * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
- * its turn, its tools, what follows them. `idle`: a daemon waits. `ended`: settled.
+ * its turn, its tools, what follows them, once with compaction and once it is settled. `idle`: a daemon waits. `ended`: settled.
  */
 export type Stage =
   | "open"
@@ -43,6 +43,7 @@ export type Stage =
   | "turn"
   | "tools"
   | "after"
+  | "shortened"
   | "idle"
   | "ended";
 
