@@ -88,9 +88,11 @@ export class HistoryReader {
     return this.#added;
   }
 
-  /** What messages add to the lists that nobody has taken in so far. */
+  /** What comes of results whose turn lacks others, and of messages that nobody has taken in so far. */
   waiting(): Pick<Transcript, "messages" | "events"> {
     this.#added = { messages: [], events: [] };
+    this.#open = this.#open.filter(({ result }) => result !== null);
+    this.#tellResults();
     this.#takeIn(ALL);
     return this.#added;
   }
@@ -248,8 +250,12 @@ export class HistoryReader {
         ? { ...item, result: { call_id: item.call.id, name: item.call.name, content, is_error } }
         : item,
     );
+    if (this.#open.every(({ result }) => result !== null)) this.#tellResults();
+  }
+
+  #tellResults(): void {
     const results = this.#open.flatMap(({ result }) => (result === null ? [] : [result]));
-    if (results.length === 0 || results.length < this.#open.length) return;
+    if (results.length === 0) return;
     this.#add({ role: "tool", results });
     const parts = this.#open.flatMap((item) => item.parts);
     if (parts.length > 0) this.#add({ role: "user", content: parts });
