@@ -1,5 +1,5 @@
 /** `hull logs`: what happened in a session of a running Hull, one event on each line. */
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
 
@@ -32,7 +32,7 @@ Each line is an event of the session: its number, its name, what it holds.
     }
     const { url, key } = target(values, "hull logs <session> --url https://…");
     const server = new AdminClient(url, key);
-    const path = `/sessions/${encodeURIComponent(id)}`;
+    const path = pathOf("/sessions", id);
     const { last_event }: { last_event: number } = JSON.parse(await server.send("GET", path));
     const after = eventNumber(values.after) ?? 0;
     const follow = values.follow === true;

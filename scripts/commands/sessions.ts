@@ -1,6 +1,6 @@
 /** `hull sessions`: the sessions of a running Hull. */
 import { text as read } from "node:stream/consumers";
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
@@ -93,7 +93,7 @@ from stdin. stop cancels the run under way. rm removes the session with its file
     const { url, key } = target(values, `hull sessions ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),
-      path: `/sessions/${encodeURIComponent(id)}`,
+      path: pathOf("/sessions", id),
       ...{ id, text, delivery, after: eventNumber(values.after) },
       ...{ run: values.run === true, json: values.json === true },
     });

@@ -233,7 +233,7 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
 }
 
 /** What the options say of every request of a call or run, conversation and tools aside. */
-type RequestSettings = Omit<
+export type RequestSettings = Omit<
   ModelRequest,
   "system" | "messages" | "tools" | "tool_choice" | "tool_search" | "prefill"
 >;

@@ -1,4 +1,6 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { json, runHull } from "../support/hull-dev.ts";
 import { sharedHull } from "../support/shared.ts";
@@ -88,4 +90,32 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
     code: 2,
     output: expect.stringContaining("Which session?"),
   });
+});
+
+test("ids that no URL can have are those of nothing, and another server than a Hull is told from one", async () => {
+  for (const id of [".", ".."]) {
+    expect([id, await sessions("rm", id)]).toMatchObject([id, { code: 3 }]);
+    expect([id, await cli("logs", id)]).toMatchObject([id, { code: 3 }]);
+    expect([id, await cli("daemons", "stop", id)]).toMatchObject([id, { code: 3 }]);
+  }
+  const server = createServer((_, response) => response.end("<!doctype html>\nHello."));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port }: Pick<AddressInfo, "port"> = JSON.parse(JSON.stringify(server.address()));
+  try {
+    for (const words of [
+      ["sessions", "ls"],
+      ["sessions", "rm", "desk"],
+      ["sessions", "tail", "desk"],
+      ["daemons", "send", "desk", "x"],
+      ["logs", "desk"],
+      ["call", "hello"],
+    ]) {
+      const { code, output } = await runHull([...words, "--url", `http://127.0.0.1:${port}`], {
+        cwd: hull.root,
+      });
+      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("not as a Hull does")]);
+    }
+  } finally {
+    server.close();
+  }
 });

@@ -149,6 +149,18 @@ describe("a run", () => {
     }
   });
 
+  it("is followed by who waits in silence, whose answer begins at once, from numbers that were never given too", async () => {
+    const path = await session();
+    for (const query of ["", "?after=99999"]) {
+      const reader = (await client.stream(`${path}/events${query}`)).body?.getReader();
+      const next = async () => new TextDecoder().decode((await reader?.read())?.value);
+      expect([query, await next()]).toEqual([query, ": hb\n\n"]);
+      const { run_id } = await (await run(path, "one")).json<{ run_id: string }>();
+      expect([query, await next()]).toEqual([query, expect.stringContaining(run_id)]);
+      await reader?.cancel();
+    }
+  });
+
   it("that its provider refuses is that error, and an error of the run", async () => {
     const path = await session();
     const mock = [{ error: { category: "auth", message: "no such key" } }];

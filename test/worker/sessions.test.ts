@@ -112,6 +112,7 @@ describe("a session", () => {
       [`${path}/trim`, {}, "keep_last"],
       [`${path}/compact`, { keep: 1 }, ""],
       [`${path}/compact`, { strategy: "custom" }, "strategy"],
+      [`${path}/compact`, { options: { keep: 1 } }, "options.keep"],
       [`${path}/inject`, { message: { content: "x" } }, "message.role"],
       [`${path}/messages`, { content: "x", delivery: "soon" }, "delivery"],
       [`${path}/messages`, { content: [{ type: "video" }] }, "content"],

@@ -31,7 +31,7 @@ export interface AgentState {
 
 /**
  * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
- * its turn, its tools, what follows them. `idle`: a daemon waits. `ended`: settled.
+ * its turn, its tools, what follows them, once with compaction and once it is settled. `idle`: a daemon waits. `ended`: settled.
  */
 type Stage =
   | "open"
@@ -43,6 +43,7 @@ type Stage =
   | "turn"
   | "tools"
   | "after"
+  | "shortened"
   | "idle"
   | "ended";
 
@@ -61,7 +62,7 @@ export interface OpenCall {
 }
 
 /** What became of a model's turn. */
-interface TakenTurn {
+export interface TakenTurn {
   calls: ToolCallBlock[];
   text: string;
   /** Whether it ends the run: it holds a sentinel, or names another phase. */

@@ -9,7 +9,7 @@ import { firstOf } from "../cut.ts";
 /** Most characters of one turn that are kept. */
 const MAX_TURN_CHARACTERS = 131_072;
 
-interface TextCall {
+export interface TextCall {
   name: string;
   arguments: JsonObject;
 }
@@ -110,8 +110,8 @@ function readElement(
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  // Most turns hold neither: then there is no pattern to make of the tools' names.
-  if (tools.length === 0 || !(text.includes("(") || text.includes("```"))) return pieces;
+  // Most turns hold none of these: then there is no pattern to make of the tools' names.
+  if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
   const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
   for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
@@ -126,7 +126,7 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
     pieces.push({ start: hit.index, end: fence.lastIndex, call: found, violation });
   }
   const whole = text.trim();
-  const written = whole.startsWith("{") ? parsed(whole) : undefined;
+  const written = whole.startsWith("{") ? parsedJson(whole) : undefined;
   const alone = written === undefined ? null : callOf(written);
   if (alone !== null && tools.includes(alone.name) && hasArguments(written)) {
     const violation = "a call was written bare in place of a tool_call element";
