@@ -199,6 +199,7 @@ export class Dependencies {
         {
           ...{ executionId, ...python, cwd, graceMs: GRACE_MS, timeoutMs: limitMs, resultApart: true },
           args: ["-I", "-c", INSTALL_PROGRAM],
+          rooms: [folder, cwd],
           environment: {
             ...environment,
             ...{ HOME: folder, TMPDIR: folder, PWD: cwd, HULL_EXECUTION_ID: executionId },

@@ -1,5 +1,7 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
+
 import type * as z from "zod/mini";
+import { shapeErrors } from "../engine/fault.ts";
 import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
@@ -154,7 +156,7 @@ export async function readJsonIfAny<T>(
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const errors = shapeErrors(result.error);
   const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });
 }

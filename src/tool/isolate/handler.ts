@@ -3,7 +3,13 @@
 import * as z from "zod/mini";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { failedCall, type HandlerCall, type HandlerFault, type HandlerOutcome } from "../handler/call.ts";
+import {
+  failedCall,
+  type HandlerCall,
+  type HandlerFault,
+  type HandlerOutcome,
+  networkHint,
+} from "../handler/call.ts";
 import {
   type FolderFile,
   type HandlerRpc,
@@ -108,7 +114,7 @@ export async function callHandler(
   if (kind === "timeout") return late();
   const duration_ms = Date.now() - started;
   const failed = (message: string) => ({ outcome: failedCall("tool_error", message, duration_ms), changes });
-  if (kind === "thrown") return failed(text);
+  if (kind === "thrown") return failed(text + networkHint(text, tool));
   const value = kind === "value" ? parsedJson(text) : undefined;
   if (value === undefined) return failed(`The result cannot be sent as JSON: ${text.slice(0, 200)}.`);
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
