@@ -1,7 +1,6 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
-import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
@@ -12,7 +11,7 @@ import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
-import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { ownInstructions } from "../own-skill.ts";
@@ -20,8 +19,10 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { ignoredOptions } from "./ignored-options.ts";
+import { taskLedger } from "./ledger-option.ts";
 import { readServersOption } from "./mcp-option.ts";
-import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
@@ -57,7 +58,7 @@ export async function agentSpec(
   const served = own?.record ?? null;
   const own_skill = own?.skill ?? null;
   const asked = served === null ? call : withSkill(call, served);
-  const model = readOptions(asked, (name) => host.isProvider(name));
+  const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, at.session);
@@ -88,7 +89,10 @@ export async function agentSpec(
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
   const given = givenMessages(input, model.options);
-  const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
+  const warnings = [
+    ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
+    ...ignoredOptions(options, model.options),
+  ];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
   const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
@@ -225,7 +229,7 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
   const executor =
     tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
   const { kind, ...annotations } = tool.annotations ?? {};
-  const known = KINDS.find((name) => name === kind);
+  const known = TOOL_KINDS.find((name) => name === kind);
   const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
   return {
     definition: definitionOf(tool),
@@ -235,8 +239,6 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
     ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
   };
 }
-
-const KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
 
 function executorOf({ name, executor }: Tool): AgentTool["executor"] {
   if (executor === "webhook") return "webhook";
@@ -325,20 +327,4 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
   };
-}
-
-/** Items without an id are numbered. */
-function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
-  const given = task_ledger ?? deliverables;
-  if (given === undefined) return null;
-  const items = given.map((item, n): TaskLedger["items"][number] => {
-    const {
-      id = String(n + 1),
-      title,
-      status = "open",
-      note,
-    } = typeof item === "string" ? { title: item } : item;
-    return { id, title, status, ...(note === undefined ? {} : { note }) };
-  });
-  return { root_task: root_task ?? null, items };
 }

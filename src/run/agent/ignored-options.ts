@@ -1,0 +1,35 @@
+/** Options of a run that say nothing beside its others (agent-runtime.md §0.3): its result names them. */
+import type { Warning } from "../../engine/messages.ts";
+import type { CallOptions } from "../../llm/options.ts";
+import { readStructured } from "../../llm/structured.ts";
+import type { RunOptions } from "./option-shapes.ts";
+
+const OF_DAEMONS = [
+  ...(["wake_interval_ms", "cron", "time_zone", "watch_paths", "watch_events", "wake_budget"] as const),
+  ...(["consolidate_on_idle", "idle_watchdog_attempts", "persist_path", "resume_path"] as const),
+];
+const OF_PERSISTENT = ["exit_when_verified", "break_unless_phase"] as const;
+
+export function ignoredOptions(options: RunOptions, call: CallOptions): Warning[] {
+  const ignored: [option: keyof RunOptions | keyof CallOptions, why: string][] = [];
+  const given = (names: readonly (keyof RunOptions)[], why: string): void => {
+    for (const name of names)
+      if (options[name] !== undefined && options[name] !== false) ignored.push([name, why]);
+  };
+  if (options.daemon !== true) given(OF_DAEMONS, "the run is no daemon");
+  if (options.persistent !== true) given(OF_PERSISTENT, "the run is not persistent");
+  if (options.turn_policy !== undefined) given(["nudge"], "turn_policy has words of its own");
+  if (options.context_callback !== undefined) given(["context_filter"], "context_callback is given");
+  if (options.task_ledger !== undefined) given(["deliverables"], "task_ledger is given");
+  if (options.task_ledger === undefined && options.deliverables === undefined)
+    given(["root_task"], "the run has neither task_ledger nor deliverables");
+  if (readStructured(call) === null) {
+    for (const name of ["schema_retries", "schema_retry_nudge"] as const)
+      if (call[name] !== undefined) ignored.push([name, "no structured output is asked for"]);
+  }
+  return ignored.map(([option, why]) => ({
+    code: "option_ignored",
+    message: `${option} has no effect: ${why}.`,
+    option,
+  }));
+}
