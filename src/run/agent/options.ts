@@ -26,6 +26,7 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
+import { ignoredOptions } from "./ignored.ts";
 import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
@@ -94,7 +95,10 @@ export async function agentSpec(
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
   const given = givenMessages(input, model.options);
-  const warnings = [...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)];
+  const warnings = [
+    ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
+    ...ignoredOptions(options, at.session),
+  ];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
   const instructions = served === null ? "" : ownInstructions(served, reader);
   const spec: AgentSpec = {
