@@ -125,6 +125,9 @@ describe("a session", () => {
       expect([to, response.status, errors[0]?.path]).toEqual([to, 422, field]);
     }
     expect(await codeOf(await post(`${path}/runs?wait=long`, { prompt: "x" }))).toEqual([400, "bad_request"]);
+    for (const options of [{ compact_strategy: "custom" }, { compaction: { strategy: "custom" } }]) {
+      expect(await codeOf(await run(path, "x", options))).toEqual([400, "invalid_request"]);
+    }
   });
 });
 
