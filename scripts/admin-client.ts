@@ -24,6 +24,26 @@ export function target(
   );
 }
 
+/** The path of what has this id. Throws `CommandError` (exit 3) for ids that no URL can have: they would name another path. */
+export function pathOf(list: string, id: string): string {
+  if (id !== "." && id !== "..") return `${list}/${encodeURIComponent(id)}`;
+  throw new CommandError(EXIT.missing, "not_found", `${list} has no "${id}".`);
+}
+
+/** What a Hull answers, refusals too. Throws `CommandError` (exit 4) where there is no server, or another one. */
+export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, init).catch((error: unknown) => {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    const detail = `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`;
+    throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
+  });
+  // Every answer of a Hull has one.
+  if (response.headers.has("x-request-id")) return response;
+  const [said = ""] = (await response.text()).slice(0, 200).split("\n");
+  const detail = `${url.origin} answers ${response.status}, but not as a Hull does: ${said}`;
+  throw new CommandError(EXIT.unreachable, "no_hull", detail, "Is the address that of a Hull?");
+}
+
 export class AdminClient {
   readonly #url: string;
   readonly #key: string | undefined;
@@ -75,14 +95,7 @@ export class AdminClient {
       headers["content-type"] = "application/json";
       init.body = JSON.stringify(body);
     }
-    const response = await fetch(new URL(path, this.#url), init).catch((error: unknown) => {
-      const cause = error instanceof Error ? (error.cause ?? error) : error;
-      throw new CommandError(
-        EXIT.unreachable,
-        "server_unreachable",
-        `${this.#url} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
-      );
-    });
+    const response = await answerOf(new URL(path, this.#url), init);
     if (response.ok) return response;
     const { code, detail, errors } = problemOf(await response.text());
     const findings = (errors ?? []).map(({ path: where, message }) => ` ${where}: ${message}.`);

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { slugify } from "../../src/skill/slug.ts";
-import { keyOf } from "../admin-client.ts";
+import { answerOf, keyOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
@@ -98,26 +98,12 @@ interface Call {
 async function callAt(url: string, key: string | undefined, call: Call): Promise<number> {
   const headers: Record<string, string> =
     key === undefined || key === "" ? {} : { authorization: `Bearer ${key}` };
-  const card = await send(new URL(`/skills/${call.slug}/card`, url), { headers });
+  const card = await answerOf(new URL(`/skills/${call.slug}/card`, url), { headers });
   if (!card.ok) return printAnswer(card, call);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);
   if (call.stream) headers.accept = "text/event-stream";
-  const answer = await send(target, { ...init, headers: { ...headers, ...init.headers } });
+  const answer = await answerOf(target, { ...init, headers: { ...headers, ...init.headers } });
   const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
   return streams ? printStream(answer, call) : printAnswer(answer, call);
-}
-
-async function send(url: URL, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, init);
-  } catch (error) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    throw new CommandError(
-      EXIT.unreachable,
-      "server_unreachable",
-      `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`,
-      "Start it with: npx hull dev",
-    );
-  }
 }

@@ -1,12 +1,11 @@
 /** `hull daemons`: the daemons of a running Hull. */
 import { text as read } from "node:stream/consumers";
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { followSession } from "../session-events.ts";
+import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
 import { table } from "../table.ts";
-import { eventNumber } from "./logs.ts";
 
 interface ListedDaemon {
   id: string;
@@ -73,10 +72,7 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
-        after: { type: "string" },
-        json: { type: "boolean" },
+        ...FOLLOW_FLAGS,
       },
       3,
     );
@@ -87,7 +83,7 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
     const { url, key } = target(values, `hull daemons ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),
-      path: `/daemons/${encodeURIComponent(id)}`,
+      path: pathOf("/daemons", id),
       ...{ id, payload, after: eventNumber(values.after), json: values.json === true },
     });
   },
@@ -108,7 +104,7 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 /** A daemon's events are those of its session. */
 async function tail({ server, id, after, json }: Wanted): Promise<number> {
-  await followSession(server, `/sessions/${encodeURIComponent(id)}`, after, (told) => {
+  await followSession(server, pathOf("/sessions", id), after, (told) => {
     const { event, data } = told;
     if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
     else {

@@ -1,6 +1,6 @@
 /** `hull keys`: the API keys of a running Hull (serving.md §7, contract.md "Rulings"). */
 
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
 
@@ -93,7 +93,7 @@ async function list(server: AdminClient, tenant: string | undefined, json: boole
 }
 
 async function revoke(server: AdminClient, id: string, json: boolean): Promise<number> {
-  await server.send("DELETE", `/admin/keys/${encodeURIComponent(id)}`);
+  await server.send("DELETE", pathOf("/admin/keys", id));
   process.stdout.write(json ? `${JSON.stringify({ id, revoked: true })}\n` : `Revoked ${id}.\n`);
   return EXIT.ok;
 }

@@ -1,5 +1,5 @@
 /** `hull remove`: takes an uploaded skill away from a running Hull. */
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 
 export const command: Command = {
@@ -25,7 +25,7 @@ Runs that are under way finish. What is published with hull publish is removed b
         "hull remove <slug> --url https://…",
       );
     }
-    await new AdminClient(url, key).send("DELETE", `/_hull/skills/${encodeURIComponent(slug)}`);
+    await new AdminClient(url, key).send("DELETE", pathOf("/_hull/skills", slug));
     process.stdout.write(`Removed ${slug}.\n`);
     return EXIT.ok;
   },

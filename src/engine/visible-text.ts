@@ -9,7 +9,7 @@ const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
 /** The longest tag that is looked for in the tail of a partial text: attributes included. */
 const MAX_TAG = 200;
 
-export interface VisibleOptions {
+interface VisibleOptions {
   /** More text is to come: an incomplete tag at the end is held back. */
   partial?: boolean;
   /** Lines that are removed where they stand alone; the first of them, a run's sentinel, also at the very end of the text. */

@@ -138,6 +138,7 @@ async function streamed(
       begun.resolve();
     },
     emit: (event) => events.send(event),
+    room: () => events.room(),
   };
   const finished = runOperation(handle).then(
     (output) => end(events, { ok: true, ...output.done }),

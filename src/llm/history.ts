@@ -1,12 +1,12 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
 import { joinedSummary } from "../engine/agent/compaction.ts";
-import type { AgentRecord, Feedback, SessionState } from "../engine/agent/records.ts";
+import type { AgentRecord, Delivery, Feedback, SessionState } from "../engine/agent/records.ts";
 import { clientResult, clientTools } from "../engine/agent/settle-call.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
 import { goesThroughHooks } from "../engine/agent/tool-hooks.ts";
 import { Tracer } from "../engine/agent/trace.ts";
-import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
+import type { Message, Part, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
   emptyTranscript,
   extraEvent,
@@ -24,10 +24,21 @@ const STATE_EVENTS: Record<SessionState, string> = {
   closed: "transcript_close",
 };
 
-/** The transcript with what these records add to it. */
-export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {
+const SOON: readonly Delivery[] = ["interrupt_immediate", "finish_step"];
+const ALL: readonly Delivery[] = [...SOON, "wait_for_completion"];
+
+/**
+ * The transcript with what these records add to it.
+ * @param run of the run in whose midst they may begin
+ */
+export function withRecords(
+  start: Transcript,
+  records: Iterable<AgentRecord>,
+  ids: IdSource,
+  run: AgentSpec | null = null,
+): Transcript {
   const { messages, events, ...rest } = start;
-  const reader = new HistoryReader(ids, rest);
+  const reader = new HistoryReader(ids, rest, run);
   const all = { messages: [...messages], events: [...events] };
   for (const record of records) {
     const added = reader.read(record);
@@ -45,6 +56,8 @@ interface OpenCall {
   effect: string;
   call: ToolCallBlock;
   result: ToolResultMessage | null;
+  /** What it shows beside its text. */
+  parts: Part[];
   /** The id of the approval that it was put to somebody by. */
   approval: string | null;
   /** What becomes of it where the run ends without its result. */
@@ -57,18 +70,18 @@ export class HistoryReader {
   #rest: Rest;
   #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
   #open: OpenCall[] = [];
-  /** Messages that came while calls were open. */
-  readonly #held: Message[] = [];
   #spec: AgentSpec | null = null;
-  #clients: ReadonlySet<string> = new Set();
-  readonly #received: Feedback[] = [];
+  /** What came from outside and has not been taken in, as in the fold. */
+  #waiting: { message: Message; delivery: Delivery }[] = [];
+  #received: Feedback[] = [];
   readonly #tracer = new Tracer();
-  #workingFiles: readonly string[] = [];
   #iteration = 0;
 
-  constructor(ids: IdSource, rest: Rest) {
+  /** @param run of the run in whose midst the records may begin */
+  constructor(ids: IdSource, rest: Rest, run: AgentSpec | null = null) {
     this.#ids = ids;
     this.#rest = rest;
+    this.#spec = run;
   }
 
   /** All but the lists, as it is by now. */
@@ -86,15 +99,22 @@ export class HistoryReader {
     return this.#added;
   }
 
+  /** What comes of results whose turn lacks others, and of messages that nobody has taken in so far. */
+  waiting(): Pick<Transcript, "messages" | "events"> {
+    this.#added = { messages: [], events: [] };
+    this.#open = this.#open.filter(({ result }) => result !== null);
+    this.#tellResults();
+    this.#takeIn(ALL);
+    return this.#added;
+  }
+
   #take(record: AgentRecord): void {
     switch (record.type) {
       case "message_added":
         this.#add(record.message);
         break;
       case "message_received":
-        // No message stands between calls and their results.
-        if (this.#open.length > 0) this.#held.push(record.message);
-        else this.#add(record.message);
+        this.#waiting.push({ message: record.message, delivery: record.delivery });
         break;
       case "session_imported":
         this.#add(...record.messages);
@@ -106,6 +126,7 @@ export class HistoryReader {
         break;
       case "session_reset":
         this.#rest = { ...withoutSummary(this.#rest), assets: [] };
+        [this.#waiting, this.#received] = [[], []];
         this.#note("transcript_reset", {});
         break;
       case "session_trimmed":
@@ -113,18 +134,19 @@ export class HistoryReader {
         break;
       case "run_started":
         this.#spec = record.spec;
-        this.#workingFiles = record.spec.working_files;
-        this.#clients = clientTools(record.spec);
+        this.#takeIn(ALL);
         this.#add(...record.spec.prompt);
         break;
       case "iteration_started":
         this.#iteration = record.iteration;
+        this.#takeIn(SOON);
         for (const feedback of this.#received.splice(0)) this.#tell(feedback);
         break;
       case "run_settled":
         // Calls that the run left open.
         for (const { effect, result, left } of this.#open)
           if (result === null) this.#settle(effect, left, true);
+        this.#takeIn(["wait_for_completion"]);
         break;
       case "model_call_settled":
         this.#added.events.push(...turnEvents(record.turn, this.#ids));
@@ -135,15 +157,16 @@ export class HistoryReader {
           effect: `tool-${this.#iteration}-${n}`,
           call,
           result: null,
+          parts: [],
           approval: null,
-          left: interruptedCall(this.#clients.has(call.name)),
+          left: interruptedCall(this.#isClients(call.name)),
         }));
         break;
       case "tools_started":
         for (const { effect } of record.calls) this.#change(effect, { left: interruptedCall(true) });
         break;
       case "tool_executed":
-        this.#change(record.effect, { left: record.result.content });
+        this.#change(record.effect, { left: record.result.content, parts: record.result.parts ?? [] });
         break;
       case "approval_requested":
         this.#change(record.effect, { approval: record.request.id, left: interruptedCall(false) });
@@ -151,10 +174,13 @@ export class HistoryReader {
       case "approval_decided": {
         const asked = this.#open.find(({ approval }) => approval === record.approval);
         if (asked === undefined) break;
-        this.#change(asked.effect, { left: interruptedCall(this.#clients.has(asked.call.name)) });
+        this.#change(asked.effect, { left: interruptedCall(this.#isClients(asked.call.name)) });
         break;
       }
       case "tool_settled":
+        this.#change(record.effect, { parts: record.result.parts ?? [] });
+        this.#settle(record.effect, record.result.content, record.result.status !== "ok");
+        break;
       case "skill_loaded":
       case "ledger_updated":
         this.#settle(record.effect, record.result.content, record.result.status !== "ok");
@@ -165,8 +191,8 @@ export class HistoryReader {
         break;
       case "client_tool_answered": {
         const answered = this.#open.find(({ call, result }) => call.id === record.call_id && result === null);
-        if (answered === undefined || this.#spec === null) break;
-        if (goesThroughHooks(this.#spec, answered.call.name, clientResult(record)))
+        if (answered === undefined) break;
+        if (this.#spec !== null && goesThroughHooks(this.#spec, answered.call.name, clientResult(record)))
           this.#change(answered.effect, { left: record.content });
         else this.#settle(answered.effect, record.content, record.is_error);
         break;
@@ -185,13 +211,20 @@ export class HistoryReader {
       }
       case "skills_matched": {
         const { strategy, iteration, reassess, candidates } = record;
-        const matched = { strategy, iteration, reassess, candidates, working_files: this.#workingFiles };
+        const matched = {
+          strategy,
+          iteration,
+          reassess,
+          candidates,
+          working_files: this.#spec?.working_files ?? [],
+        };
         this.#note("skill_matched", matched);
         break;
       }
       case "woke": {
         const { reason, watch_paths, resumed, messages, feedback } = record.wake;
         this.#note("daemon_wake", { reason, watch_paths, resumed });
+        this.#takeIn(SOON);
         this.#add(...messages);
         if (feedback !== null) this.#tell(feedback);
         break;
@@ -205,6 +238,18 @@ export class HistoryReader {
     const piece = withMessages(emptyTranscript(""), messages, this.#ids);
     this.#added.messages.push(...piece.messages);
     this.#added.events.push(...piece.events);
+  }
+
+  /** Messages are told where the model reads them, so that none stands between a call and its result. */
+  #takeIn(deliveries: readonly Delivery[]): void {
+    const taken = this.#waiting.filter(({ delivery }) => deliveries.includes(delivery));
+    if (taken.length === 0) return;
+    this.#waiting = this.#waiting.filter((item) => !taken.includes(item));
+    this.#add(...taken.map(({ message }) => message));
+  }
+
+  #isClients(tool: string): boolean {
+    return this.#spec !== null && clientTools(this.#spec).has(tool);
   }
 
   #note(kind: string, metadata: Record<string, unknown>): void {
@@ -228,9 +273,15 @@ export class HistoryReader {
         ? { ...item, result: { call_id: item.call.id, name: item.call.name, content, is_error } }
         : item,
     );
+    if (this.#open.every(({ result }) => result !== null)) this.#tellResults();
+  }
+
+  #tellResults(): void {
     const results = this.#open.flatMap(({ result }) => (result === null ? [] : [result]));
-    if (results.length === 0 || results.length < this.#open.length) return;
-    this.#add({ role: "tool", results }, ...this.#held.splice(0));
+    if (results.length === 0) return;
+    this.#add({ role: "tool", results });
+    const parts = this.#open.flatMap((item) => item.parts);
+    if (parts.length > 0) this.#add({ role: "user", content: parts });
     this.#open = [];
   }
 }

@@ -102,13 +102,13 @@ let names: string[] | null = null;
 export type CallOptions = z.infer<typeof callOptions>;
 
 /** What a call is asked: names of options, and what each provider is to get besides. */
-export interface ReadOptions {
+interface ReadOptions {
   options: CallOptions;
   /** By provider name. */
   own: Record<string, JsonObject>;
 }
 
-export interface OptionFault {
+interface OptionFault {
   path: string;
   message: string;
 }

@@ -38,7 +38,7 @@ import { searchDelegate } from "./host-delegate.ts";
 import { countModelCall, countTokens } from "./metrics.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
 
-export interface LlmHostOptions {
+interface LlmHostOptions {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
   /** Who made the call, for the ledger: a session, or the caller's calls without one. */

@@ -142,6 +142,7 @@ async function perform(
         transcript: transcriptIn(input.options),
         started: () => handle.started({ run_id: run, session_id: null }),
         emit: (event) => void teller.tell(event),
+        room: async () => handle.room?.(),
       });
     }
   }

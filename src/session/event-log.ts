@@ -106,7 +106,9 @@ export class EventLog {
     // What was gathered while nobody followed.
     this.#tryFlush();
     try {
-      for (let seen = after; !signal.aborted; ) {
+      // The head of an answer is sent with its first bytes: who waits for news is to know that it is connected.
+      let silent = true;
+      for (let seen = after; !signal.aborted; silent = false) {
         const stored = this.#store.events(seen);
         const end = stored.findIndex(last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
@@ -117,7 +119,7 @@ export class EventLog {
           if (end !== -1) return await writer.close();
         } else if (this.#store.ended()) {
           return await writer.close();
-        } else if (!(await this.#news())) {
+        } else if (silent || !(await this.#news())) {
           await writer.write(this.#encoder.encode(HEARTBEAT));
         }
       }

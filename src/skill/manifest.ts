@@ -208,7 +208,7 @@ export const CONFIG_TYPES = [
 export type ConfigType = (typeof CONFIG_TYPES)[number];
 
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
-export type ConfigScope = (typeof CONFIG_SCOPES)[number];
+type ConfigScope = (typeof CONFIG_SCOPES)[number];
 
 /** One configurable value of a tool (skill-formats.md §7.4). Its keys are the format's own, in camelCase. */
 export interface ConfigParam {

@@ -30,7 +30,7 @@ export const policyShape = z.lazy(() => {
 });
 
 /** From which risk on a call of a skill's tool needs an approval (skill-formats.md §7.2). */
-export const REQUIRED_RISKS = ["none", ...RISKS] as const;
+const REQUIRED_RISKS = ["none", ...RISKS] as const;
 export type RequiredRisk = (typeof REQUIRED_RISKS)[number];
 
 /** `[approvals]` of hull.toml: for published skills, for uploaded ones, and for single ones by name (`approvals.ts`). */

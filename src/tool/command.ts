@@ -16,7 +16,7 @@ import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
-export interface CommandToolContext {
+interface CommandToolContext {
   runner: Runner;
   options: RunOptions;
   record: SkillRecord;

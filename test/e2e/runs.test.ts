@@ -1,18 +1,15 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner (agent-runtime.md §7 Checks). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: {
-      "greeter/SKILL.md": `---
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: {
+    "greeter/SKILL.md": `---
 name: greeter
 description: Greets people
 mode: llm
@@ -22,14 +19,14 @@ tools:
 ---
 You greet people.
 `,
-      "shouter/SKILL.md":
-        "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
-      "shouter/hooks.ts": `
+    "shouter/SKILL.md":
+      "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+    "shouter/hooks.ts": `
 export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
-      "looker/SKILL.md": `---
+    "looker/SKILL.md": `---
 name: looker
 description: Looks at things
 mode: llm
@@ -44,28 +41,16 @@ tools:
 ---
 Look.
 `,
-      // Two calls that each wait for the other one.
-      "looker/look.sh":
-        '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
-      "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+    // Two calls that each wait for the other one.
+    "looker/look.sh":
+      '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
+    "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
+  },
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
-const run = (options: object, prompt = "go", init: RequestInit = {}): Promise<Response> =>
-  hull.call("/runs", JSON.stringify({ prompt, options: { ...OPENAI, ...options } }), {
-    ...init,
-    headers: { "content-type": "application/json", ...init.headers },
-  });
+const run = (options: object, prompt = "go", headers: Record<string, string> = {}): Promise<Response> =>
+  hull.post("/runs", { prompt, options: { ...OPENAI, ...options } }, headers);
 const lastMessage = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages.at(-1));
 
 test("a served skill's tools run in the runner, and the result says what was done", async () => {
@@ -111,7 +96,7 @@ test.each([false, true])(
     fake.script([{ text: ["Greeting ", "Bo."], tool_calls }, { text: ["All ", "done."] }]);
     const mock = [{ text: "Greeting Bo.", tool_calls }, { text: "All done." }];
     const options = { skill: "greeter", ...(mocked ? { mock } : {}) };
-    const response = await run(options, "go", { headers: { accept: "text/event-stream" } });
+    const response = await run(options, "go", { accept: "text/event-stream" });
     const events = await readEvents(response);
     const names = events.map(({ event }) => event);
     expect([names[0], names.lastIndexOf("start")]).toEqual(["start", 0]);

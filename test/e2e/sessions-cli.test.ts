@@ -1,22 +1,19 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ args: ["--direct"] });
-});
-afterAll(() => hull?.stop());
+const hull = await sharedHull({ args: ["--direct"] });
 
 const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
 const sessions = (...args: string[]) => cli("sessions", ...args);
-const post = (path: string, body: object) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
 const run = (id: string, mock: object[], more: object = {}) =>
-  post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
+  hull.post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
 
 test("a session is listed, shown, told something, read as a log, removed", async () => {
-  await post("/sessions", { id: "desk" });
+  await hull.post("/sessions", { id: "desk" });
   expect(await sessions("send", "desk", "a word before")).toEqual({
     code: 0,
     output: "Kept for the next run.\n",
@@ -43,7 +40,7 @@ test("a session is listed, shown, told something, read as a log, removed", async
 });
 
 test("a run is followed to its end; one that waits is stopped; a closed session is opened again", async () => {
-  await post("/sessions", { id: "live" });
+  await hull.post("/sessions", { id: "live" });
   await run("live", [{ text: "one two" }]);
   const told = await sessions("tail", "live", "--after", "0", "--run");
   expect([told.code, told.output]).toEqual([0, expect.stringMatching(/one two\n.*run_\w+ done/s)]);
@@ -54,7 +51,7 @@ test("a run is followed to its end; one that waits is stopped; a closed session 
   expect((await sessions("stop", "live")).output).toMatch(/^run_\w+ is cancelled\.\n$/);
   expect((await following).code).toBe(1);
   expect(await sessions("stop", "live")).toMatchObject({ code: 3 });
-  await post("/sessions/live/close", {});
+  await hull.post("/sessions/live/close", {});
   expect(await sessions("send", "live", "x")).toMatchObject({ code: 1 });
   expect(await sessions("resume", "live")).toEqual({ code: 0, output: "live is active.\n" });
   expect(await json(await hull.call("/sessions/live"))).toMatchObject({ state: "active" });
@@ -73,7 +70,7 @@ test.each<[string[], string]>([
 });
 
 test("the Hull may stand in HULL_URL; an address that is missing or none is named, and an id that is empty", async () => {
-  await post("/sessions", { id: "by-variable" });
+  await hull.post("/sessions", { id: "by-variable" });
   const at = (url: string, ...args: string[]) => runHull(args, { cwd: hull.root, env: { HULL_URL: url } });
   for (const [args, wanted] of [
     [["sessions", "show", "by-variable"], /^state +active$/m],
@@ -93,4 +90,32 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
     code: 2,
     output: expect.stringContaining("Which session?"),
   });
+});
+
+test("ids that no URL can have are those of nothing, and another server than a Hull is told from one", async () => {
+  for (const id of [".", ".."]) {
+    expect([id, await sessions("rm", id)]).toMatchObject([id, { code: 3 }]);
+    expect([id, await cli("logs", id)]).toMatchObject([id, { code: 3 }]);
+    expect([id, await cli("daemons", "stop", id)]).toMatchObject([id, { code: 3 }]);
+  }
+  const server = createServer((_, response) => response.end("<!doctype html>\nHello."));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port }: Pick<AddressInfo, "port"> = JSON.parse(JSON.stringify(server.address()));
+  try {
+    for (const words of [
+      ["sessions", "ls"],
+      ["sessions", "rm", "desk"],
+      ["sessions", "tail", "desk"],
+      ["daemons", "send", "desk", "x"],
+      ["logs", "desk"],
+      ["call", "hello"],
+    ]) {
+      const { code, output } = await runHull([...words, "--url", `http://127.0.0.1:${port}`], {
+        cwd: hull.root,
+      });
+      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("not as a Hull does")]);
+    }
+  } finally {
+    server.close();
+  }
 });

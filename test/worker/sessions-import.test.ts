@@ -27,6 +27,48 @@ it("an exported transcript begins another session, once", async () => {
   expect(await texts("/sessions/imported")).toContain("go on");
 });
 
+it("what a run was in the middle of is told to be interrupted, but for the answers that there are", async () => {
+  const path = await session();
+  const calls = ["a", "b"].map((q) => ({ name: "ask", arguments: { q } }));
+  const waiting = await run(path, "go", { tools: [ASK], mock: [{ tool_calls: calls }] });
+  const { awaiting } = await waiting.json<{ awaiting: { tool_call_id: string }[] }>();
+  const [, { tool_call_id } = { tool_call_id: "" }] = awaiting;
+  expect((await post(`${path}/tool-results`, { tool_call_id, content: "B" })).status).toBe(200);
+  await post(`${path}/messages`, { content: "meanwhile" });
+  const transcript = await get<Transcript>(`${path}/transcript?view=raw`);
+  expect(transcript.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
+  const { id } = await (await post("/sessions", { transcript })).json<{ id: string }>();
+  const interrupted = expect.stringContaining("interrupted");
+  expect(await texts(`/sessions/${id}`)).toEqual(["go", "", interrupted, "B", "meanwhile"]);
+});
+
+it("what only a summary tells stands before the messages", async () => {
+  const from = {
+    transcript: {
+      _type: "transcript",
+      version: 2,
+      id: "t",
+      events: [],
+      assets: [],
+      messages: [],
+      summary: "they met",
+    },
+  };
+  const forked = await (
+    await post("/transcripts/fork", { ...from, retain_messages: false })
+  ).json<Transcript>();
+  for (const messages of [[], [{ role: "user", content: "and then?" }]]) {
+    const made = await post("/sessions", { transcript: { ...forked, messages } });
+    const { id } = await made.json<{ id: string }>();
+    const [first, ...rest] = await texts(`/sessions/${id}`);
+    expect(first).toBe("[Older messages were compacted: this stands for them]\nthey met");
+    expect(rest).toEqual(messages.map(({ content }) => content));
+    const again = await get<Transcript>(`/sessions/${id}/transcript?view=raw`);
+    const copy = await (await post("/sessions", { transcript: again })).json<{ id: string }>();
+    expect(await texts(`/sessions/${copy.id}`)).toEqual([first, ...rest]);
+  }
+});
+
 it("a cassette answers another session as this one was answered", async () => {
   const path = await session();
   const options = { tools: [ASK], mock: asking };

@@ -150,6 +150,18 @@ describe("a run", () => {
     }
   });
 
+  it("is followed by who waits in silence, whose answer begins at once, from numbers that were never given too", async () => {
+    const path = await session();
+    for (const query of ["", "?after=99999"]) {
+      const reader = (await client.stream(`${path}/events${query}`)).body?.getReader();
+      const next = async () => new TextDecoder().decode((await reader?.read())?.value);
+      expect([query, await next()]).toEqual([query, ": hb\n\n"]);
+      const { run_id } = await (await run(path, "one")).json<{ run_id: string }>();
+      expect([query, await next()]).toEqual([query, expect.stringContaining(run_id)]);
+      await reader?.cancel();
+    }
+  });
+
   it("that its provider refuses is that error, and an error of the run", async () => {
     const path = await session();
     const mock = [{ error: { category: "auth", message: "no such key" } }];
@@ -374,4 +386,18 @@ describe("a run", () => {
       ...["thanks", "for the end"],
     ]);
   });
+});
+
+it("options that have no effect are told of in the result", async () => {
+  const told = async (path: string, options: Body) => {
+    const { warnings } = await (await run(path, "go", options)).json<{ warnings?: Body[] }>();
+    return (warnings ?? []).map(({ code, option }) => [code, option]);
+  };
+  const path = await session();
+  const skills = [{ name: "a", model: "large", effort: "high" }, { name: "b" }];
+  expect(await told(path, { cron: "0 9 * * *", watch_paths: "in", skills })).toEqual(
+    ["cron", "watch_paths", "skills.0.model", "skills.0.effort"].map((option) => ["option_ignored", option]),
+  );
+  expect(await told("", { daemon: true, watch_paths: ["in"] })).toEqual([["option_ignored", "watch_paths"]]);
+  expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
 });

@@ -72,7 +72,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
 function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
   if (mode === "idle") return { ...run, consolidated: true };
   return run.stage === "tools" || run.stage === "after"
-    ? { ...run, stage: "after" }
+    ? { ...run, stage: "shortened" }
     : { ...run, stage: "context" };
 }
 

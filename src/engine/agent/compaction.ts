@@ -9,8 +9,8 @@ import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
-export type CompactionMode = Compacted["mode"];
-export type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
+type CompactionMode = Compacted["mode"];
+type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
 /** A compaction that is due. `archived` are the messages that go; `summary` is `null` where it has to be asked for. */
 export interface CompactionPlan {
@@ -155,12 +155,16 @@ export function compacted(plan: CompactionPlan, summary: string, after: number):
 /** The history after a compaction: its summary stands as a user's message at the cut. */
 export function withoutArchived(messages: readonly Message[], done: Compacted): Message[] {
   const { keep_first, archived_messages, summary } = done;
-  const text = headedSummary(summary, archived_messages);
   return [
     ...messages.slice(0, keep_first),
-    { role: "user", content: [{ type: "text", text }] },
+    summaryMessage(summary, archived_messages),
     ...messages.slice(keep_first + archived_messages),
   ];
+}
+
+/** A summary as it stands in a history. @param count messages that it stands for; 0: nobody knows how many */
+export function summaryMessage(summary: string, count: number): Message {
+  return { role: "user", content: [{ type: "text", text: headedSummary(summary, count) }] };
 }
 
 /** A conversation's summary after a further compaction. */
@@ -169,11 +173,12 @@ export function joinedSummary(before: string | null | undefined, further: string
 }
 
 /** The first line of every summary that a model gets. */
-export function summaryHead(count: number, how: string): string {
+function summaryHead(count: number, how: string): string {
+  if (count === 0) return `[Older messages were compacted: ${how}]`;
   return `[${count} older ${count === 1 ? "message was" : "messages were"} compacted: ${how}]`;
 }
 
-const HEAD = /^\[\d+ older messages? (?:was|were) compacted: [^\n]*\](?:\n|$)/;
+const HEAD = /^\[(?:Older|\d+ older) messages? (?:was|were) compacted: [^\n]*\](?:\n|$)/;
 
 /** What a model that was asked for a summary came to: one that says nothing, or cannot be had, Hull makes itself. */
 export function summaryFrom(text: string, plan: CompactionPlan): { plan: CompactionPlan; summary: string } {

@@ -68,6 +68,7 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
     case "tools":
       return nextCallStep(state, run, vault, now) ?? afterTools(state, run, vault);
     case "after":
+    case "shortened":
       return afterTools(state, run, vault);
     case "idle":
       return idleStep(state, run);
@@ -283,9 +284,7 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const ends = taken?.finished === true;
   const kept = ends ? keptFromEnding(run, taken) : null;
   if (ends && kept === null && !takesMore(state, run)) return record(settled(run, "done"));
-  const { compaction, model } = spec;
-  const { system } = askingOf(state, run, vault);
-  const plan = dueCompaction(state.visible, system, compaction, model.context_window, "auto");
+  const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
   const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
   if (spec.post_turn_callback === null) return record(...told(run, remarks), ...continuing(state, run));
@@ -305,11 +304,17 @@ function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBod
   return feedback.map((each) => ({ type: "feedback_added", run: spec.run_id, feedback: each }));
 }
 
+function compactionAfterTools(state: AgentState, run: RunState, vault: Vault | null): CompactionPlan | null {
+  const { compaction, model } = run.spec;
+  const { system } = askingOf(state, run, vault);
+  return dueCompaction(state.visible, system, compaction, model.context_window, "auto");
+}
+
 function continuing(state: AgentState, run: RunState): AgentRecordBody[] {
   return opening(state, { ...run, taken: null, calls: [] });
 }
 
-export function postTurnPayload(run: RunState): JsonObject {
+function postTurnPayload(run: RunState): JsonObject {
   const shown = run.calls.filter(
     ({ result }) => result !== null && result.error_category !== "rejected_loop",
   );

@@ -7,7 +7,7 @@ import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
-export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
+type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export interface ToolAnnotations {
   kind?: ToolKind;
@@ -73,7 +73,7 @@ export interface ToolHook {
   max_output: number | null;
 }
 
-export interface TurnPolicy {
+interface TurnPolicy {
   require_action_or_yield: boolean;
   allow_done_sentinel: boolean;
   max_prose_chars: number | null;

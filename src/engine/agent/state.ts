@@ -31,9 +31,9 @@ export interface AgentState {
 
 /**
  * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
- * its turn, its tools, what follows them. `idle`: a daemon waits. `ended`: settled.
+ * its turn, its tools, what follows them, once with compaction and once it is settled. `idle`: a daemon waits. `ended`: settled.
  */
-export type Stage =
+type Stage =
   | "open"
   | "match"
   | "skill_hooks"
@@ -43,11 +43,12 @@ export type Stage =
   | "turn"
   | "tools"
   | "after"
+  | "shortened"
   | "idle"
   | "ended";
 
 /** `executed`: its result goes through hooks before it counts. */
-export type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
+type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
 
 /** One tool call of the turn under way. */
 export interface OpenCall {
@@ -133,7 +134,7 @@ export interface BoundServers {
 }
 
 /** Of this run alone. */
-export interface RunSums {
+interface RunSums {
   input_tokens: number;
   output_tokens: number;
   cache_read_tokens: number;

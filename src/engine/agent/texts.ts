@@ -26,7 +26,7 @@ function defaultNudge(sentinel: string): string {
   return `You have not output ${sentinel} yet — the task is not complete. Use your tools to continue working. Only output ${sentinel} when the task is fully complete and verified.`;
 }
 
-export interface NudgeSituation {
+interface NudgeSituation {
   /** Whether the run has tools at all. */
   tools: boolean;
   /** Visible characters of the last turn. */
@@ -42,7 +42,7 @@ export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
 }
 
 /** Brief prose, then a tool call, another phase, or completion. */
-export function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
+function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
   const { turn_policy: policy, done_sentinel, tool_format } = spec;
   const limit = policy?.max_prose_chars ?? null;
   const brief =

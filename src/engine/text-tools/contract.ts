@@ -6,7 +6,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ToolDefinition, ToolResultMessage } from "../messages.ts";
 
-export interface ContractOptions {
+interface ContractOptions {
   /** Shown as they are after the rules. */
   examples?: string;
   /** How completion is signalled; absent: it is not. */

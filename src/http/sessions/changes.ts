@@ -70,7 +70,9 @@ export const postCompact: Route = async (context, { id = "" }) => {
   );
   const { keep_first = 0, keep_last = 12, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
-  const spec = asks ? JSON.stringify(await summariser(context, id, options)) : null;
+  // Options are checked also where nobody is asked.
+  const by = asks || Object.keys(options).length > 0 ? await summariser(context, id, options) : null;
+  const spec = asks ? JSON.stringify(by) : null;
   const call = { strategy, keep_first, keep_last, summary, spec };
   return jsonNow(await sessionOf(context, id).ask("compact", call));
 };

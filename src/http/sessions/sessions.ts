@@ -1,8 +1,10 @@
 /** `/sessions`: made, listed, looked at, removed (agent-runtime.md §12.1). */
 import * as z from "zod/mini";
+import { isSummary, summaryMessage } from "../../engine/agent/compaction.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import { readMessages } from "../../llm/messages.ts";
+import { withResults } from "../../llm/open-calls.ts";
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../run/session-client.ts";
@@ -46,13 +48,18 @@ export async function postSession(context: RequestContext): Promise<Response> {
 }
 
 /** @throws InvalidRequest */
-function importedFrom({ messages, summary }: Transcript) {
+function importedFrom({ messages, summary, archived_messages = 0 }: Transcript) {
   const read = readMessages(messages, "transcript.messages");
   if (read.system.length > 0) {
     const detail = "A session keeps no system messages: give the text to its runs as system.";
     throw new InvalidRequest({ option: "transcript.messages", detail });
   }
-  return { messages: read.messages, summary: summary ?? null };
+  const said = withResults(read.messages);
+  const [first] = said;
+  if (summary === undefined || summary === "" || (first !== undefined && isSummary(first))) {
+    return { messages: said, summary: summary ?? null };
+  }
+  return { messages: [summaryMessage(summary, archived_messages), ...said], summary };
 }
 
 /** The id of a session that nobody has named; the same for the same `Idempotency-Key`. */

@@ -36,7 +36,7 @@ import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
 
-export interface EffectsOptions {
+interface EffectsOptions {
   context: RunContext;
   host: LlmHost;
   spec: AgentSpec;

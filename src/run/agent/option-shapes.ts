@@ -1,6 +1,7 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
+import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { TEXTS } from "../../llm/options.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
@@ -167,10 +168,9 @@ export function readRunOptions(
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
   const parsed = runOptions.safeParse(given);
   if (parsed.success) return { options: parsed.data };
-  const faults = parsed.error.issues.map(({ path, message }) => {
+  const faults = shapeFaults(parsed.error).map(({ path, message }) => {
     const at = ["options", ...path].join(".");
-    const value = JSON.stringify(given[String(path[0])]) ?? "nothing";
-    return { path: at, message: `${at}: ${message}; got ${value.slice(0, 80)}` };
+    return { path: at, message: `${at}: ${message}; got ${shown(given[String(path[0])])}` };
   });
   return { faults };
 }

@@ -1,6 +1,12 @@
 /** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
-import type { AgentSpec, AgentTool, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import type {
+  AgentSpec,
+  AgentTool,
+  CompactionOptions,
+  RunPolicies,
+  ToolHook,
+} from "../../engine/agent/spec.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
@@ -91,7 +97,7 @@ export async function agentSpec(
   const given = givenMessages(input, model.options);
   const warnings = [
     ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
-    ...ignoredOptions(options, model.options),
+    ...ignoredOptions(options, model.options, at.session),
   ];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
   const instructions = served === null ? "" : ownInstructions(served, reader);
@@ -147,7 +153,7 @@ export async function agentSpec(
     },
     ...(options.bot === undefined ? {} : { bot: options.bot }),
     ...(configs === null ? {} : { tool_configs: configs }),
-    compaction: compactionOptions(options),
+    compaction: compaction(options),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
@@ -163,6 +169,14 @@ export async function agentSpec(
     },
   };
   return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/** @throws InvalidRequest */
+function compaction(options: RunOptions): CompactionOptions {
+  const read = compactionOptions(options);
+  if (read.strategy !== "custom" || read.compact_callback !== null) return read;
+  const detail = 'The compaction strategy "custom" needs compact_callback, the hook that writes the summary.';
+  throw new InvalidRequest({ option: "compact_callback", detail });
 }
 
 /**

@@ -17,7 +17,7 @@ import { listedFiles, namesFiles } from "../own-skill.ts";
 import { checkTrust } from "../trust.ts";
 import { commandAnnotations } from "./command-annotations.ts";
 
-export interface RunSkills {
+interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];

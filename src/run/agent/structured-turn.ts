@@ -8,7 +8,7 @@ import { checkAnswer, type Structured, schemaFailure } from "../../llm/structure
 import { readTextTurn } from "../../llm/text-turn.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-export interface StructuredRun {
+interface StructuredRun {
   structured: Structured;
   /** `null`: the run ends with any turn that calls no tool. */
   sentinel: string | null;

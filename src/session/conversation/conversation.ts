@@ -56,7 +56,7 @@ export interface ConversationHooks {
   due?(kind: string, now: number): void;
 }
 
-export interface ConversationOptions {
+interface ConversationOptions {
   storage: DurableObjectStorage;
   env: Bindings;
   background: (work: Promise<unknown>) => void;
@@ -252,9 +252,11 @@ export class Conversation {
   async events({ caller, run_id, after }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
     const { id } = await this.ready(caller);
     const { events } = this.log;
-    if (run_id === null) return events.follow(id, after ?? this.#store.lastEvent());
+    const newest = this.#store.lastEvent();
+    // A number that was never given is that of a session which had this id before.
+    if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
     const { first_event, done_event } = this.runs.row(run_id);
-    const from = Math.max(after ?? 0, first_event - 1);
+    const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     return events.follow(id, from, ({ event }) => event === "done");
   }

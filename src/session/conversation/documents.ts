@@ -70,13 +70,21 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   yield* list(
     log,
     "messages",
-    each(conversation(log.store, row, until), (record) => said.read(record).messages),
+    each(
+      conversation(log.store, row, until),
+      (record) => said.read(record).messages,
+      () => said.waiting().messages,
+    ),
   );
   const told = read();
   yield* list(
     log,
     "events",
-    each(conversation(log.store, row, until), (record) => told.read(record).events),
+    each(
+      conversation(log.store, row, until),
+      (record) => told.read(record).events,
+      () => told.waiting().events,
+    ),
   );
   const { summary } = told.rest;
   if (summary !== undefined) yield `,"summary":${JSON.stringify(log.answered(summary))}`;
@@ -90,8 +98,10 @@ function* lines(
 ): Generator<string> {
   const reader = new HistoryReader(newId, emptyTranscript(""));
   let between = "";
-  for (const record of conversation(log.store, row, log.store.lastRecord())) {
-    const text = render(reader.read(record).events);
+  const all = conversation(log.store, row, log.store.lastRecord());
+  const read = (record: AgentRecord) => [reader.read(record).events];
+  for (const events of each(all, read, () => [reader.waiting().events])) {
+    const text = render(events);
     if (text === "") continue;
     yield between + String(log.answered(text));
     between = "\n";
@@ -132,8 +142,14 @@ function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generat
   yield empty ? `${before}]` : "]";
 }
 
-function* each<T>(from: Iterable<AgentRecord>, read: (record: AgentRecord) => readonly T[]): Generator<T> {
+/** @param last what follows the last record */
+function* each<T>(
+  from: Iterable<AgentRecord>,
+  read: (record: AgentRecord) => readonly T[],
+  last: () => readonly T[] = () => [],
+): Generator<T> {
   for (const record of from) yield* read(record);
+  yield* last();
 }
 
 /** The records that a transcript tells: those from the last reset on. */

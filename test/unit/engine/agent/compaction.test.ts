@@ -280,6 +280,27 @@ describe("in a run", () => {
     },
   );
 
+  it("once behind the tools of a turn, however much is left", async () => {
+    const asked: number[] = [];
+    const { records } = await play({
+      spec: {
+        ...compaction({ strategy: "custom", compact_callback: "mine", keep_last: 2 }),
+        prompt: [user("a"), said("b"), user("c"), said("d"), user("go")],
+      },
+      replies: [{ calls: [["look", {}]] }, "done"],
+      hooks: {
+        mine: (archived) => {
+          asked.push(Array.isArray(archived) ? archived.length : 0);
+          return `summary of ${asked.at(-1)}`;
+        },
+      },
+    });
+    const done = records.flatMap((record) => (record.type === "compacted" ? [record.compacted] : []));
+    expect(done.map(({ summary }) => summary)).toEqual(asked.map((count) => `summary of ${count}`));
+    expect(done.map(({ archived_messages }) => archived_messages)).toEqual(asked);
+    expect(done.map(({ mode }) => mode)).toEqual(["preflight", "auto", "preflight"]);
+  });
+
   it("without auto_compact a mock model never compacts, and long outputs are cut", async () => {
     const { records, requests } = await play({
       spec: { ...look, compaction: { ...OPTIONS, auto: null, keep_last: 0, tool_output_max_chars: 100 } },

@@ -41,6 +41,8 @@ export interface Played extends Rest {
   run: RunState;
   requests: AgentRequest[];
   records: AgentRecord[];
+  /** With those that came from outside. */
+  all: AgentRecord[];
   /** Rows: what was stored at once. */
   rows: AgentRecord[][];
   /** Tools as they were executed. */
@@ -132,6 +134,7 @@ export async function play(script: Script): Promise<Played> {
   const requests: AgentRequest[] = [];
   const coming = { ...script.incoming };
   const rows: AgentRecord[][] = [];
+  const all: AgentRecord[] = [];
   const executed: Played["executed"] = [];
   const pauses: number[] = [];
   const hooks: Played["hooks"] = [];
@@ -142,9 +145,13 @@ export async function play(script: Script): Promise<Played> {
     incoming() {
       const come = coming[requests.length] ?? [];
       delete coming[requests.length];
+      all.push(...come);
       return come;
     },
-    append: (records) => void rows.push([...records]),
+    append(records) {
+      rows.push([...records]);
+      all.push(...records);
+    },
     effects: {
       async callModel({ request }) {
         requests.push(request);
@@ -188,7 +195,7 @@ export async function play(script: Script): Promise<Played> {
   });
   const { run } = rest.state;
   if (run === null) throw new TypeError("no run");
-  return { ...rest, run, requests, records: rows.flat(), rows, executed, pauses, hooks };
+  return { ...rest, run, requests, records: rows.flat(), all, rows, executed, pauses, hooks };
 }
 
 function turnOf(reply: Exclude<Reply, HullError>): ModelTurn {

@@ -1,0 +1,36 @@
+/** A conversation from elsewhere, made one that a session can go on with. Pure. */
+import { interruptedCall } from "../engine/agent/texts.ts";
+import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
+
+/**
+ * The conversation with the results of each turn's calls right behind it, as providers want them. A call that has none, as in
+ * a transcript that was taken while a run waited, is told to be interrupted.
+ */
+export function withResults(messages: readonly Message[]): Message[] {
+  const turns: Message[][] = [[]];
+  for (const message of messages) {
+    if (message.role === "assistant") turns.push([message]);
+    else turns.at(-1)?.push(message);
+  }
+  return turns.flatMap(completed);
+}
+
+/** A turn of the model with what was said up to the next one. */
+function completed([turn, ...rest]: Message[]): Message[] {
+  if (turn === undefined) return [];
+  const calls = turn.role === "assistant" ? turn.content.filter((block) => block.type === "tool_call") : [];
+  if (calls.length === 0) return [turn, ...rest];
+  const found = rest.flatMap((message) => (message.role === "tool" ? message.results : []));
+  const own = new Set(calls.map(({ id }) => id));
+  const left = rest.flatMap((message): Message[] => {
+    if (message.role !== "tool") return [message];
+    const results = message.results.filter(({ call_id }) => !own.has(call_id));
+    return results.length === 0 ? [] : [{ role: "tool", results }];
+  });
+  return [turn, { role: "tool", results: calls.map((call) => resultOf(call, found)) }, ...left];
+}
+
+function resultOf({ id, name }: ToolCallBlock, found: readonly ToolResultMessage[]): ToolResultMessage {
+  const result = found.find(({ call_id }) => call_id === id);
+  return result ?? { call_id: id, name, content: interruptedCall(true), is_error: true };
+}

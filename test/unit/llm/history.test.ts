@@ -1,0 +1,64 @@
+/** The transcript of a session's records (agent-runtime.md §12.3): its messages are those that models were sent. */
+import { expect, it } from "vitest";
+import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
+import { HistoryReader, withRecords } from "../../../src/llm/history.ts";
+import { messageJson } from "../../../src/llm/messages.ts";
+import { emptyTranscript } from "../../../src/llm/transcript.ts";
+import { type Played, play, type Script, started, tool } from "../engine/agent/harness.ts";
+
+const says = (text: string, delivery: Delivery): AgentRecord => ({
+  ...{ v: 1, at: 0, type: "message_received", run: "run_1", delivery },
+  message: { role: "user", content: [{ type: "text", text }] },
+});
+const ids = () => "id";
+const image = { type: "image" as const, url: "https://e.example/a.png" };
+
+const told = ({ all }: Played, script: Script) =>
+  withRecords(emptyTranscript("t"), [started(script.spec ?? {}), ...all], ids);
+
+it.each<[string, Script]>([
+  [
+    "messages that come during tools stand behind their results",
+    {
+      spec: { tools: [tool("look")] },
+      replies: [{ calls: [["look", {}]] }, "seen", "and that"],
+      incoming: {
+        1: [
+          says("now", "interrupt_immediate"),
+          says("last", "wait_for_completion"),
+          says("then", "finish_step"),
+        ],
+      },
+    },
+  ],
+  [
+    "an image that a tool shows",
+    {
+      spec: { tools: [tool("look"), tool("draw")] },
+      replies: [
+        {
+          calls: [
+            ["draw", {}],
+            ["look", {}],
+          ],
+        },
+        "seen",
+      ],
+      results: { draw: [{ parts: [image] }] },
+    },
+  ],
+])("%s", async (_, script) => {
+  const played = await play(script);
+  expect(played.run.status).toBe("done");
+  expect(told(played, script).messages).toEqual(played.state.visible.flatMap(messageJson));
+});
+
+it("a message that came before the run stands before its prompt, and one that nobody has read at the end", async () => {
+  const script: Script = { replies: ["one"], incoming: {} };
+  const played = await play(script);
+  const reader = new HistoryReader(ids, emptyTranscript("t"));
+  const all = [says("early", "finish_step"), started({}), ...played.records, says("late", "finish_step")];
+  const texts = all.flatMap((record) => reader.read(record).messages).map(({ content }) => content);
+  expect(texts).toEqual(["early", "go", "one"]);
+  expect(reader.waiting().messages).toEqual([{ role: "user", content: "late" }]);
+});
