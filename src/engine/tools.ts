@@ -3,9 +3,8 @@
  * field: a flag that is misspelt must not silently mean its default.
  */
 import { isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { type Json, type JsonObject, SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
-import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/policy.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
 

@@ -6,6 +6,7 @@ import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../er
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
+import { withoutNulls } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
@@ -156,6 +157,9 @@ export async function readJsonIfAny<T>(
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
+  // A member that is null counts as absent, unless the shape has a use for null.
+  const bare = schema.safeParse(withoutNulls(value));
+  if (bare.success) return bare.data;
   const errors = shapeErrors(result.error);
   const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });

@@ -2,6 +2,9 @@
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
 
+/** Characters that may be written and not read before whoever writes is to wait. */
+const MAX_UNREAD = 256 * 1024;
+
 /** An open body of events. `write` waits while the client is slower than what writes, so that nothing piles up. */
 export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
@@ -9,6 +12,8 @@ export class EventBody {
   readonly #encoder = new TextEncoder();
   #lastSent = Date.now();
   #closed = false;
+  #unread = 0;
+  #lastWrite: Promise<void> = Promise.resolve();
   readonly #heartbeat: ReturnType<typeof setInterval>;
 
   /** @param onClose called once when the client goes away before the end */
@@ -33,7 +38,15 @@ export class EventBody {
   async write(text: string): Promise<void> {
     if (this.#closed) return;
     this.#lastSent = Date.now();
-    await this.#writer.write(this.#encoder.encode(text)).catch(() => {});
+    this.#unread += text.length;
+    this.#lastWrite = this.#writer.write(this.#encoder.encode(text)).catch(() => {});
+    await this.#lastWrite;
+    this.#unread -= text.length;
+  }
+
+  /** Resolves when the client is not far behind, or gone: for who writes without waiting. */
+  async room(): Promise<void> {
+    if (this.#unread > MAX_UNREAD) await this.#lastWrite;
   }
 
   async close(): Promise<void> {
@@ -77,6 +90,11 @@ export class EventStream {
     this.#seq += 1;
     const data = this.#context.redacted(event.data);
     await this.#body.write(formatEvent(this.#runId, this.#seq, event.event, data));
+  }
+
+  /** As `EventBody.room`. */
+  room(): Promise<void> {
+    return this.#body.room();
   }
 
   close(): Promise<void> {

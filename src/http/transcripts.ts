@@ -7,7 +7,7 @@ import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/ope
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
 import { isObject } from "../skill/json.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -24,16 +24,18 @@ export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
 ): Promise<Response> {
-  const operation = TRANSCRIPT_OPERATIONS.get(name);
+  // The names of typed functions have the prefix, which the path says already.
+  const short = name.replace(/^transcript_/, "");
+  const operation = TRANSCRIPT_OPERATIONS.get(short);
   if (operation === undefined) {
     const known = Array.from(TRANSCRIPT_OPERATIONS.keys());
-    throw new OperationNotFound({ name, near: nearest(name.replace(/^transcript_/, ""), known, 3), known });
+    throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
   }
   const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
   try {
     const answer = await operate(operation, body, {
       ids: newId,
-      host: () => hostOf(context),
+      host: () => hostOf(context, body.mock),
       onUsage: (usage) => {
         context.log.usage = usage;
       },
@@ -44,10 +46,9 @@ export async function postTranscripts(
   }
 }
 
-const hostOf = (context: RequestContext) =>
-  llmHost(context, {
-    signal: context.request.signal,
-    session: null,
-    skill: null,
-    account: accountOf(context, null),
-  });
+const hostOf = (context: RequestContext, mock: Json | undefined) =>
+  llmHost(
+    context,
+    { signal: context.request.signal, session: null, skill: null, account: accountOf(context, null) },
+    mock,
+  );

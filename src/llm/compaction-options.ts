@@ -42,7 +42,10 @@ export function compactionShapes() {
 const given = z.lazy(() => z.object(compactionShapes()));
 export type CompactionGiven = z.infer<typeof given>;
 
-/** With defaults filled in. What `compaction` says comes before the single options; a strategy there switches it on. */
+/**
+ * With defaults filled in. What `compaction` says comes before the single options; a strategy there switches it on, unless
+ * `auto_compact` says never.
+ */
 export function compactionOptions(options: CompactionGiven): CompactionOptions {
   const group = options.compaction ?? {};
   const named = meaningOf(group.strategy);
@@ -60,6 +63,7 @@ export function compactionOptions(options: CompactionGiven): CompactionOptions {
     mask_callback: options.mask_callback ?? null,
     compress_callback: options.compress_callback ?? null,
     ...further,
+    ...(options.auto_compact === false ? { auto: false } : {}),
   };
 }
 

@@ -23,6 +23,8 @@ export interface OperationHandle {
    */
   started(about?: Record<string, unknown>): void;
   emit(event: RunEvent): Promise<void>;
+  /** Resolves when who reads the events is not far behind. Absent: nobody is waited for. */
+  room?(): Promise<void>;
 }
 
 /** What a mode gets to run with. */

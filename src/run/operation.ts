@@ -24,15 +24,7 @@ import { decodeUtf8 } from "./utf8.ts";
 
 const maybe = z.exactOptional;
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
-const common = () => ({
-  system: maybe(z.nullable(z.string())),
-  options: maybe(
-    z.pipe(
-      z.nullable(object()),
-      z.transform((given) => given ?? {}),
-    ),
-  ),
-});
+const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
 
 /** The body of a call or a run. */
 export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
@@ -65,6 +57,9 @@ const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/com
 
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
 export const isOperation = (name: string): boolean => NAMES.includes(name);
+
+/** The run without a session that an execution is. */
+export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;
 
 /** The request as an execution's input. */
 export function operationInput(request: OperationRequest): Uint8Array {
@@ -130,7 +125,7 @@ async function perform(
       return callStructured({ prompt, schema, system, options }, host, (error) => errorDict(error, context));
     }
     case "runs": {
-      const run = `run_${handle.id.replace(/^ex_/, "")}`;
+      const run = anonymousRunId(handle.id);
       context.log.run_id = run;
       const { tool_configs: toolConfigs, publishes = false } = request;
       const input = {
@@ -147,6 +142,7 @@ async function perform(
         transcript: transcriptIn(input.options),
         started: () => handle.started({ run_id: run, session_id: null }),
         emit: (event) => void teller.tell(event),
+        room: async () => handle.room?.(),
       });
     }
   }

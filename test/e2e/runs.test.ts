@@ -26,6 +26,24 @@ export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase()
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
+    "looker/SKILL.md": `---
+name: looker
+description: Looks at things
+mode: llm
+provider: openai
+tools:
+  - name: look
+    description: Looks.
+    command: [sh, look.sh]
+    parameters: [{name: own, description: mine}, {name: other, description: that of the other call}]
+    annotations: {kind: read, side_effect_level: read_only, arg_schema: {path_params: [own]}}
+  - {name: write, description: Writes., command: [sh, look.sh], annotations: {side_effect_level: workspace_write}}
+---
+Look.
+`,
+    // Two calls that each wait for the other one.
+    "looker/look.sh":
+      '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
     "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
   },
 });
@@ -48,6 +66,19 @@ test("a served skill's tools run in the runner, and the result says what was don
   });
   expect(lastMessage(1)).toContain("hello Ada");
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("You greet people.");
+});
+
+test("what a skill's tools say of themselves counts: reading ones run side by side, policies know them", async () => {
+  const [one, two] = ["one", "two"].map((name) => `${hull.root}/home/${name}`);
+  const look = (own = "", other = "") => ({ name: "look", arguments: { own, other } });
+  const write = { name: "write", arguments: {} };
+  fake.script([{ tool_calls: [look(one, two), look(two, one), write] }, { text: "Done." }]);
+  const policy = { side_effect_level: "read_only", workspace_roots: [`${hull.root}/home`] };
+  const result = await json(await run({ skill: "looker", policy }));
+  expect(result).toMatchObject({ status: "done", successful_tools: ["look"], rejected_tools: ["write"] });
+  expect(JSON.stringify(fake.requests[1]?.body.messages).match(/met/g)).toHaveLength(2);
+  fake.script([{ tool_calls: [look("/etc/x", two)] }, { text: "Done." }]);
+  expect((await json(await run({ skill: "looker", policy }))).rejected_tools).toEqual(["look"]);
 });
 
 test("a persistent run is nudged until it is done", async () => {
@@ -118,10 +149,59 @@ test("skills: the one that the prompt names is active, and load_skill brings ano
   expect(lastMessage(1)).toContain("TEST BODY");
 });
 
+test("a run that is begun for later says which it is", async () => {
+  for (const [query, headers] of [
+    ["?wait=none", {}],
+    ["", { prefer: "respond-async" }],
+  ] as const) {
+    const body = JSON.stringify({ prompt: "go", options: { provider: "mock" } });
+    const init = { headers: { "content-type": "application/json", ...headers } };
+    const response = await hull.call(`/runs${query}`, body, init);
+    const { id, run_id, session_id } = await json(response);
+    expect([response.status, session_id]).toEqual([202, null]);
+    expect(response.headers.get("location")).toBe(`/executions/${id}`);
+    expect(String(run_id)).toBe(String(id).replace("ex_", "run_"));
+  }
+});
+
+test("options that have no effect beside the others are named", async () => {
+  fake.script([{ text: "ok" }, { text: "ok" }]);
+  const ignored = {
+    ...{ cron: "0 9 * * *", consolidate_on_idle: true, exit_when_verified: true, break_unless_phase: "a" },
+    ...{ nudge: "go on", turn_policy: {}, root_task: "all", schema_retries: 2 },
+  };
+  const { warnings } = await json<{ warnings: { code: string; option: string }[] }>(await run(ignored));
+  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => "option_ignored"));
+  const names = warnings.map(({ option }) => option).sort();
+  expect(names).toEqual([
+    "break_unless_phase",
+    "consolidate_on_idle",
+    "cron",
+    "exit_when_verified",
+    "nudge",
+    "root_task",
+    "schema_retries",
+  ]);
+  expect(await json(await run({ exit_when_verified: false, nudge: "on" }))).not.toHaveProperty("warnings");
+});
+
 test.each([
   [{ profile: "nope" }, 400, "completer"],
   [{ max_iterations: "many" }, 422, "max_iterations"],
-  [{ loop_detekt_warn: 1 }, 422, "loop_detekt_warn"],
+  [{ loop_detekt_warn: 1 }, 422, 'did you mean \\"loop_detect_warn\\"'],
+  [
+    {
+      task_ledger: [
+        { title: "a", id: "1" },
+        { title: "b", id: "1" },
+      ],
+    },
+    422,
+    "another item has the id",
+  ],
+  [{ working_files: 3 }, 422, "must be a text or a list of texts; got 3"],
+  [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
+  [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
   [{ skill: "nobody" }, 404, "nobody"],
   [{ tools: [{ name: "a", description: "b", parameters: {} }] }, 400, "no handler"],
   [{ tools: [{ name: "a", description: "b", parameters: {}, command: ["sh"] }] }, 422, "command"],
@@ -150,10 +230,11 @@ test("what is null inside of an option, or is the options, counts as absent", as
     approval_policy: { auto_deny: null },
     permissions: { allow: null, on_escalation: null },
     skill_match: { strategy: null, top_n: 2 },
-    task_ledger: [{ title: "one", id: null, note: null }],
+    task_ledger: [{ title: "one", id: null, note: null }, { title: "two", id: "1" }, "three"],
   };
   const result = await json(await run(options));
-  expect(result).toMatchObject({ status: "done", task_ledger: { items: [{ id: "1", title: "one" }] } });
+  const items = ["2", "1", "3"].map((id) => ({ id }));
+  expect(result).toMatchObject({ status: "done", task_ledger: { items } });
   const none = JSON.stringify({ prompt: "go", options: null });
   const headers = { "content-type": "application/json" };
   // No provider is chosen, and the default one has no key here.

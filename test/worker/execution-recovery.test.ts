@@ -16,6 +16,10 @@ let runner: FakeRunner;
 beforeAll(async () => {
   await client.publish({
     asks: mockSkill("asks", "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n"),
+    looks: mockSkill(
+      "looks",
+      "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n    idempotent: true\n",
+    ),
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
   });
   for (const { slug, version } of await (await client.fetch("/skills")).json<
@@ -259,6 +263,18 @@ describe("a process that outlives the one who called it", () => {
         /The tool look failed:[\s\S]*outcome_unknown[\s\S]*may or may not have taken effect/,
       );
       expect(runner.begun).toHaveLength(1);
+    });
+  });
+
+  it("a lost tool that is declared idempotent is run once more, and followed from then on", async () => {
+    await orphaned("looks", "one ", async (storage, id) => {
+      runner.executions.clear();
+      runner.behave = (execution) => {
+        execution.stdout.push("seen again");
+        execution.ended = true;
+      };
+      expect(await textOf(life(client.env, storage))).toContain("seen again");
+      expect(runner.begun).toEqual([id, `${id}-again`]);
     });
   });
 

@@ -372,3 +372,17 @@ describe("a run", () => {
     ]);
   });
 });
+
+it("options that have no effect are told of in the result", async () => {
+  const told = async (path: string, options: Body) => {
+    const { warnings } = await (await run(path, "go", options)).json<{ warnings?: Body[] }>();
+    return (warnings ?? []).map(({ code, option }) => [code, option]);
+  };
+  const path = await session();
+  const skills = [{ name: "a", model: "large", effort: "high" }, { name: "b" }];
+  expect(await told(path, { cron: "0 9 * * *", watch_paths: "in", skills })).toEqual(
+    ["cron", "watch_paths", "skills.0.model", "skills.0.effort"].map((option) => ["option_ignored", option]),
+  );
+  expect(await told("", { daemon: true, watch_paths: ["in"] })).toEqual([["option_ignored", "watch_paths"]]);
+  expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
+});

@@ -39,6 +39,18 @@ describe("compact", () => {
     expect(again.assets).toMatchObject([{ data: { assets: [] } }, { data: { assets: [] } }]);
   });
 
+  it("a model that is scripted writes what the script says", async () => {
+    const transcript = await transcriptOf(TALK);
+    const scripted = { ...MOCK, mock: [{ text: "As scripted." }] };
+    for (const [operation, more] of [
+      ["compact", { strategy: "llm" }],
+      ["summarize", {}],
+    ] as const) {
+      const done = await ask<Transcript>(operation, { transcript, keep_last: 2, ...more, ...scripted });
+      expect([operation, done.summary]).toEqual([operation, expect.stringContaining("As scripted.")]);
+    }
+  });
+
   it("where all messages stay nothing happens, but for a summary that is given", async () => {
     const source = await transcriptOf(TALK);
     expect(await ask("compact", { transcript: source, keep_last: 4 })).toEqual(source);

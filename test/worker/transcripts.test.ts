@@ -199,6 +199,11 @@ describe("what is refused", () => {
     await ask("compact", { transcript, strategy: "best" }, 422);
   });
 
+  it("nothing of names that the typed functions have", async () => {
+    expect(await ask("transcript_messages", { messages: TALK })).toEqual(TALK);
+    expect(await ask("transcript_add_user", { messages: [], content: "x" })).toHaveLength(1);
+  });
+
   it("unknown operations, with near names; a provider without a key; bodies over 32 MiB", async () => {
     const unknown = await ask("transcript_compct", {}, 404);
     expect(unknown).toMatchObject({ code: "operation_not_found", near: ["compact"] });

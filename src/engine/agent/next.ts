@@ -24,7 +24,7 @@ import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
-import { persistentInstruction, wakeBudgetText } from "./texts.ts";
+import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
 import { keptFromEnding, settled, takesMore, takeTurn } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
@@ -264,10 +264,7 @@ function toolContract(run: RunState, tools: readonly ToolDefinition[], further: 
       }),
     ];
   }
-  if (!spec.persistent && spec.turn_policy === null) return [...further];
-  const rules =
-    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose short.";
-  return [rules, ...further];
+  return [nativeToolContract(spec), ...further];
 }
 
 function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolChoice {

@@ -2,8 +2,14 @@
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
-import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
-import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
+import {
+  type Json,
+  type JsonObject,
+  RISKS,
+  type Risk,
+  SIDE_EFFECT_LEVELS,
+  type SideEffectLevel,
+} from "../../skill/manifest.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";

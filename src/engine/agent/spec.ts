@@ -2,15 +2,12 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject, McpServer, Risk } from "../../skill/manifest.ts";
-import type { SideEffectLevel } from "../../skill/policy.ts";
+import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
 type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
-
-type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
 
 export interface ToolAnnotations {
   kind?: ToolKind;

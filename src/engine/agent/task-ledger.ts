@@ -8,7 +8,7 @@ export const LEDGER_TOOL = "task_ledger";
 export const LEDGER_STATUSES = ["open", "in_progress", "blocked", "done", "dropped"] as const;
 type LedgerStatus = (typeof LEDGER_STATUSES)[number];
 
-interface LedgerItem {
+export interface LedgerItem {
   id: string;
   title: string;
   status: LedgerStatus;

@@ -14,6 +14,13 @@ export function persistentInstruction({ done_sentinel, turn_policy, exit_when_ve
   return `${keepWorking} ${finish}${verified}`;
 }
 
+/** How a model with a tool channel of its own is to use it. What ends a persistent run stands in its instruction. */
+export function nativeToolContract({ persistent }: AgentSpec): string {
+  const rules =
+    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose beside calls short.";
+  return persistent ? rules : `${rules} When nothing is left to do, answer without a call.`;
+}
+
 /** The default request to go on; exact words by the specification. */
 function defaultNudge(sentinel: string): string {
   return `You have not output ${sentinel} yet — the task is not complete. Use your tools to continue working. Only output ${sentinel} when the task is fully complete and verified.`;

@@ -4,6 +4,7 @@ import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
+import type { AgentEffects } from "../../engine/agent/step.ts";
 import { settled } from "../../engine/agent/turn.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
@@ -32,6 +33,8 @@ interface AnonymousOptions {
   /** Called before anything takes effect: from then on failures are events. */
   started: () => void;
   emit: (event: RunEvent) => void;
+  /** Resolves when who reads the events is not far behind: what was not read is held in memory. */
+  room: () => Promise<void>;
 }
 
 /**
@@ -41,7 +44,7 @@ interface AnonymousOptions {
 export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
-  { host, signal, watcher, until, transcript, started, emit }: AnonymousOptions,
+  { host, signal, watcher, until, transcript, started, emit, room }: AnonymousOptions,
 ): Promise<JsonObject> {
   const vault = runVault(spec, context);
   const startedAt = Date.now();
@@ -63,14 +66,19 @@ export async function runAnonymous(
   const { now } = systemClock;
   const place = { context, host, spec, vault, known: null, workspace: null, watcher, emit };
   const artifacts = new RunArtifacts(() => null);
-  const effects = agentEffects({ ...place, artifacts, records: () => records });
+  const own = agentEffects({ ...place, artifacts, records: () => records });
+  const callModel: AgentEffects["callModel"] = async (step, at) => {
+    await room();
+    return own.callModel(step, at);
+  };
+  const effects = { ...own, callModel };
   const waking = new Waking(systemClock, signal);
   for (;;) {
     const { state, step } = await driveAgent(seen, { effects, vault, append, now, signal });
     const { run } = state;
     if (step.type === "settled" || run === null) {
-      const own = records.slice(before.length);
-      return settledResult(state, own, host, { startedAt, transcript });
+      const after = records.slice(before.length);
+      return settledResult(state, after, host, { startedAt, transcript });
     }
     const woken = until === "terminal" ? await waking.next(run) : null;
     append([{ v: 1, at: now(), ...(woken ?? settled(run, "done")) }]);

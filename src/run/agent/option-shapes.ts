@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { TEXTS } from "../../llm/options.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
 import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -33,19 +34,22 @@ function shapes() {
     mcp_servers: maybe(
       z
         .array(
-          z.union([
-            text,
-            z.strictObject({
-              name: text,
-              url: maybe(text),
-              tools: maybe(texts),
-              timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
-            }),
-          ]),
+          z.union(
+            [
+              text,
+              z.strictObject({
+                name: text,
+                url: maybe(text),
+                tools: maybe(texts),
+                timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
+              }),
+            ],
+            "must be a name of hull.toml, or {name, url?, tools?, timeout_ms?}",
+          ),
         )
         .check(z.maxLength(16)),
     ),
-    working_files: maybe(z.union([texts, text])),
+    working_files: maybe(z.union([texts, text], TEXTS)),
     persistent: maybe(flag),
     done_sentinel: maybe(text.check(z.minLength(1))),
     max_iterations: maybe(count),
@@ -71,15 +75,18 @@ function shapes() {
     break_unless_phase: maybe(text),
     task_ledger: maybe(
       z.array(
-        z.union([
-          text,
-          z.strictObject({
-            title: text,
-            id: maybe(text.check(z.minLength(1))),
-            status: maybe(z.enum(LEDGER_STATUSES)),
-            note: maybe(text),
-          }),
-        ]),
+        z.union(
+          [
+            text,
+            z.strictObject({
+              title: text,
+              id: maybe(text.check(z.minLength(1))),
+              status: maybe(z.enum(LEDGER_STATUSES)),
+              note: maybe(text),
+            }),
+          ],
+          `must be a text, or {title, id?, status?, note?} with a status of ${LEDGER_STATUSES.join(", ")}`,
+        ),
       ),
     ),
     deliverables: maybe(texts),
@@ -111,7 +118,7 @@ function shapes() {
     wake_interval_ms: maybe(count),
     cron: maybe(text),
     time_zone: maybe(text),
-    watch_paths: maybe(z.union([texts, text])),
+    watch_paths: maybe(z.union([texts, text], TEXTS)),
     watch_events: maybe(z.array(z.enum(["change", "create", "delete"]))),
     consolidate_on_idle: maybe(flag),
     idle_watchdog_attempts: maybe(count),

@@ -63,7 +63,7 @@ export const SESSION_PARTS: AgentParts = {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
     const notes = new RunNotes();
-    const transcript = withRecords(emptyTranscript(newId()), notes.reading(records), newId);
+    const transcript = withRecords(emptyTranscript(newId()), notes.reading(records), newId, run.spec);
     return runResult(state, run, {
       transcript,
       notes,

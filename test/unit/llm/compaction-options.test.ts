@@ -34,6 +34,10 @@ test.each<[CompactionGiven, object]>([
   ],
   [{ compaction: { strategy: "none" }, auto_compact: true }, { auto: false }],
   [
+    { compaction: { strategy: "truncate" }, auto_compact: false },
+    { auto: false, strategy: "truncate" },
+  ],
+  [
     { compaction: { strategy: "truncate", threshold: 5, keep_first: 2 }, keep_first: 1 },
     { auto: true, strategy: "truncate", threshold_tokens: 5, keep_first: 2 },
   ],

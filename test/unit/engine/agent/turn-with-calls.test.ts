@@ -120,3 +120,16 @@ it("a repeated result is quoted in whole characters", async () => {
   });
   expect(requests[2] && toolTexts(requests[2]).at(-1)?.isWellFormed()).toBe(true);
 });
+
+it.each<[string, Partial<AgentSpec>, string[], string[]]>([
+  ["a plain run", {}, ["native tool channel", "answer without a call"], ["##DONE##"]],
+  ["a persistent one", { persistent: true }, ["native tool channel", DONE], ["answer without a call"]],
+  ["one without tools", { tools: [] }, [], ["native tool channel"]],
+])("the contract of native tools says how to use them, and how to end: %s", async (_, spec, said, unsaid) => {
+  const { requests } = await play({ spec: { tools: [tool("edit")], ...spec }, replies: [DONE] });
+  const system = requests[0]?.system ?? "";
+  expect([
+    said.filter((text) => !system.includes(text)),
+    unsaid.filter((text) => system.includes(text)),
+  ]).toEqual([[], []]);
+});
