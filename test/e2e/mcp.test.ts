@@ -40,6 +40,7 @@ const TEXT_TOOLS = [
     "x-output-schema": { type: "object", properties: { count: { type: "integer" } }, required: ["count"] },
   },
   { ...COUNT, name: "count_hidden", "x-hidden": true },
+  { name: "draw", description: "Draws.", script: "scripts/draw.js" },
 ];
 const PNG = "\\x89PNG\\r\\n\\x1a\\n";
 const PNG_BASE64 = "iVBORw0KGgo=";
@@ -65,6 +66,14 @@ await hull.write("counters/tools.json", JSON.stringify(TEXT_TOOLS));
 await hull.write(
   "counters/scripts/count.js",
   `export default ({ text }) => text === "" ? { error: "no text" } : { count: text.split(" ").length };`,
+);
+await hull.write(
+  "counters/scripts/draw.js",
+  `export default async (args, ctx) => {
+    const { id } = await ctx.artifact({ type: "html", title: "Page", content: "<b>old</b>" });
+    await ctx.artifact.update(id, { content: "<b>new</b>" });
+    return { __artifact__: true, type: "image", title: "Dot", content: "data:image/png;base64,${PNG_BASE64}" };
+  };`,
 );
 await script("test-simple-text", "echo text", NONE);
 await script("test-error-handling", "echo why >&2; exit 1", NONE);
@@ -119,6 +128,16 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     expect(uris).toContain("skill://doubles-it/references/a%20b.md");
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["skill://{slug}/{+path}"]);
+  });
+
+  test("gets what a tool made for people to look at, as it was in the end", async () => {
+    const { content } = await call("counters__draw");
+    const [text, page, dot, ...more] = Array.isArray(content) ? content : [];
+    expect(text?.text).toMatch(/Artifact "Dot" was made/);
+    expect(dot).toEqual({ type: "image", data: PNG_BASE64, mimeType: "image/png" });
+    expect(more).toEqual([]);
+    expect(page).toMatchObject({ type: "resource_link", mimeType: "text/html" });
+    expect(await (await fetch(page.uri)).text()).toBe("<b>new</b>");
   });
 
   test("gets a prompt with what the user adds", async () => {

@@ -57,6 +57,12 @@ const PYTHON: Case[] = [
   ["nan.py", 'def handler(a):\n    return {"x": float("nan")}', {}, error(containing("not JSON"))],
   ["set.py", "def handler(a):\n    return {1, 2}", {}, error(containing("set"))],
   ["cycle.py", "def handler(a):\n    a['a'] = a\n    return a", {}, error(containing("not JSON"))],
+  [
+    "snowflake.py",
+    "def handler(a):\n    return {'id': 2 ** 63 - 1}",
+    {},
+    value({ id: "9223372036854775807" }),
+  ],
   ["none.py", "def handler(a):\n    return None", {}, value(null)],
   ["text.py", 'def handler(a):\n    return "ü\\ud800"', {}, value("ü\ud800")],
   [

@@ -8,6 +8,7 @@ import { checkTrust } from "../../run/trust.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { runId, type Watch } from "../skills/run.ts";
+import { artifactContents } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
 import { structuredSchema } from "./tools.ts";
 
@@ -26,6 +27,7 @@ export async function callHandlerTool(
   const refusal = unattendedRefusal(context.settings, record, tool, given);
   if (refusal !== null) return { content: [{ type: "text", text: refusal }], isError: true };
   const { bot } = context;
+  const artifacts = new RunArtifacts(() => null).call(id);
   const { text, value, fault } = await callSkillTool(
     {
       ...{ record, tool, source: null, signal, again: false, bot, models: {} },
@@ -36,13 +38,13 @@ export async function callHandlerTool(
       emit: (event) => void watch?.(event),
       known: null,
       workspace: null,
-      artifacts: new RunArtifacts(() => null).call(id),
+      artifacts,
       choice: { bot, perCall: null },
       policy: context.settings.policy ?? null,
     }),
   );
   const meta = { "x-hull-execution-id": id };
-  const content = [{ type: "text", text }];
+  const content = [{ type: "text", text }, ...(await artifactContents(exchange, artifacts.artifacts))];
   if (fault !== null) return { content, isError: true, _meta: { ...meta, problem: { code: fault } } };
   return { content, ...structured(exchange, tool, value), _meta: meta };
 }

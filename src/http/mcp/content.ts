@@ -1,11 +1,13 @@
 /** What a skill answered, as the content of an MCP tool result (skill-formats.md §9). */
 import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../../bytes.ts";
+import type { Artifact } from "../../engine/artifact.ts";
 import { type NewFile, PRODUCED_TTL_MS, storeFile } from "../../run/files.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
+import { artifactFile } from "../artifact-file.ts";
 import { withFirst } from "../body.ts";
 import { mediaType } from "../skills/media-type.ts";
 import type { Exchange } from "./exchange.ts";
@@ -29,6 +31,19 @@ export async function contentOf(
   const note = decoded(response.headers.get("x-hull-note") ?? "");
   const content = await contentItem(exchange, { mime, filename, body: rest ?? held, file: asFile });
   return note === "" ? [content] : [{ type: "text", text: note }, content];
+}
+
+/** What a tool made for people to look at, each as it was in the end: nothing else keeps it for this caller. */
+export async function artifactContents(
+  exchange: Exchange,
+  artifacts: readonly Artifact[],
+): Promise<JsonObject[]> {
+  const contents: JsonObject[] = [];
+  for (const artifact of new Map(artifacts.map((made) => [made.id, made])).values()) {
+    const { mime, filename, bytes } = artifactFile(artifact, exchange.context.settings.redactor);
+    contents.push(await contentItem(exchange, { mime, filename, body: bytes, file: true }));
+  }
+  return contents;
 }
 
 interface Item {

@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod/mini";
+import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { HandlerNote } from "./call.ts";
@@ -84,7 +85,7 @@ export class ResultReader {
     if (this.#bytes > MAX_RESULT_BYTES) return { kind: "too_large" };
     const text = this.#text().trim();
     if (text === "") return null;
-    const value = parsedJson(text);
+    const value = resultOf(text);
     return value === undefined ? { kind: "text", text } : { kind: "value", value };
   }
 
@@ -104,7 +105,7 @@ export class ResultReader {
     this.#pieces = [];
     this.#bytes = 0;
     if (large) this.#result = { kind: "too_large" };
-    const { data } = message.safeParse(parsedJson(text));
+    const { data } = message.safeParse(resultOf(text));
     if (data === undefined) return;
     if ("emit" in data) this.#note({ kind: "output", stream: "emit", text: data.emit });
     else if ("artifact" in data) this.#note({ kind: "artifact", value: data.artifact });
@@ -125,4 +126,16 @@ export class ResultReader {
   #flush(text: string): void {
     if (text !== "") this.#note({ kind: "output", stream: "stderr", text });
   }
+}
+
+/** JSON to a value in which no digit is lost: an integer that a number cannot hold, such as an id of 64 bits, is text. */
+function resultOf(text: string): Json | undefined {
+  return parsedJson(text, /\d{16}/.test(text) ? exactInteger : undefined);
+}
+
+/** For `JSON.parse`, which gives the source of a number along. */
+function exactInteger(...[, value, context]: unknown[]): unknown {
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+  const { source } = objectOf(context);
+  return typeof source === "string" && /^-?\d+$/.test(source) ? source : value;
 }

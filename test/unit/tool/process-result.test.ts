@@ -30,6 +30,19 @@ test.each([
   ],
   ["a message that is cut", message({ value: 1 }).slice(0, -1), null],
   ["a program's JSON", ' {"a": [1]}\n', { kind: "value", value: { a: [1] } }],
+  [
+    "integers that no number holds",
+    '\x1e{"value": {"id": 1234567890123456789, "list": [-9007199254740993, 9007199254740991, 1e30, 0.1234567890123456789], "text": "1234567890123456789"}}\n',
+    {
+      kind: "value",
+      value: {
+        id: "1234567890123456789",
+        list: ["-9007199254740993", 9007199254740991, 1e30, 0.12345678901234568],
+        text: "1234567890123456789",
+      },
+    },
+  ],
+  ["a program's integer", "12345678901234567890\n", { kind: "value", value: "12345678901234567890" }],
   ["a program's text", " hellö\n", { kind: "text", text: "hellö" }],
   ["nothing", "", null],
   ["blanks", " \n", null],
