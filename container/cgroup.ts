@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, log, reasonOf } from "./log.ts";
 
 /** Null: no limit. */
-export interface ResourceLimits {
+interface ResourceLimits {
   memoryBytes: number | null;
   maxProcesses: number | null;
 }

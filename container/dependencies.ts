@@ -25,7 +25,7 @@ export class DependenciesFailed extends Error {
   override name = "DependenciesFailed";
 }
 
-export interface DependencyParts {
+interface DependencyParts {
   /** Which requirements became which bundle, a file each. */
   dir: string;
   bundles: Bundles;
@@ -199,6 +199,7 @@ export class Dependencies {
         {
           ...{ executionId, ...python, cwd, graceMs: GRACE_MS, timeoutMs: limitMs, resultApart: true },
           args: ["-I", "-c", INSTALL_PROGRAM],
+          rooms: [folder, cwd],
           environment: {
             ...environment,
             ...{ HOME: folder, TMPDIR: folder, PWD: cwd, HULL_EXECUTION_ID: executionId },
@@ -237,7 +238,7 @@ class Tail {
 }
 
 /** The TOML of a script's block `# /// script`; null where there is none. */
-export function inlineMetadata(source: string): string | null {
+function inlineMetadata(source: string): string | null {
   const block = BLOCK.exec(source)?.[1];
   return block === undefined ? null : block.replace(/^# ?/gm, "").replaceAll("\r", "");
 }

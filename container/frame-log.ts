@@ -8,7 +8,7 @@ import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
 import type { AtRest, Sealed } from "./at-rest.ts";
 
 /** Longest log that has no file of its own. */
-export const INLINE_BYTES = 64 * 1024;
+const INLINE_BYTES = 64 * 1024;
 /** Kept in memory beside the file, for readers that keep up. */
 const TAIL_BYTES = 512 * 1024;
 /** Waiting for the disk: above the first the source should pause, below the second it may go on. */

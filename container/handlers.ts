@@ -10,7 +10,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import type { Lanes } from "./lanes.ts";
 import { NODE_SHIM_PROGRAM } from "./node-shim.ts";
-import { absolute, type Place, type Program } from "./program.ts";
+import { absolute, type Place, type Program, roomsOf } from "./program.ts";
 import { PYTHON_SHIM_PROGRAM } from "./python-shim.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder, removeTree } from "./scratch.ts";
@@ -20,7 +20,7 @@ type Handler = NonNullable<ExecutionSpec["handler"]>;
 const PYTHON_SHIM_FILE = "handler.py";
 const NODE_SHIM_FILE = "handler.mjs";
 
-export interface HandlerParts {
+interface HandlerParts {
   /** The shims' folder, and who reads it, when that is another uid. */
   dir: string;
   group: number | null;
@@ -76,7 +76,8 @@ export class Handlers {
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
     Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
-    const start = { cwd, environment, packages: null };
+    const rooms = [...roomsOf(place), this.#parts.dir];
+    const start = { cwd, rooms, environment, packages: null };
     const [name = "", ...rest] = spec.argv;
     const script = resolve(bundle, name);
     const isScript = handler.language === "program" || (script.startsWith(bundle + sep) && isFile(script));
@@ -84,7 +85,10 @@ export class Handlers {
     if (handler.language === "python") {
       if (python === null) return null;
       const packages = await dependencies.use(spec.digest, bundle, script);
-      if (packages !== null) environment.PYTHONPATH = packages.dir;
+      if (packages !== null) {
+        environment.PYTHONPATH = packages.dir;
+        rooms.push(packages.dir);
+      }
       const { stdin, argument } = argumentsOf(input, cwd);
       const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
       const launcher = await lane.forks();

@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { APART_PROBE, LANDLOCK_FOR_FILES, LANDLOCK_FOR_SIGNALS } from "./apart.ts";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
 import { GATEWAY_PORT, LOOPBACK_PROGRAM } from "./gateway.ts";
@@ -34,11 +35,15 @@ export interface Enforced {
   declared_network: boolean;
   /** Handlers of tools that list hosts reach those alone. */
   declared_hosts: boolean;
+  /** Files, memory and environments of one execution are closed to the processes of others. */
+  apart: boolean;
+  /** So are signals. */
+  signals: boolean;
   memory: boolean;
   processes: boolean;
 }
 
-export interface Isolation {
+interface Isolation {
   launcher: Launcher;
   /** How the spawners were started, and how one is that has the network in any case; null: there are none. */
   spawners: SpawnerCommands | null;
@@ -57,6 +62,8 @@ export interface SpawnerCommands {
   offline: SpawnerCommand;
   /** For handlers of tools that list hosts; null: no network can be made for them. */
   listed: (SpawnerCommand & { gateway: string }) | null;
+  /** Whether the processes of different executions cannot signal each other. */
+  signals: boolean;
 }
 
 /** How long a program that is tried may take. */
@@ -98,6 +105,8 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
       egress_off: !egress,
       declared_network: !egress || kept?.offline.sealed === true,
       declared_hosts: !egress || (kept?.listed ?? null) !== null,
+      apart: (kept?.usual.state ?? null) !== null,
+      signals: kept?.signals === true,
       memory: cgroups !== null && options.memoryBytes !== null,
       processes: cgroups !== null && options.maxProcesses !== null,
     },
@@ -121,12 +130,18 @@ async function findSpawners(
       const argv = [...prefix, python];
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
-        const common = { private: options.childUid !== null, sealed: false, gateway: null };
+        const apart = await canKeepApart(options, argv, state);
+        const common = {
+          private: options.childUid !== null,
+          sealed: false,
+          gateway: null,
+          state: apart.state,
+        };
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
         const sealed = await canSeal(options, argv);
-        const listed = await findListed(options, python, Pipes.directory(state));
-        return { python, usual, networked, offline: { ...usual, sealed }, listed };
+        const listed = await findListed(options, python, Pipes.directory(state), apart.state);
+        return { python, usual, networked, offline: { ...usual, sealed }, listed, signals: apart.signals };
       }
       failures.push(failure);
     }
@@ -146,11 +161,29 @@ async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: strin
   return failure === null;
 }
 
+/** Whether executions can be kept apart; where their uid is one of their own and they cannot, the log says so. */
+async function canKeepApart(
+  { childUid }: RunnerOptions,
+  python: string[],
+  state: string,
+): Promise<{ state: string | null; signals: boolean }> {
+  // With the runner's uid they are the runner's owner, as on a developer's machine.
+  if (childUid === null) return { state: null, signals: false };
+  const tried = (version: number): Promise<string | null> =>
+    probe([...python, "-I", "-S", "-c", APART_PROBE, state, String(version)]);
+  const failure = await tried(LANDLOCK_FOR_FILES);
+  const noSignals = failure ?? (await tried(LANDLOCK_FOR_SIGNALS));
+  if (noSignals !== null)
+    log("warn", "executions_not_kept_apart", { files: failure === null, reason: noSignals });
+  return { state: failure === null ? state : null, signals: noSignals === null };
+}
+
 /** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
 async function findListed(
   options: RunnerOptions,
   python: string,
   dir: string,
+  state: string | null,
 ): Promise<SpawnerCommands["listed"]> {
   if (!options.egress || !options.declaredNetwork) return null;
   const uid = toUid(options);
@@ -164,7 +197,13 @@ async function findListed(
     const failure = await probe([...way, python, "-I", "-S", "-c", GATEWAY_PROBE]);
     const argv = [...way, python];
     if (failure === null)
-      return { argv, private: options.childUid !== null, sealed: false, gateway: join(dir, "way-out") };
+      return {
+        argv,
+        private: options.childUid !== null,
+        sealed: false,
+        gateway: join(dir, "way-out"),
+        state,
+      };
     failures.push(failure);
   }
   log("warn", "declared_hosts_not_enforced", { reason: failures.join("; ") });

@@ -55,7 +55,7 @@ interface Unfinished {
 }
 type Entry = Ended | Unfinished;
 
-export interface JournalLimits {
+interface JournalLimits {
   bytes: number;
   ms: number;
 }

@@ -15,7 +15,7 @@ type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 /** A fork takes a server under a millisecond: more of them than this find nothing to do. */
 const MOST_FORK_SERVERS = 2;
 
-export interface LaneParts {
+interface LaneParts {
   /** Starts what every process is started by. */
   launcher: Launcher;
   pipes: Pipes;

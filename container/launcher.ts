@@ -6,6 +6,8 @@ export interface Launch {
   argv0: string;
   args: string[];
   cwd: string;
+  /** The folders of the runner that it may use, where executions are kept apart (apart.ts). */
+  rooms: readonly string[];
   environment: Record<string, string>;
   /** Paths of the standard streams; null for an empty stdin. */
   stdin: string | null;

@@ -1,6 +1,6 @@
 /** The runner's log: JSON lines on stderr. No secret, no environment value and no output of a process goes in. */
 
-export type LogFields = Record<string, string | number | boolean | null | undefined>;
+type LogFields = Record<string, string | number | boolean | null | undefined>;
 
 /** Lines are written together after this long, so that a busy runner does not pay one system call per line. */
 const FLUSH_MS = 100;

@@ -9,6 +9,7 @@
  */
 export const NODE_SHIM_PROGRAM = String.raw`
 import { spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { relative } from "node:path";
@@ -32,6 +33,25 @@ function tell(kind, value) {
   for (let at = 0; at < bytes.length; ) at += writeSync(3, bytes, at);
 }
 
+/** What a handler says, as a text; as in an isolate. */
+function shown(value) {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
+}
+
+/** Whatever was thrown, in words. */
+function messageOf(error) {
+  try {
+    return error instanceof Error ? String(error.message || error.name) : String(error);
+  } catch {
+    return "a value that cannot be shown";
+  }
+}
+
 /** The last message, and the end. */
 function answer(kind, value) {
   if (answered) return;
@@ -39,7 +59,7 @@ function answer(kind, value) {
   try {
     tell(kind, value);
   } catch (error) {
-    tell("error", "The result is not JSON: " + error.message);
+    tell("error", "The result is not JSON: " + messageOf(error));
     process.exit(1);
   }
   process.exit(kind === "value" ? 0 : 1);
@@ -47,8 +67,7 @@ function answer(kind, value) {
 
 function fail(error, place = "") {
   console.error(error instanceof Error ? error.stack : error);
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  const plain = text.replaceAll(pathToFileURL(skillDir + "/").href, "").replaceAll(skillDir + "/", "");
+  const plain = messageOf(error).replaceAll(pathToFileURL(skillDir + "/").href, "").replaceAll(skillDir + "/", "");
   answer("error", plain.slice(0, MOST_CHARACTERS) + place);
 }
 
@@ -83,6 +102,12 @@ function runPython(code, { timeoutMs = 60_000 } = {}) {
   });
 }
 
+async function artifact(value) {
+  const id = typeof value.id === "string" ? value.id : randomUUID();
+  tell("artifact", { ...value, id });
+  return { id };
+}
+
 const stop = new AbortController();
 process.once("SIGTERM", () => {
   stop.abort(new Error("The call was stopped."));
@@ -107,9 +132,9 @@ const ctx = {
   ...(context.sessionId === null ? {} : { sessionId: context.sessionId }),
   ...(context.bot === null ? {} : { bot: context.bot }),
   models: context.models,
-  emit: async (text) => tell("emit", String(text)),
-  artifact: Object.assign(async (value) => tell("artifact", { ...value, __artifact__: true }), {
-    update: async (id, changes) => tell("artifact", { ...changes, __artifact_update__: true, id }),
+  emit: async (text) => tell("emit", shown(text)),
+  artifact: Object.assign((value) => artifact({ ...value, __artifact__: true }), {
+    update: (id, changes) => artifact({ ...changes, __artifact_update__: true, id }),
   }),
   python: async (code, options) => runPython(code, options),
 };

@@ -34,16 +34,18 @@ export interface Gate extends Named {
 }
 
 export class Pipes {
-  readonly #dir: string;
+  readonly dir: string;
   readonly #group: number | null;
   readonly #mode: number;
   readonly #ready: string[] = [];
   #refill: Promise<void> | null = null;
+  /** Nobody who is not told knows the name of a file: it can hold what its process alone is given. */
+  readonly #secret = randomBytes(12).toString("hex");
   #files = 0;
 
   /** `group`: who opens the pipes too, when that is another uid. */
   constructor(dir: string, group: number | null) {
-    this.#dir = dir;
+    this.dir = dir;
     this.#group = group;
     this.#mode = group === null ? 0o600 : 0o660;
   }
@@ -64,8 +66,8 @@ export class Pipes {
 
   /** Clears what an earlier runner left and makes the first batch. */
   async prepare(): Promise<void> {
-    await removeTree(this.#dir);
-    await makeFolder(this.#dir, this.#group);
+    await removeTree(this.dir);
+    await makeFolder(this.dir, this.#group);
     await this.#fill();
   }
 
@@ -85,7 +87,7 @@ export class Pipes {
   /** Removes what is unused. */
   async close(): Promise<void> {
     await this.#refill?.catch(() => {});
-    await removeTree(this.#dir);
+    await removeTree(this.dir);
   }
 
   /** A pipe from the process to the runner. */
@@ -101,7 +103,7 @@ export class Pipes {
    */
   file(bytes: Uint8Array): Named {
     this.#files += 1;
-    const path = join(this.#dir, `stdin-${this.#files}`);
+    const path = join(this.dir, `stdin-${this.#secret}-${this.#files}`);
     writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
     return { path, unname: once(() => unlinkSync(path)) };
   }
@@ -139,7 +141,7 @@ export class Pipes {
   }
 
   async #fill(): Promise<void> {
-    const prefix = join(this.#dir, randomBytes(6).toString("hex"));
+    const prefix = join(this.dir, randomBytes(6).toString("hex"));
     const paths = Array.from({ length: BATCH }, (_, index) => `${prefix}-${index}`);
     await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
     this.#ready.push(...paths);

@@ -23,6 +23,8 @@ export interface ProcessSpec {
   argv0: string;
   args: string[];
   cwd: string;
+  /** See `Launch`; those of the streams are added. */
+  rooms: readonly string[];
   environment: Record<string, string>;
   /** All of stdin, or `stream` for what is then written to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
@@ -49,7 +51,7 @@ export interface ProcessOutcome {
 /** Needed of `Pipes` for one process with stdin and a gate. */
 export const PIPES_PER_PROCESS = 4;
 
-export interface ProcessTools {
+interface ProcessTools {
   launcher: Launcher;
   /** Must have `PIPES_PER_PROCESS` ready. */
   pipes: Pipes;
@@ -97,6 +99,7 @@ export class GroupProcess {
       for (const pipe of [input, file, gate, stdout, stderr]) pipe?.unname();
     };
     const { argv0, args, cwd, environment, resultApart } = spec;
+    const rooms = [...spec.rooms, pipes.dir];
     const paths = {
       stdin: input?.path ?? file?.path ?? null,
       stdout: resultApart ? stderr.path : stdout.path,
@@ -104,7 +107,7 @@ export class GroupProcess {
       result: resultApart ? stdout.path : null,
     };
     launcher.launch({
-      ...{ file: spec.file, argv0, args, cwd, environment, ...paths, gate: gate?.path ?? null },
+      ...{ file: spec.file, argv0, args, cwd, rooms, environment, ...paths, gate: gate?.path ?? null },
       onStarted: (pid) => {
         this.#pid = pid;
         if (this.#ended) this.#signal("SIGKILL");

@@ -12,6 +12,8 @@ export interface Program {
   argv0: string;
   args: string[];
   cwd: string;
+  /** See `Launch`. */
+  rooms: string[];
   environment: Environment;
   /** All of stdin; null: what came of it, and still comes. */
   stdin: Uint8Array | null;
@@ -47,6 +49,7 @@ export function commandProgram(
           ...(cwd === bundle ? command : absolute(command, bundle)),
           args: spec.argv.slice(1),
           cwd,
+          rooms: roomsOf(place),
           environment: processEnvironment(
             shop.inherited,
             spec,
@@ -62,6 +65,13 @@ export function commandProgram(
   const found = shop.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
   return found instanceof Promise ? found.then(programOf) : programOf(found);
 }
+
+/** What an execution uses of the runner's folders. */
+export const roomsOf = ({ bundle, workspace, scratch }: Place): string[] => [
+  bundle,
+  scratch.dir,
+  ...(workspace === null ? [] : [workspace.dir]),
+];
 
 /** A command whose file, where it is one of the bundle, is named for a process that begins elsewhere. */
 export function absolute(command: Command, bundle: string): Command {

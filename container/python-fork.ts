@@ -4,7 +4,7 @@
  * network, cgroup, streams, folder and environment of its own.
  *
  * The server never learns what a call is given, so that no fork finds anything of earlier calls in its memory: it hears
- * paths only, and the fork itself reads the file `call`: cwd, argc, argv..., NAME=VALUE..., separated by NUL.
+ * paths only, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
  *
  * A fork keeps the block of the environment that the server was started with, which is what `/proc/<pid>/environ` shows.
  * The execution's id is written there, for whoever looks for its processes.
@@ -73,9 +73,9 @@ def become(call, execution, streams, gate, key, report):
     os.setsid()
     waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
     with open(call, "rb") as file:
-        cwd, argc, *rest = file.read().split(b"\0")
-    argv = [os.fsdecode(argument) for argument in rest[:int(argc)]]
-    env = environment(rest[int(argc):])
+        cwd, *rest = file.read().split(b"\0")
+    rooms, argv, env = program_of(rest)
+    argv = [os.fsdecode(argument) for argument in argv]
     os.chdir(cwd)
     take(streams)
     os.environb.clear()
@@ -88,6 +88,9 @@ def become(call, execution, streams, gate, key, report):
         if os.read(waiting, 1) == b"":
             os._exit(127)
         os.close(waiting)
+    keep_apart(rooms)
+    for fd, _ in shared:
+        os.close(fd)
     os.close(report)
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path[:] = [path for path in sys.path if path != ""]

@@ -1,7 +1,7 @@
 /** Who runs now, who waits, who is turned away (serving.md §6.3). First come, first served. */
 import { Refused } from "./refusal.ts";
 
-export interface QueueOptions {
+interface QueueOptions {
   concurrency: number;
   /** Waiting places. */
   queue: number;

@@ -16,7 +16,7 @@ const ID = /^[A-Za-z0-9._-]{1,128}$/;
 const WORKSPACE = /^[0-9a-f]{32}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
-export interface ServerParts extends Desk {
+interface ServerParts extends Desk {
   bundles: Bundles;
   workspaces: Workspaces;
   journal: Journal;

@@ -4,8 +4,8 @@
  * see the runner gets its uid, its network and its umask from the spawner, once, instead of from a launcher per start.
  *
  * stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
- *   s key cwd stdin stdout stderr result gate file argc argv... NAME=VALUE...    start (`stdin`, `result`, `gate` may be
- *                                                                         empty; `result` becomes descriptor 3)
+ *   s key cwd stdin stdout stderr result gate file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
+ *                                              `gate` may be empty; `result` becomes descriptor 3; rooms: see apart.ts)
  *   h key id call stdin stdout stderr result gate                         call a Python handler (python-fork.ts)
  *   k pgid signal                                                         signal a group
  *   w key id...                                                           SIGKILL to all that carry one of these ids
@@ -16,10 +16,11 @@
  * meanwhile the runner puts it into its cgroup.
  * When stdin ends, the runner is gone, and every group that still runs is ended.
  */
+import { APART } from "./apart.ts";
 import { GATEWAY } from "./gateway.ts";
 import { SEAL } from "./seal.ts";
 
-export const SPAWNER_PROGRAM = String.raw`${SEAL}${GATEWAY}
+export const SPAWNER_PROGRAM = String.raw`${SEAL}${GATEWAY}${APART}
 import errno, fcntl, os, select, signal, stat, struct
 
 MARK = b"HULL_EXECUTION_ID="
@@ -38,9 +39,8 @@ def signal_group(pgid, number):
         pass
 
 def start(fields):
-    key, cwd, stdin, stdout, stderr, result, gate, file, argc = fields[:9]
-    argv = fields[9:9 + int(argc)]
-    env = environment(fields[9 + int(argc):])
+    key, cwd, stdin, stdout, stderr, result, gate, file = fields[:8]
+    rooms, argv, env = program_of(fields[8:])
     streams = streams_of(stdin, stdout, stderr, result)
     held = []
     try:
@@ -49,10 +49,10 @@ def start(fields):
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
         if gate:
-            pid = start_behind(gate, key, streams, file, argv, env)
+            pid = start_behind(gate, key, streams, rooms, file, argv, env)
         else:
             actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
-            pid = spawn(file, argv, env, actions)
+            pid = start_at_once(rooms, file, argv, env, actions)
     except OSError as error:
         say("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO")))
         return
@@ -63,12 +63,20 @@ def start(fields):
     if not gate:
         say("s %s %d\n" % (key.decode(), pid))
 
-def environment(pairs):
-    return dict(pair.split(b"=", 1) for pair in pairs)
+def program_of(fields):
+    rooms = 1 + int(fields[0])
+    argv = rooms + 1 + int(fields[rooms])
+    return fields[1:rooms], fields[rooms + 1:argv], dict(pair.split(b"=", 1) for pair in fields[argv:])
 
 def streams_of(stdin, stdout, stderr, result):
     streams = [(0, stdin or b"/dev/null", os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)]
     return streams + [(3, result, os.O_WRONLY)] if result else streams
+
+def start_at_once(rooms, file, argv, env, actions):
+    if landlock is None:
+        return spawn(file, argv, env, actions)
+    # What a process inherits is what the thread has that starts it.
+    return in_thread(lambda: (keep_apart(rooms), spawn(file, argv, env, actions))[1])
 
 def spawn(file, argv, env, actions):
     try:
@@ -80,7 +88,7 @@ def spawn(file, argv, env, actions):
         argv = [b"/bin/sh", file] + argv[1:]
         return os.posix_spawn(b"/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE])
 
-def start_behind(gate, key, streams, file, argv, env):
+def start_behind(gate, key, streams, rooms, file, argv, env):
     pid = os.fork()
     if pid != 0:
         return pid
@@ -93,6 +101,7 @@ def start_behind(gate, key, streams, file, argv, env):
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
         if os.read(waiting, 1) == b"":
             os._exit(127)
+        keep_apart(rooms)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execve(file, argv, env)
@@ -223,6 +232,8 @@ def main():
     descriptors[:] = [reader, writer]
     if WARM:
         warm_up()
+    if STATE:
+        apart_from(STATE)
     if PRIVATE:
         hide()
     say("r 0 %d\n" % os.getpid())

@@ -26,6 +26,8 @@ export interface SpawnerCommand {
   sealed: boolean;
   /** The socket file that its network's gateway leads to; null: its network is not one of its own. */
   gateway: string | null;
+  /** The state folder, whose parts executions do not share (apart.ts); null: they are not kept apart. */
+  state: string | null;
   /** For a fork server (python-fork.ts): makes the file through which a fork learns its call. */
   calls?: (bytes: Uint8Array) => Named;
 }
@@ -65,9 +67,11 @@ export class Spawner {
     if (program !== null && program !== undefined && "end" in program) {
       program.on("error", () => {});
       const settings = { PRIVATE: command.private, WARM: warm, SEALED: command.sealed };
-      const gateway = `GATEWAY = ${command.gateway === null ? "None" : JSON.stringify(command.gateway)}\n`;
+      const paths = Object.entries({ GATEWAY: command.gateway, STATE: command.state }).map(
+        ([name, path]) => `${name} = ${path === null ? "None" : JSON.stringify(path)}\n`,
+      );
       const lines = Object.entries(settings).map(([name, on]) => `${name} = ${on ? "True" : "False"}\n`);
-      program.end(`${gateway}${lines.join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
+      program.end(`${[...paths, ...lines].join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // After the last line it wrote, so that no end is called lost that was reported.
@@ -185,10 +189,10 @@ export class Spawner {
   }
 }
 
-/** argc, argv..., NAME=VALUE... */
-function programOf({ argv0, args, environment }: Launch): string[] {
+/** roomc, room..., argc, argv..., NAME=VALUE... */
+function programOf({ rooms, argv0, args, environment }: Launch): string[] {
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  return [String(args.length + 1), argv0, ...args, ...variables];
+  return [String(rooms.length), ...rooms, String(args.length + 1), argv0, ...args, ...variables];
 }
 
 /** A status of wait(2): exit code or signal. */

@@ -22,7 +22,7 @@ import { Tree } from "./tree.ts";
 type ManifestFile = WorkspaceManifest["files"][number];
 type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
 /** Hands a frame on; a promise when the caller must wait. */
-export type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undefined;
+type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undefined;
 
 /** Entries of a folder that are looked at: the files that there may be, and as many folders and others. */
 const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;

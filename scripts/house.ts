@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export interface Violation {
+interface Violation {
   file: string;
   line: number;
   message: string;
@@ -15,11 +15,12 @@ const CHECKED = ["src", "container", "scripts", "test"];
 /**
  * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
  */
-const VOCABULARY = ["errors", "secrets", "redact", "env"];
+const VOCABULARY = ["bytes", "errors", "secrets", "redact", "env"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
-  redact: ["secrets"],
+  bytes: [],
+  redact: ["bytes", "secrets"],
   env: [
     ...[
       "errors",
@@ -37,7 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
   engine: [...VOCABULARY, "skill"],
-  model: [...VOCABULARY, "database", "skill", "src/engine/messages.ts", "src/engine/fault.ts"],
+  model: [
+    ...[...VOCABULARY, "database", "skill"],
+    ...["src/engine/messages.ts", "src/engine/fault.ts", "src/engine/text-tools/contract.ts"],
+  ],
   tool: [
     ...VOCABULARY,
     "skill",
@@ -69,7 +73,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   typed: ["skill"],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...["errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
+    ...["bytes", "errors", "secrets", "redact", "skill", "typed", "registry", "src/tool/protocol.ts"],
     ...["catalogue.ts", "definition.ts", "known.ts", "layer.ts", "matrix.ts", "merge-layers.ts"].map(
       (file) => `src/model/catalogue/${file}`,
     ),
@@ -98,6 +102,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 };
 
+const WORD = /[\w$]+/g;
+const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type) (\w+)/;
+
 interface Import {
   specifier: string;
   line: number;
@@ -116,7 +123,7 @@ export function checkHouse(root: string): Violation[] {
       if (message !== null) violations.push({ file, line, message });
     }
   }
-  violations.push(...findCycles(imports));
+  violations.push(...findCycles(imports), ...findUnusedExports(sources));
   return violations.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
@@ -266,4 +273,23 @@ if (import.meta.main) {
   const violations = checkHouse(root);
   for (const { file, line, message } of violations) process.stderr.write(`${file}:${line} ${message}\n`);
   process.exitCode = violations.length > 0 ? 1 : 0;
+}
+
+/** One violation per export of a declaration whose name no other file has. */
+function findUnusedExports(sources: ReadonlyMap<string, string>): Violation[] {
+  const files = new Map<string, number>();
+  for (const text of sources.values()) {
+    for (const word of new Set(text.match(WORD))) files.set(word, (files.get(word) ?? 0) + 1);
+  }
+  const violations: Violation[] = [];
+  for (const [file, text] of sources) {
+    // A test exports nothing that another file must want; what users of Hull import is used by them.
+    if (file.startsWith("test/") || file.startsWith("typed/")) continue;
+    for (const [i, line] of text.split("\n").entries()) {
+      const name = EXPORT.exec(line)?.[1];
+      if (name !== undefined && files.get(name) === 1)
+        violations.push({ file, line: i + 1, message: `nobody uses ${name}; it need not be exported` });
+    }
+  }
+  return violations;
 }

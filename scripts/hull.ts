@@ -26,6 +26,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "logs", aliases: [], load: () => import("./commands/logs.ts") },
   { name: "daemons", aliases: [], load: () => import("./commands/daemons.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
+  { name: "clean", aliases: [], load: () => import("./commands/clean.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },
 ];
 

@@ -59,7 +59,7 @@ function isSkillFile(name: string): boolean {
   return name.toLowerCase() === "skill.md" || name === TYPED_FILE;
 }
 
-async function findUpwards(start: string): Promise<string> {
+export async function findUpwards(start: string): Promise<string> {
   for (let dir = start; ; dir = dirname(dir)) {
     if (await isFile(join(dir, CONFIG_FILE))) return dir;
     if (dir === dirname(dir)) return start;

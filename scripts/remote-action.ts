@@ -1,7 +1,7 @@
 /** What `hull sessions` and `hull daemons` are asked to do: an action, whose it is, and for `send` what is sent. */
 import { CommandError, EXIT } from "./command.ts";
 
-export interface RemoteAction<T> {
+interface RemoteAction<T> {
   name: string;
   /** `""`: of all of them. */
   id: string;

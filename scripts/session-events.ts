@@ -2,6 +2,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import type { AdminClient } from "./admin-client.ts";
+import { CommandError, EXIT } from "./command.ts";
+
+/** Of the commands that show what happens in a session. */
+export const FOLLOW_FLAGS = {
+  url: { type: "string" },
+  key: { type: "string" },
+  after: { type: "string" },
+  json: { type: "boolean" },
+} as const;
+
+/** @throws CommandError for what is no number of an event */
+export function eventNumber(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new CommandError(EXIT.usage, "bad_arguments", `${JSON.stringify(text)} is no number of an event.`);
+}
 
 /** Before a stream that broke off is asked for again, in ms. */
 const WAIT_MS = 1000;

@@ -11,7 +11,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import type { Signer } from "../src/skill/signature.ts";
 import { CommandError, EXIT } from "./command.ts";
 
-export interface SigningKey extends Signer {
+interface SigningKey extends Signer {
   /** SHA-256 (hex) of the raw public key: what hull.toml and trusted-signers list. */
   fingerprint: string;
 }

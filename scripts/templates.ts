@@ -2,7 +2,7 @@
 import { stripControls } from "../src/skill/fields.ts";
 
 export const LANGUAGES = ["bash", "python", "ts", "llm", "proxy", "tools", "typed"] as const;
-export type Language = (typeof LANGUAGES)[number];
+type Language = (typeof LANGUAGES)[number];
 
 export interface TemplateFile {
   path: string;

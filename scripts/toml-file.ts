@@ -3,7 +3,7 @@ import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { nearest } from "../src/skill/match.ts";
 
-export interface TomlFault {
+interface TomlFault {
   code: "bad_config" | "unknown_key";
   /** Without the file's name. */
   message: string;
@@ -12,7 +12,7 @@ export interface TomlFault {
   at?: { line: number; column: number };
 }
 
-export type TomlFile<T> = { ok: true; data: T } | { ok: false; fault: TomlFault };
+type TomlFile<T> = { ok: true; data: T } | { ok: false; fault: TomlFault };
 
 /** Parses and checks a file's text; an unknown key comes with the nearest known one. */
 export function readToml<T>(text: string, schema: z.core.$ZodType<T>): TomlFile<T> {

@@ -182,7 +182,7 @@ const variables = z.lazy(() => {
   });
 });
 
-export type ServingConfig = z.infer<typeof servingConfig>;
+type ServingConfig = z.infer<typeof servingConfig>;
 
 export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   /** So many requests in any span of this length; `null`: no limit. */

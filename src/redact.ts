@@ -1,3 +1,4 @@
+import { concat } from "./bytes.ts";
 /**
  * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, as JSON has
  * it, in URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
@@ -189,16 +190,6 @@ function indexOf(data: Uint8Array, pattern: Uint8Array, from: number): number {
     if (startsWith(data, at, pattern, pattern.length)) return at;
   }
   return -1;
-}
-
-function concat(parts: Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);

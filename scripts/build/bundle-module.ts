@@ -12,7 +12,7 @@ export const RESOLVING = "resolving";
 
 const BUILTINS = new Set(builtinModules);
 
-export interface ModuleSource {
+interface ModuleSource {
   /** Absolute path of the skill folder, from where imports are resolved. */
   folder: string;
   /** Relative to it; its ending says what it is written in. */

@@ -9,7 +9,7 @@ import { chosen, type MadeHandler } from "../../src/skill/tools-json/handlers.ts
 import { importNeed, javascriptNeeds, type Needs } from "../../src/skill/tools-json/javascript-needs.ts";
 import { buildHint, bundleModule, nodeModules, placeOf, RESOLVING } from "./bundle-module.ts";
 
-export interface BuiltHandler {
+interface BuiltHandler {
   made: MadeHandler | { faults: ModuleFault[] };
   /** Absolute paths of all that was read; `null`: something was missing, which may be there next time. */
   read: string[] | null;

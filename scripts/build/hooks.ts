@@ -12,7 +12,7 @@ const IN_ISOLATE = new Set(
   ),
 );
 
-export interface BundledHooks {
+interface BundledHooks {
   result: MadeHooks | { faults: ModuleFault[] };
   /** Absolute paths of all that was read. */
   read: string[];

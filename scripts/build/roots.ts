@@ -10,7 +10,7 @@ export interface RootedDiagnostic {
   diagnostic: Diagnostic;
 }
 
-export interface ScannedRoot {
+interface ScannedRoot {
   root: string;
   grounds: Grounds;
   scan: RootScan;

@@ -16,7 +16,7 @@ import { TYPED_FILE } from "./scan.ts";
 
 const HULL = join(import.meta.dirname, "..", "..");
 
-export interface TypedFolder {
+interface TypedFolder {
   /** The folder's own files and what was made of its skill.ts. */
   files: SourceFile[];
   /** What skill.ts says; `null`: there is none, or it cannot be used. */

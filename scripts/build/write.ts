@@ -6,7 +6,7 @@ import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./limited.ts";
 
 /** Name of the pointer file: what KV `catalog:current` is to the registry. */
-export const POINTER_FILE = "catalog.current.json";
+const POINTER_FILE = "catalog.current.json";
 
 /**
  * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `module/<sha256>`, `openapi/<sha256>` and `catalog/<id>`, those missing only, then

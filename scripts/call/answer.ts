@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { CommandError, EXIT, type ExitCode } from "../command.ts";
 
-export interface AnswerOptions {
+interface AnswerOptions {
   outDir: string;
   /** Print failures as problem documents. */
   json: boolean;

@@ -16,7 +16,7 @@ export interface CallInput {
   files: readonly string[];
 }
 
-export interface CallRequest {
+interface CallRequest {
   target: URL;
   init: { method: string; headers?: Record<string, string>; body?: string | FormData };
 }

@@ -28,7 +28,7 @@ export interface Recorder extends ProviderServer {
   calls(): number;
 }
 
-export interface RecorderOptions {
+interface RecorderOptions {
   /** Made anew. */
   file: string;
   header: CassetteHeader;

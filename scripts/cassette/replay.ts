@@ -19,7 +19,7 @@ import { CommandError, EXIT } from "../command.ts";
 import { nearestCall } from "./nearest.ts";
 import { type ProviderCall, type ProviderServer, startProviderServer } from "./server.ts";
 
-export interface ReplayOptions {
+interface ReplayOptions {
   cassette: Cassette;
   /** For messages. */
   file: string;

@@ -4,9 +4,8 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { followSession } from "../session-events.ts";
+import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
 import { table } from "../table.ts";
-import { eventNumber } from "./logs.ts";
 
 interface ListedDaemon {
   id: string;
@@ -73,10 +72,7 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
-        after: { type: "string" },
-        json: { type: "boolean" },
+        ...FOLLOW_FLAGS,
       },
       3,
     );

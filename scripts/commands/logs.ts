@@ -1,7 +1,7 @@
 /** `hull logs`: what happened in a session of a running Hull, one event on each line. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { followSession, type SessionEvent } from "../session-events.ts";
+import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
 
 export const command: Command = {
   name: "logs",
@@ -21,11 +21,8 @@ Each line is an event of the session: its number, its name, what it holds.
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
-        after: { type: "string" },
+        ...FOLLOW_FLAGS,
         follow: { type: "boolean" },
-        json: { type: "boolean" },
       },
       1,
     );
@@ -47,13 +44,6 @@ Each line is an event of the session: its number, its name, what it holds.
     return EXIT.ok;
   },
 };
-
-/** @throws CommandError for what is no number of an event */
-export function eventNumber(text: string | undefined): number | null {
-  if (text === undefined) return null;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new CommandError(EXIT.usage, "bad_arguments", `${JSON.stringify(text)} is no number of an event.`);
-}
 
 function lineOf({ seq, event, data }: SessionEvent): string {
   const facts = Object.entries(data).map(([name, value]) => `${name}=${JSON.stringify(value)}`);

@@ -4,9 +4,8 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { printEvent } from "../call/answer.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { followSession } from "../session-events.ts";
+import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
 import { table } from "../table.ts";
-import { eventNumber } from "./logs.ts";
 
 /** A session, as far as it is shown. */
 interface ListedSession {
@@ -75,12 +74,9 @@ from stdin. stop cancels the run under way. rm removes the session with its file
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
-        after: { type: "string" },
+        ...FOLLOW_FLAGS,
         delivery: { type: "string" },
         run: { type: "boolean" },
-        json: { type: "boolean" },
       },
       3,
     );

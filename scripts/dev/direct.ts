@@ -46,7 +46,7 @@ export async function bundleWorker(repoDir: string, entry: string): Promise<stri
   return result.outputFiles[0]?.text ?? "";
 }
 
-export interface DirectOptions {
+interface DirectOptions {
   /** Where wrangler.toml and the sources are. */
   repoDir: string;
   host: string;

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
 
-export interface FrontOptions {
+interface FrontOptions {
   host: string;
   port: number;
   /** Origin of the Worker, on loopback. */

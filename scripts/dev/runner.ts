@@ -36,7 +36,7 @@ export interface LocalRunner {
   stop: () => Promise<void>;
 }
 
-export interface LocalRunnerOptions {
+interface LocalRunnerOptions {
   repoDir: string;
   stateDir: string;
   config: HullConfig["runner"];

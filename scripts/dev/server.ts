@@ -16,11 +16,12 @@ import { type ModelStandIns, startStandIns } from "./models.ts";
 import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { secretKey } from "./secret-key.ts";
+import { lockState } from "./state-lock.ts";
 import { workerVariables } from "./variables.ts";
 import { watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
 
-export interface ServerOptions {
+interface ServerOptions {
   project: Project;
   cache: BuildCache;
   host: string;
@@ -58,6 +59,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();
   };
+  stops.push(await lockState(stateDir));
   try {
     const layers = [project.models.file, first.packages, project.models.root];
     const models = modelVariables(first.packages, project.models);

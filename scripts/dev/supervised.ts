@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export interface SupervisedOptions {
+interface SupervisedOptions {
   /** For messages. */
   name: string;
   command: string;

@@ -10,7 +10,7 @@ import { envFile } from "./variables.ts";
 /** How long the Worker may take until it answers, in ms. */
 const START_MS = 60_000;
 
-export interface LocalWorkerOptions {
+interface LocalWorkerOptions {
   repoDir: string;
   stateDir: string;
   host: string;

@@ -1,3 +1,4 @@
+import { toBase64 } from "../bytes.ts";
 /** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only (contract.md "Auth"). */
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
@@ -31,8 +32,7 @@ const PREFIX_LENGTH = "hull_".length + 6;
 /** A fresh key, to be shown once. */
 export function makeKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
-  const base64 = btoa(String.fromCharCode(...bytes));
-  return `hull_${base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  return `hull_${toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
 export function prefixOf(key: string): string {

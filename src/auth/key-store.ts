@@ -25,7 +25,7 @@ const row = z.lazy(() => {
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, API_KEYS_SCHEMA);
 
-export interface NewKey {
+interface NewKey {
   tenant: string;
   scopes: readonly Scope[];
   name: string | null;
@@ -69,7 +69,7 @@ export async function hasKeys(env: Bindings): Promise<boolean> {
   return (await db.prepare("SELECT 1 FROM api_keys LIMIT 1").first()) !== null;
 }
 
-export interface KeyPage {
+interface KeyPage {
   data: ApiKey[];
   next_cursor: string | null;
 }

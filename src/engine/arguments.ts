@@ -22,14 +22,14 @@ export type ArgumentErrorCode =
   | "nul_byte"
   | "argument_too_long";
 
-export interface ArgumentError {
+interface ArgumentError {
   ok: false;
   code: ArgumentErrorCode;
   /** For the model: what is wrong and what is accepted. */
   message: string;
 }
 
-export type CommandLine = { ok: true; argv: string[] } | ArgumentError;
+type CommandLine = { ok: true; argv: string[] } | ArgumentError;
 
 /**
  * The argv of one tool call: `command`, then the first declared parameter as a positional when it is required, then

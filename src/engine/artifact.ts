@@ -2,7 +2,7 @@
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-export const ARTIFACT_TYPES = [
+const ARTIFACT_TYPES = [
   "code",
   "html",
   "markdown",
@@ -36,9 +36,7 @@ export interface ArtifactFinding {
   message: string;
 }
 
-export type ReadArtifact =
-  | { artifact: Artifact; updated: boolean; findings: ArtifactFinding[] }
-  | { error: string };
+type ReadArtifact = { artifact: Artifact; updated: boolean; findings: ArtifactFinding[] } | { error: string };
 
 /** A version that another session made, and how. `at`: Unix ms. */
 export interface ImportedArtifact {
@@ -49,7 +47,7 @@ export interface ImportedArtifact {
 }
 
 /** What an id may be: it stands in paths. */
-export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** What a document may say at its top, and what becomes metadata. */
 const DOCUMENT_KEYS = ["fileName", "fileSize", "mimeType", "documentType", "downloadUrl", "assetId"];

@@ -38,7 +38,7 @@ export interface Clock {
 }
 
 /** Where records go. The in-memory driver's `append` pushes; a durable one returns when the record is stored. */
-export interface RecordLog {
+interface RecordLog {
   append(record: RunRecord): void | Promise<void>;
 }
 

@@ -1,4 +1,5 @@
 /** What is wrong with a value from outside: where, what is accepted, what came (agent-runtime.md §0.3). */
+import type * as z from "zod/mini";
 
 export interface Fault {
   /** Dotted path, e.g. `tools.0.defer_loading`. */
@@ -18,3 +19,16 @@ export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
+
+/** What a shape refuses in a value. A key that nothing knows has a path of its own (contract.md "Limits"). */
+export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]; message: string }[] {
+  return issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => ({ path: [...issue.path, key], message: "there is no such field" }))
+      : [{ path: issue.path, message: issue.message }],
+  );
+}
+
+/** The same with dotted paths. */
+export const shapeErrors = (error: z.core.$ZodError): Fault[] =>
+  shapeFaults(error).map(({ path, message }) => ({ path: path.join("."), message }));

@@ -167,3 +167,12 @@ export interface ModelRequest {
   /** Merged into the request body last, verbatim. */
   extra?: JsonObject;
 }
+
+/** Ids of all tool calls, in their order. */
+export function toolCallIds(history: readonly Message[]): string[] {
+  return history.flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((block) => (block.type === "tool_call" ? [block.id] : []))
+      : [],
+  );
+}

@@ -28,7 +28,7 @@ export interface RunState {
 const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
 
 /** The effect id of the n-th tool call of a round. */
-export function toolEffect(round: number, index: number): string {
+function toolEffect(round: number, index: number): string {
   return `tool-${round}-${index}`;
 }
 
@@ -108,7 +108,7 @@ export function applyRecord(state: RunState, record: RunRecord): RunState {
   }
 }
 
-export function isToolCall(block: Block): block is ToolCallBlock {
+function isToolCall(block: Block): block is ToolCallBlock {
   return block.type === "tool_call";
 }
 

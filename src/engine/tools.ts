@@ -3,17 +3,16 @@
  * field: a flag that is misspelt must not silently mean its default.
  */
 import { isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { type Json, type JsonObject, SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
-import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/policy.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
 
-export const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
-export type Executor = (typeof EXECUTORS)[number];
+const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
+type Executor = (typeof EXECUTORS)[number];
 
 /** What a tool does, for policies and for calls that may run side by side. */
-export interface Annotations {
+interface Annotations {
   /** `read`, `search`, `think` and `fetch` only read. */
   kind?: string;
   side_effect_level?: SideEffectLevel;

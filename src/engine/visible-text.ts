@@ -9,10 +9,10 @@ const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
 /** The longest tag that is looked for in the tail of a partial text: attributes included. */
 const MAX_TAG = 200;
 
-export interface VisibleOptions {
+interface VisibleOptions {
   /** More text is to come: an incomplete tag at the end is held back. */
   partial?: boolean;
-  /** Lines that are removed where they stand alone, e.g. a run's sentinel. */
+  /** Lines that are removed where they stand alone; the first of them, a run's sentinel, also at the very end of the text. */
   markers?: readonly string[];
   /** Whether JSON that lays out a plan is removed; not where JSON is the answer. */
   planner?: boolean;
@@ -121,10 +121,10 @@ function isPlan(text: string): boolean {
 }
 
 function withoutMarkers(text: string, markers: readonly string[]): string {
-  if (markers.length === 0) return text;
+  const [sentinel] = markers;
+  if (sentinel === undefined) return text;
   const lines = text.split("\n").filter((line) => !markers.includes(line.trim()));
   const joined = lines.join("\n");
   const end = joined.trimEnd();
-  const last = markers.find((marker) => end.endsWith(marker));
-  return last === undefined ? joined : end.slice(0, -last.length);
+  return end.endsWith(sentinel) ? end.slice(0, -sentinel.length) : joined;
 }

@@ -1,13 +1,16 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
+
 import type * as z from "zod/mini";
+import { shapeErrors } from "../engine/fault.ts";
 import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
+import { withoutNulls } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
-export const BODY_SILENCE_MS = 30_000;
+const BODY_SILENCE_MS = 30_000;
 /** An unread body up to this many bytes is drained, so that the connection can be used again. */
 const DRAIN_BYTES = 64 * 1024;
 /**
@@ -154,7 +157,10 @@ export async function readJsonIfAny<T>(
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  // A member that is null counts as absent, unless the shape has a use for null.
+  const bare = schema.safeParse(withoutNulls(value));
+  if (bare.success) return bare.data;
+  const errors = shapeErrors(result.error);
   const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });
 }

@@ -8,7 +8,7 @@ const ALLOW_HEADERS = [
 /** How long a browser may keep what a preflight said, in seconds. */
 const MAX_AGE_S = "7200";
 /** Headers that a page may read: every one of Hull's own, and those that tell what to do with an answer. */
-export const EXPOSE_HEADERS = [
+const EXPOSE_HEADERS = [
   "x-hull-duration-ms",
   "x-hull-execution-id",
   "x-hull-finish-reason",

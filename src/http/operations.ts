@@ -4,6 +4,7 @@ import { type HullError, toHullError } from "../errors.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import {
+  anonymousRunId,
   callBody,
   completionBody,
   type OperationRequest,
@@ -81,7 +82,8 @@ async function answer(
     const execution = executionOf(context, id);
     const request_hash = await requestHash(context, asked.body);
     const begun = await execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
-    return answerDurable(context, durable, { execution, begun, streaming, headers });
+    const names = operation === "runs" ? { run_id: anonymousRunId(id), session_id: null } : {};
+    return answerDurable(context, durable, { execution, begun, streaming, headers, names });
   }
   const input = { text, files: [] };
   if (streaming) return streamed(context, { id, input, operation }, headers);

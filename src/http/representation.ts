@@ -2,7 +2,7 @@
 import { RangeNotSatisfiable } from "../errors/request.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 
-export interface Representation {
+interface Representation {
   size: number;
   /** A strong validator. */
   etag: string;

@@ -37,7 +37,7 @@ export function mount(app: App, path: string, route: Route): void {
 }
 
 /** HEAD goes wherever GET does. */
-export function allowedMethods(methods: string[]): string[] {
+function allowedMethods(methods: string[]): string[] {
   return [...methods.flatMap((m) => (m === "GET" ? ["GET", "HEAD"] : [m])), "OPTIONS"];
 }
 

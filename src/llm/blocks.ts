@@ -16,7 +16,7 @@ export const VISIBILITY: Record<Block["type"], Visibility> = {
   opaque: "internal",
 };
 
-export type PublicBlock = Block & { visibility: Visibility };
+type PublicBlock = Block & { visibility: Visibility };
 
 /** Longest piece of unreadable arguments that is shown, in characters. */
 const MAX_RAW = 200;

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 
-export interface CompletionInput {
+interface CompletionInput {
   prefix: string;
   suffix: string | null;
   system: string | null;

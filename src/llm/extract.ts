@@ -1,8 +1,11 @@
 /** Finds the JSON in an answer (agent-runtime.md §1.4). Pure. */
+
+import { closingOf } from "../engine/brackets.ts";
 import type { Block } from "../engine/messages.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
-export interface Extracted {
+interface Extracted {
   value: Json;
   /** Whether it had to be cut out of prose or a fence. */
   cut: boolean;
@@ -34,42 +37,22 @@ export function extractJson(text: string, blocks: readonly Block[], prose: strin
  */
 function fromText(text: string): Extracted | null {
   if (text === "") return null;
-  const whole = parsed(text);
+  const whole = parsedJson(text);
   if (whole !== undefined) return { value: whole, cut: false };
   const fence = /```[^\n`]*\n([\s\S]*?)```/.exec(text);
   const long = text.length > MAX_SEARCHED;
-  const brackets = long ? [] : [balanced(text, "{", "}"), balanced(text, "[", "]")];
+  const brackets = long ? [] : [balanced(text, "{"), balanced(text, "[")];
   const pieces = brackets.filter((piece) => piece !== null).sort((a, b) => a.start - b.start);
   for (const piece of [fence?.[1]?.trim() ?? "", ...pieces.map(({ value }) => value)]) {
-    const value = piece === "" ? undefined : parsed(piece);
+    const value = piece === "" ? undefined : parsedJson(piece);
     if (value !== undefined) return { value, cut: true };
   }
   return null;
 }
 
-/** The first bracketed piece that closes, with an eye for strings and escapes; one pass. */
-function balanced(text: string, open: string, close: string): { start: number; value: string } | null {
+/** From the first such bracket to the one that closes it. */
+function balanced(text: string, open: "{" | "["): { start: number; value: string } | null {
   const start = text.indexOf(open);
-  if (start === -1) return null;
-  let depth = 0;
-  let quoted = false;
-  for (let at = start; at < text.length; at++) {
-    const character = text[at];
-    if (quoted) {
-      if (character === "\\") at++;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === open) depth++;
-    else if (character === close && --depth === 0) return { start, value: text.slice(start, at + 1) };
-  }
-  return null;
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
+  const end = start === -1 ? null : closingOf(text, start);
+  return end === null ? null : { start, value: text.slice(start, end) };
 }

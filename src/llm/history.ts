@@ -1,8 +1,10 @@
 /** The transcript that a session's records tell (agent-runtime.md §12.3). Pure. */
 import { joinedSummary } from "../engine/agent/compaction.ts";
 import type { AgentRecord, Delivery, Feedback, SessionState } from "../engine/agent/records.ts";
-import { clientTools } from "../engine/agent/settle-call.ts";
+import { clientResult, clientTools } from "../engine/agent/settle-call.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
 import { feedbackMessage, interruptedCall } from "../engine/agent/texts.ts";
+import { goesThroughHooks } from "../engine/agent/tool-hooks.ts";
 import { Tracer } from "../engine/agent/trace.ts";
 import type { Message, Part, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 import {
@@ -25,10 +27,18 @@ const STATE_EVENTS: Record<SessionState, string> = {
 const SOON: readonly Delivery[] = ["interrupt_immediate", "finish_step"];
 const ALL: readonly Delivery[] = [...SOON, "wait_for_completion"];
 
-/** The transcript with what these records add to it. */
-export function withRecords(start: Transcript, records: Iterable<AgentRecord>, ids: IdSource): Transcript {
+/**
+ * The transcript with what these records add to it.
+ * @param run of the run in whose midst they may begin
+ */
+export function withRecords(
+  start: Transcript,
+  records: Iterable<AgentRecord>,
+  ids: IdSource,
+  run: AgentSpec | null = null,
+): Transcript {
   const { messages, events, ...rest } = start;
-  const reader = new HistoryReader(ids, rest);
+  const reader = new HistoryReader(ids, rest, run);
   const all = { messages: [...messages], events: [...events] };
   for (const record of records) {
     const added = reader.read(record);
@@ -60,17 +70,18 @@ export class HistoryReader {
   #rest: Rest;
   #added: Pick<Transcript, "messages" | "events"> = { messages: [], events: [] };
   #open: OpenCall[] = [];
-  #clients: ReadonlySet<string> = new Set();
+  #spec: AgentSpec | null = null;
   /** What came from outside and has not been taken in, as in the fold. */
   #waiting: { message: Message; delivery: Delivery }[] = [];
   #received: Feedback[] = [];
   readonly #tracer = new Tracer();
-  #workingFiles: readonly string[] = [];
   #iteration = 0;
 
-  constructor(ids: IdSource, rest: Rest) {
+  /** @param run of the run in whose midst the records may begin */
+  constructor(ids: IdSource, rest: Rest, run: AgentSpec | null = null) {
     this.#ids = ids;
     this.#rest = rest;
+    this.#spec = run;
   }
 
   /** All but the lists, as it is by now. */
@@ -122,8 +133,7 @@ export class HistoryReader {
         this.#note("trim", { keep_last: record.keep_last });
         break;
       case "run_started":
-        this.#workingFiles = record.spec.working_files;
-        this.#clients = clientTools(record.spec);
+        this.#spec = record.spec;
         this.#takeIn(ALL);
         this.#add(...record.spec.prompt);
         break;
@@ -149,7 +159,7 @@ export class HistoryReader {
           result: null,
           parts: [],
           approval: null,
-          left: interruptedCall(this.#clients.has(call.name)),
+          left: interruptedCall(this.#isClients(call.name)),
         }));
         break;
       case "tools_started":
@@ -164,7 +174,7 @@ export class HistoryReader {
       case "approval_decided": {
         const asked = this.#open.find(({ approval }) => approval === record.approval);
         if (asked === undefined) break;
-        this.#change(asked.effect, { left: interruptedCall(this.#clients.has(asked.call.name)) });
+        this.#change(asked.effect, { left: interruptedCall(this.#isClients(asked.call.name)) });
         break;
       }
       case "tool_settled":
@@ -181,7 +191,10 @@ export class HistoryReader {
         break;
       case "client_tool_answered": {
         const answered = this.#open.find(({ call, result }) => call.id === record.call_id && result === null);
-        if (answered !== undefined) this.#settle(answered.effect, record.content, record.is_error);
+        if (answered === undefined) break;
+        if (this.#spec !== null && goesThroughHooks(this.#spec, answered.call.name, clientResult(record)))
+          this.#change(answered.effect, { left: record.content });
+        else this.#settle(answered.effect, record.content, record.is_error);
         break;
       }
       case "feedback_received":
@@ -198,7 +211,13 @@ export class HistoryReader {
       }
       case "skills_matched": {
         const { strategy, iteration, reassess, candidates } = record;
-        const matched = { strategy, iteration, reassess, candidates, working_files: this.#workingFiles };
+        const matched = {
+          strategy,
+          iteration,
+          reassess,
+          candidates,
+          working_files: this.#spec?.working_files ?? [],
+        };
         this.#note("skill_matched", matched);
         break;
       }
@@ -227,6 +246,10 @@ export class HistoryReader {
     if (taken.length === 0) return;
     this.#waiting = this.#waiting.filter((item) => !taken.includes(item));
     this.#add(...taken.map(({ message }) => message));
+  }
+
+  #isClients(tool: string): boolean {
+    return this.#spec !== null && clientTools(this.#spec).has(tool);
   }
 
   #note(kind: string, metadata: Record<string, unknown>): void {

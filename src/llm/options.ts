@@ -4,13 +4,15 @@
  */
 
 import * as z from "zod/mini";
-import { isObject } from "../skill/json.ts";
+import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
+/** What is wrong with a value that is neither. */
+export const TEXTS = "must be a text or a list of texts";
 
 /** The shape of every option. Any other key is a provider's name, with that provider's own part of the request. */
 function shapes() {
@@ -33,15 +35,15 @@ function shapes() {
     seed: maybe(z.int()),
     frequency_penalty: maybe(number),
     presence_penalty: maybe(number),
-    stop: maybe(z.union([texts, text])),
+    stop: maybe(z.union([texts, text], TEXTS)),
     response_format: maybe(text),
     schema: maybe(object),
     json_schema: maybe(object),
     output_schema: maybe(object),
-    output_format: maybe(z.union([text, object])),
+    output_format: maybe(z.union([text, object], "must be a kind, or {kind, schema?, strict?}")),
     output_validation: maybe(text),
     schema_retries: maybe(count),
-    schema_retry_nudge: maybe(z.union([flag, text])),
+    schema_retry_nudge: maybe(z.union([flag, text], "must be true, false or a text")),
     llm_retries: maybe(count),
     llm_backoff_ms: maybe(count),
     thinking: maybe(json),
@@ -51,8 +53,12 @@ function shapes() {
     vision: maybe(flag),
     audio: maybe(flag),
     pdf: maybe(flag),
-    tools: maybe(z.union([z.array(json), object])),
-    tool_choice: maybe(z.union([text, z.strictObject({ name: text })])),
+    tools: maybe(
+      z.union([z.array(json), object], "must be a list of tools, or an object whose tools is one"),
+    ),
+    tool_choice: maybe(
+      z.union([text, z.strictObject({ name: text })], "must be auto, none, required or {name}"),
+    ),
     tool_search: maybe(json),
     tool_format: maybe(z.enum(["native", "text"])),
     tool_examples: maybe(text),
@@ -72,27 +78,37 @@ function shapes() {
         max_output_tokens: maybe(count),
       }),
     ),
-    route_policy: maybe(z.union([text, z.strictObject({ mode: text, target: maybe(text) })])),
-    fallback_chain: maybe(z.union([texts, text])),
+    route_policy: maybe(
+      z.union(
+        [text, z.strictObject({ mode: text, target: maybe(text) })],
+        "must be a mode, or {mode, target?}",
+      ),
+    ),
+    fallback_chain: maybe(z.union([texts, text], TEXTS)),
     metadata: maybe(object),
     mock: maybe(z.array(json)),
     retries: maybe(count),
-    repair: maybe(z.union([flag, z.looseObject({ enabled: maybe(flag) })])),
+    repair: maybe(
+      z.union([flag, z.looseObject({ enabled: maybe(flag) })], "must be true, false or {enabled}"),
+    ),
   };
 }
+
+/** Options of which the members, too, count as absent where they are `null`. */
+const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
 
 const callOptions = z.lazy(() => z.object(shapes()));
 let names: string[] | null = null;
 export type CallOptions = z.infer<typeof callOptions>;
 
 /** What a call is asked: names of options, and what each provider is to get besides. */
-export interface ReadOptions {
+interface ReadOptions {
   options: CallOptions;
   /** By provider name. */
   own: Record<string, JsonObject>;
 }
 
-export interface OptionFault {
+interface OptionFault {
   path: string;
   message: string;
 }
@@ -100,10 +116,12 @@ export interface OptionFault {
 /**
  * Checks a given set of options; `null` counts as absent.
  * @param isProvider whether a name is a provider's, so that an object may stand under it
+ * @param further names that a misspelt one may mean, too
  */
 export function readOptions(
   given: JsonObject,
   isProvider: (name: string) => boolean,
+  further: readonly string[] = [],
 ): ReadOptions | { faults: OptionFault[] } {
   const known: Record<string, unknown> = {};
   const own: Record<string, JsonObject> = {};
@@ -111,12 +129,12 @@ export function readOptions(
   names ??= Object.keys(shapes());
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
-    if (names.includes(name)) known[name] = value;
+    if (names.includes(name)) known[name] = STRUCTURES.includes(name) ? withoutNulls(value) : value;
     else if (isProvider(name)) {
       if (isObject(value)) own[name] = value;
       else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });
     } else {
-      const message = `there is no option "${name}"${suggestion(name, names)}`;
+      const message = `there is no option "${name}"${suggestion(name, [...names, ...further])}`;
       faults.push({ path: `options.${name}`, message });
     }
   }

@@ -12,7 +12,7 @@ export interface CallTurn extends ModelTurn {
 }
 
 /** What the text tool format found in a text (§7.4). */
-export interface TextFormat {
+interface TextFormat {
   prose: string;
   canonical_text: string;
   protocol_violations: string[];
@@ -37,7 +37,7 @@ export interface LlmResult extends Record<string, unknown> {
   transcript: Transcript;
 }
 
-export interface ResultParts {
+interface ResultParts {
   turn: CallTurn;
   figures: CallFigures;
   /** `undefined`: no JSON was asked for, or none was found. */

@@ -6,14 +6,14 @@ import { added } from "./figures.ts";
 import type { LlmHost } from "./host.ts";
 import type { CallFigures } from "./result.ts";
 
-export interface StructuredInput {
+interface StructuredInput {
   prompt: string;
   system: string | null;
   schema: JsonObject;
   options: JsonObject;
 }
 
-export interface StructuredEnvelope extends Record<string, unknown> {
+interface StructuredEnvelope extends Record<string, unknown> {
   ok: boolean;
   data: Json;
   raw_text: string;

@@ -1,8 +1,10 @@
 /** Folds the events of a streamed Anthropic answer into the message that an unstreamed call would have given. */
+
 import { isObject } from "../skill/json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { cutOff, eventObject, keeper, parseJson, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Most blocks of one message. */
@@ -113,7 +115,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
 /** Puts the collected input in place: parsed, or as text where it is not JSON. */
 function closeBlock(open: OpenBlock): JsonObject {
   if (open.input === null || open.input.trim() === "") return open.value;
-  return { ...open.value, input: parseJson(open.input) ?? open.input };
+  return { ...open.value, input: parsedJson(open.input) ?? open.input };
 }
 
 /** A kind of delta that Hull does not know: text grows, any other value is replaced. */

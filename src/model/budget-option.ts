@@ -4,7 +4,7 @@ import type { Price } from "./catalogue/layer.ts";
 import { nanoUsd, usdOf } from "./cost.ts";
 
 /** Every limit is at least 0; absent: none. */
-export interface BudgetOption {
+interface BudgetOption {
   max_cost_usd?: number | undefined;
   /** Of the whole session, or of the caller's calls without one. */
   total_budget_usd?: number | undefined;

@@ -1,7 +1,7 @@
 /** What a model can do (agent-runtime.md §4.2). */
 
 export type ThinkingMode = "enabled" | "adaptive" | "effort";
-export type SearchVariant = "bm25" | "regex" | "hosted" | "client";
+type SearchVariant = "bm25" | "regex" | "hosted" | "client";
 
 /**
  * One row of the matrix. The fields up to `thinking` are always known; of the others `null` means unknown, which gates

@@ -5,6 +5,7 @@
  */
 
 import * as z from "zod/mini";
+import { concat, fromBase64, toBase64 } from "../bytes.ts";
 import type { Redactor } from "../redact.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { canonicalJson } from "../skill/canonical.ts";
@@ -34,7 +35,7 @@ const chunkShape = z.lazy(() => {
   ]);
 });
 /** One piece of an answer, and when it came: ms since the request. */
-export type CassetteChunk = z.infer<typeof chunkShape>;
+type CassetteChunk = z.infer<typeof chunkShape>;
 
 const callShape = z.lazy(() =>
   z.strictObject({
@@ -63,7 +64,7 @@ const callShape = z.lazy(() =>
   }),
 );
 export type CassetteCall = z.infer<typeof callShape>;
-export type CassetteRequest = CassetteCall["request"];
+type CassetteRequest = CassetteCall["request"];
 
 export interface Cassette {
   header: CassetteHeader;
@@ -112,7 +113,7 @@ export interface Piece {
 
 /** The pieces without secrets. Where there are none the pieces stay as they were cut. */
 export function chunksOf(pieces: readonly Piece[], redactor: Redactor): CassetteChunk[] {
-  const whole = joined(pieces.map(({ bytes }) => bytes));
+  const whole = concat(pieces.map(({ bytes }) => bytes));
   if (redactor.bytes(whole) === whole) return pieces.map(chunkOf);
   const stream = redactor.stream();
   const kept = pieces.map(({ at_ms, bytes }) => ({ at_ms, bytes: stream.push(bytes) }));
@@ -124,24 +125,12 @@ function chunkOf({ at_ms, bytes }: Piece): CassetteChunk {
   try {
     return { at_ms, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
-    return { at_ms, base64: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")) };
+    return { at_ms, base64: toBase64(bytes) };
   }
 }
 
 export function bytesOf(chunk: CassetteChunk): Uint8Array {
-  return "text" in chunk
-    ? new TextEncoder().encode(chunk.text)
-    : Uint8Array.from(atob(chunk.base64), (character) => character.charCodeAt(0));
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return "text" in chunk ? new TextEncoder().encode(chunk.text) : fromBase64(chunk.base64);
 }
 
 /** The body of a request: JSON, or its text where it is none; `null` without one. */

@@ -1,7 +1,7 @@
 /** Where the providers of the chat protocol differ in what they take beyond OpenAI's own parameters (§3.1, §3.3). */
 import type { WireTarget } from "./wire.ts";
 
-export interface ChatTraits {
+interface ChatTraits {
   /** The member that asks for reasoning; `none`: the model reasons by itself. */
   thinking: "reasoning_effort" | "reasoning" | "think" | "chat_template_kwargs" | "none";
   top_k: boolean;

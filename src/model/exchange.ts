@@ -1,12 +1,14 @@
 /** One HTTP attempt at a model call: request out, answer or failure in (serving.md §4.5). */
+
 import type { Message, ModelTurn } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
 import { readFrames } from "./frames.ts";
-import { cutOff, failedAnswer, parseJson, unusable } from "./provider-document.ts";
+import { cutOff, failedAnswer, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { notRecorded } from "./proxy.ts";
 import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
@@ -130,7 +132,7 @@ async function readAnswer(
   const text = await readText(response, MAX_ANSWER_BYTES).catch(() => null);
   if (text === null) throw cutOff(target, "it broke off");
   if (text.cut) throw unusable(target, `it is longer than ${MAX_ANSWER_BYTES} bytes`);
-  const document = parseJson(text.value);
+  const document = parsedJson(text.value);
   if (document === undefined) {
     const reason = "it is not valid JSON";
     throw isHalf(text.value) ? cutOff(target, reason) : failedAnswer(target, reason, text.value);

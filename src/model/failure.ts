@@ -1,4 +1,5 @@
 /** From what a provider did to an error of the vocabulary, and whether to try again (serving.md §4.5). */
+
 import { type FailureReason, failureClassOf } from "../errors/failure-class.ts";
 import {
   ProviderAuthFailed,
@@ -9,8 +10,9 @@ import {
   ProviderUnreachable,
 } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import { classify } from "./classify.ts";
-import { parseJson, providerWords } from "./provider-document.ts";
+import { providerWords } from "./provider-document.ts";
 
 const RETRYABLE = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
 /** What no further attempt mends, whatever the status. */
@@ -44,7 +46,7 @@ interface StatusFailure {
 /** The table of §4.5 for answers with a status of failure. */
 export function failureOfStatus(answer: StatusFailure): Failure {
   const { provider, model, variable, status, text, retry_after_ms } = answer;
-  const { provider_message, provider_type } = providerWords(parseJson(text) ?? text);
+  const { provider_message, provider_type } = providerWords(parsedJson(text) ?? text);
   const failure = classify({ status, body: text });
   const facts = { provider, model, provider_status: status, failure, retry_after_ms, provider_message };
   const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);

@@ -15,7 +15,7 @@ export interface FallbackOptions extends CallOptions {
   goesOn?: ((error: unknown) => boolean) | undefined;
 }
 
-export interface FallbackAnswer {
+interface FallbackAnswer {
   turn: ModelTurn;
   /** Which of the targets answered. */
   index: number;

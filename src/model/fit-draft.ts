@@ -8,7 +8,7 @@ type Droppable = "cache" | "prefill" | "tool_search" | "interleaved_thinking" | 
 /** Options whose name differs from that of their part of the request. */
 const OPTION_NAMES: { [key in Droppable]?: string } = { beta_features: "anthropic_beta_features" };
 
-export type WarningCode =
+type WarningCode =
   /** It was left out. */
   | "option_ignored"
   /** It was sent otherwise than asked. */

@@ -17,7 +17,7 @@ export interface Declared {
   pdf?: boolean | undefined;
 }
 
-export interface Fitted {
+interface Fitted {
   request: ModelRequest;
   warnings: Warning[];
 }

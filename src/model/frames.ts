@@ -11,7 +11,7 @@ export interface StreamEvent {
   unfinished?: boolean;
 }
 
-export interface FrameOptions {
+interface FrameOptions {
   framing: "sse" | "ndjson";
   /** Most characters of one event. */
   max_event: number;

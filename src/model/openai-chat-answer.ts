@@ -75,7 +75,7 @@ function messageBlocks(
   return withSpokenReasoning(blocks);
 }
 
-export function contentText(content: WireMessage["content"]): string {
+function contentText(content: WireMessage["content"]): string {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
 }
@@ -87,7 +87,7 @@ export const textBlocks = (text: string): Block[] =>
   );
 
 /** Some models put their whole answer where reasoning belongs: of a turn with nothing else it is the text as well. */
-export function withSpokenReasoning(blocks: Block[]): Block[] {
+function withSpokenReasoning(blocks: Block[]): Block[] {
   const thoughts = blocks.flatMap((block) => (block.type === "reasoning" ? [block] : []));
   const text = thoughts.map((block) => block.text).join("");
   return thoughts.length < blocks.length || text.trim() === ""
@@ -116,7 +116,7 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
 }
 
 /** Arguments are JSON text by the protocol; some providers send the object itself. */
-export function rawArguments(value: unknown): string {
+function rawArguments(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -12,7 +12,7 @@ interface OpenCall {
   braces: Braces;
 }
 
-export interface CallFold {
+interface CallFold {
   /** The `tool_calls` of a delta. */
   take(fragments: Json | undefined): void;
   /** The calls so far as an unstreamed message has them, in the order in which they began. */

@@ -34,7 +34,7 @@ interface SearchTool {
   namespaces?: string[];
 }
 
-export type ChatBody = Omit<ChatCompletionCreateParams, "messages" | "tools"> & {
+type ChatBody = Omit<ChatCompletionCreateParams, "messages" | "tools"> & {
   messages: WireMessage[];
   tools?: (WireTool | SearchTool)[];
 };

@@ -5,8 +5,8 @@ import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
-import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { parsedJson } from "../skill/json-depth.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
 import type { StreamEvent } from "./frames.ts";
 
@@ -44,19 +44,8 @@ export function failedAnswer(asked: Asked, reason: string, document: unknown): H
 /** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object (serving.md §4.2). */
 export function parseArguments(raw: string): JsonObject | null {
   if (raw.trim() === "") return {};
-  const value = parseJson(raw);
+  const value = parsedJson(raw);
   return isObject(value) ? value : null;
-}
-
-/** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
-export function parseJson(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    // A shorter text has no room for so many brackets and their ends.
-    return text.length > 2 * MAX_JSON_DEPTH && nestsTooDeep(value) ? undefined : value;
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -78,7 +67,7 @@ const ERROR_UNDER_SUCCESS = "it is an error object under a status of success";
 
 /** The JSON object that an event holds. @throws ProviderBadResponse for anything else, and for an error object */
 export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
-  const data = parseJson(event.data);
+  const data = parsedJson(event.data);
   if (data === undefined) {
     throw event.unfinished === true
       ? cutOff(asked, "its stream was cut off")

@@ -105,7 +105,7 @@ export function resolveTarget(
   };
 }
 
-export interface ProviderAddress {
+interface ProviderAddress {
   /** Without a slash at the end. */
   base: string;
   /** Authentication, version, and what the definition adds. */

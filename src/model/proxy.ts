@@ -2,8 +2,9 @@
  * The proxy of `hull dev --record` and `--replay`, which stands between the local Worker and its providers. It is told with
  * each call where the provider really is; deployed there is none.
  */
+import { parsedJson } from "../skill/json-depth.ts";
 import type { ReadVariable } from "./catalogue/reach.ts";
-import { parseJson, providerWords } from "./provider-document.ts";
+import { providerWords } from "./provider-document.ts";
 
 /** Origin of the proxy. */
 export const PROXY_VARIABLE = "HULL_LLM_PROXY";
@@ -31,5 +32,5 @@ export function notRecorded(
   text: string,
 ): string | null {
   const replayed = UPSTREAM_HEADER in headers && response.headers.get(REPLAY_HEADER) === "missing";
-  return replayed ? (providerWords(parseJson(text) ?? text).provider_message ?? text) : null;
+  return replayed ? (providerWords(parsedJson(text) ?? text).provider_message ?? text) : null;
 }

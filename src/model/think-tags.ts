@@ -10,7 +10,7 @@ interface Listener {
   onReasoning(text: string): void;
 }
 
-export interface ThinkSplitter {
+interface ThinkSplitter {
   push(piece: string): void;
   /** Nothing follows: what looked like the beginning of a tag is none. */
   end(): void;

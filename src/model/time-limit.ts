@@ -14,7 +14,7 @@ export interface TimeLimit {
   stop(): void;
 }
 
-export interface TimeLimitOptions {
+interface TimeLimitOptions {
   /** Aborts the limit's own signal with it. */
   signal: AbortSignal;
   clock: Clock;

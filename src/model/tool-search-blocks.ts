@@ -2,8 +2,8 @@
 
 import type { Block } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { parseJson } from "./provider-document.ts";
 
 type SearchBlock = Block & { type: "tool_search_query" | "tool_search_result" };
 
@@ -31,7 +31,7 @@ const idOf = (...ids: (Json | undefined)[]): string | undefined =>
 
 function queryOf({ arguments: args, query, input }: JsonObject): Json {
   const asked = args ?? query ?? input ?? null;
-  return typeof asked === "string" ? (parseJson(asked) ?? asked) : asked;
+  return typeof asked === "string" ? (parsedJson(asked) ?? asked) : asked;
 }
 
 /** Names of tools, those inside of namespaces too. */

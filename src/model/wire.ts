@@ -1,5 +1,5 @@
 /** What the wire protocols share: their interface, and the ids and names of tool calls. */
-import type { Message, ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type Message, type ModelRequest, type ModelTurn, toolCallIds } from "../engine/messages.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Dialect } from "./catalogue/definition.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -75,15 +75,6 @@ export function sendableIds(history: readonly Message[], maxLength: number): (id
     renamed.set(id, name);
   }
   return (id) => renamed.get(id) ?? id;
-}
-
-/** Ids of all tool calls, in their order. */
-export function toolCallIds(history: readonly Message[]): string[] {
-  return history.flatMap((message) =>
-    message.role === "assistant"
-      ? message.content.flatMap((block) => (block.type === "tool_call" ? [block.id] : []))
-      : [],
-  );
 }
 
 /** A tool name in the form that providers take back; a model may have made up any other. */

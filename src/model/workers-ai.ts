@@ -5,12 +5,13 @@ import type { ModelRequest } from "../engine/messages.ts";
 import { ProviderNotConfigured } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Attempt } from "./attempts.ts";
 import { announce, type Outcome, readStream } from "./exchange.ts";
 import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
-import { type Asked, parseJson, readShape } from "./provider-document.ts";
+import { type Asked, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
 import { callIdSource, type StreamReader } from "./wire.ts";
 
@@ -134,7 +135,7 @@ function asCompletion(value: unknown, asked: Asked): unknown {
 function chatReader(reader: StreamReader, asked: Asked): StreamReader {
   return {
     push(event) {
-      const parts = legacyParts(parseJson(event.data), asked);
+      const parts = legacyParts(parsedJson(event.data), asked);
       if (parts === null) return reader.push(event);
       const { usage, ...delta } = parts;
       return reader.push({ data: JSON.stringify({ choices: [{ delta }], usage }) });

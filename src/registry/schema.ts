@@ -13,9 +13,11 @@ import {
   MODES,
   PARAMETER_TYPES,
   RISKS,
+  SIDE_EFFECT_LEVELS,
   type SkillRecord,
   type SkillTool,
   TIERS,
+  TOOL_KINDS,
 } from "../skill/manifest.ts";
 
 /** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
@@ -46,6 +48,15 @@ function tool() {
     description: text,
     command: z.array(text).check(z.minLength(1)),
     parameters: z.array(parameter),
+    annotations: maybe(
+      z.object({
+        kind: maybe(z.enum(TOOL_KINDS)),
+        side_effect_level: maybe(z.enum(SIDE_EFFECT_LEVELS)),
+        capabilities: maybe(z.record(text, z.array(text))),
+        arg_schema: maybe(z.record(text, json())),
+      }),
+    ),
+    idempotent: maybe(z.boolean()),
   });
 }
 

@@ -2,6 +2,7 @@
  * Bytes to text events (serving.md §5.4): characters are never split, bytes that are no UTF-8 travel as Base64, and
  * the redactor sees secrets across chunk boundaries.
  */
+import { concat, toBase64 } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
 import type { RunEvent } from "./events.ts";
 
@@ -45,7 +46,7 @@ export class DeltaText {
   }
 
   async #send(chunk: Uint8Array, last: boolean): Promise<void> {
-    const data = this.#held.length === 0 ? chunk : concat(this.#held, chunk);
+    const data = this.#held.length === 0 ? chunk : concat([this.#held, chunk]);
     const cut = last ? data.length : data.length - incompleteTail(data);
     this.#held = data.slice(cut);
     const ready = data.subarray(0, cut);
@@ -73,25 +74,4 @@ function incompleteTail(data: Uint8Array): number {
     return length > back ? back : 0;
   }
   return 0;
-}
-
-/** Standard Base64. */
-export function toBase64(bytes: Uint8Array): string {
-  const parts: string[] = [];
-  for (let at = 0; at < bytes.length; at += 0x8000) {
-    parts.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
-  }
-  return btoa(parts.join(""));
-}
-
-/** Bytes of standard Base64. */
-export function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-}
-
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a);
-  out.set(b, a.length);
-  return out;
 }

@@ -16,7 +16,7 @@ export type HostMethod =
   | "agent/idle"
   | "tool/call";
 
-export interface HostDelegate {
+interface HostDelegate {
   /** The host's answer. @throws HostDelegateFailed, and the signal's reason */
   ask(method: HostMethod, params: Json, signal?: AbortSignal): Promise<Json>;
 }

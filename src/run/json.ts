@@ -2,7 +2,7 @@
 import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
-export type ParsedJson = { ok: true; value: Json } | { ok: false; offset: number; reason: string };
+type ParsedJson = { ok: true; value: Json } | { ok: false; offset: number; reason: string };
 
 /**
  * Parses; `offset` counts UTF-16 units to the first character that cannot stand where it stands. Nesting beyond

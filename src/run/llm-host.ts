@@ -38,7 +38,7 @@ import { searchDelegate } from "./host-delegate.ts";
 import { countModelCall, countTokens } from "./metrics.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
 
-export interface LlmHostOptions {
+interface LlmHostOptions {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
   /** Who made the call, for the ledger: a session, or the caller's calls without one. */
@@ -81,6 +81,8 @@ class Host implements LlmHost {
   /** How each provider was chosen, for the error of a missing key. */
   #how = "";
   readonly #resolved = new Map<string, ResolvedTarget>();
+  /** By the calls that were made here, in USD. */
+  #spent = 0;
 
   constructor(
     context: RunContext,
@@ -149,6 +151,7 @@ class Host implements LlmHost {
       });
       countModelCall(turn.provider, "ok", Date.now() - started);
       countTokens(turn.provider, turn.usage);
+      this.#spent += this.figures(turn).cost_usd;
       return turn;
     } catch (error) {
       const code = error instanceof HullError ? error.code : "internal";
@@ -225,7 +228,7 @@ class Host implements LlmHost {
   #bounded(options: ExchangeOptions, target: ModelTarget) {
     const request = options.request(target);
     const limit = options.max_tokens_given === null ? options.budget?.max_output_tokens : undefined;
-    return limit === undefined ? request : { ...request, max_tokens: limit };
+    return limit === undefined ? request : { ...request, max_tokens: Math.min(limit, request.max_tokens) };
   }
 
   /** The call's own budget is checked first: it costs nothing. */
@@ -248,8 +251,14 @@ class Host implements LlmHost {
       price: priceOf(this.#catalogue, provider, model),
       input_tokens: promptTokens(request),
       max_tokens,
-      session_cost_usd: total ? await this.#accounts.spentUsd() : 0,
+      session_cost_usd: total ? await this.#spentBefore() : 0,
     });
+  }
+
+  /** A run without a session is one by itself: what its caller spent on others is none of its cost. */
+  async #spentBefore(): Promise<number> {
+    const { session, single } = this.#options;
+    return session === null && single !== true ? this.#spent : this.#accounts.spentUsd();
   }
 }
 

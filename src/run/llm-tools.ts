@@ -52,7 +52,7 @@ function handlersOf({ tools = [] }: SkillRecord, llm: LlmSettings): SkillTool[] 
   return tools.filter(({ name }) => !taken.has(name));
 }
 
-export interface LlmToolRun {
+interface LlmToolRun {
   run: RunHandle;
   llm: LlmSettings;
   files: HeldFile[];

@@ -20,7 +20,7 @@ export interface Mocking {
   left: () => readonly Mock[] | null;
 }
 
-export interface MockWish {
+interface MockWish {
   /** Mocks that came with the call (`options.mock`); `null`: none did. */
   given: readonly Mock[] | null;
   asker: Asker;

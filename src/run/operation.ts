@@ -58,6 +58,9 @@ const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/com
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
 export const isOperation = (name: string): boolean => NAMES.includes(name);
 
+/** The run without a session that an execution is. */
+export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;
+
 /** The request as an execution's input. */
 export function operationInput(request: OperationRequest): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(request));
@@ -122,7 +125,7 @@ async function perform(
       return callStructured({ prompt, schema, system, options }, host, (error) => errorDict(error, context));
     }
     case "runs": {
-      const run = `run_${handle.id.replace(/^ex_/, "")}`;
+      const run = anonymousRunId(handle.id);
       context.log.run_id = run;
       const { tool_configs: toolConfigs, publishes = false } = request;
       const input = {

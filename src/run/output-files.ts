@@ -1,8 +1,9 @@
 /** Files that a script made, as a response (serving.md §3.1). */
+
+import { toBase64 } from "../bytes.ts";
 import { OutputMissing, RunnerProtocolError } from "../errors/run.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
-import { toBase64 } from "./delta.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { Spool } from "./spool.ts";
 
@@ -17,7 +18,7 @@ export interface OutputFile {
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
 
-export interface FilesAnswer {
+interface FilesAnswer {
   body: Uint8Array | ReadableStream<Uint8Array> | string;
   headers: Record<string, string>;
 }

@@ -19,7 +19,7 @@ export function namesFiles(record: SkillRecord): boolean {
 }
 
 /** Whom a skill is run for. */
-export interface OwnReader {
+interface OwnReader {
   session_id: string | null;
   /** What it was asked, where that is a text. */
   input: string;

@@ -1,4 +1,6 @@
 /** `read_skill_resource`: files of served skills, out of their packs (skill-formats.md §2.3). Nothing is read before it is asked for. */
+
+import { toBase64 } from "../bytes.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
 import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Part } from "../engine/messages.ts";
@@ -9,7 +11,6 @@ import type { BundledFile, JsonObject, SkillRecord } from "../skill/manifest.ts"
 import { nearest } from "../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import { insidePath } from "../skill/path.ts";
-import { toBase64 } from "./delta.ts";
 
 /** Larger files are for programs: an isolate holds several runs. */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
@@ -18,7 +19,7 @@ const MAX_IMAGE_BYTES = 1024 * 1024;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** What a model is told of a file. */
-export interface ReadResource {
+interface ReadResource {
   ok: boolean;
   content: string;
   /** Shown beside the text. */

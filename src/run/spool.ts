@@ -7,7 +7,7 @@
 export const SPOOL_BYTES = 8 * 1024 * 1024;
 
 /** Shared by all spools of one run. */
-export interface SpoolBudget {
+interface SpoolBudget {
   left: number;
 }
 

@@ -15,7 +15,7 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
-export interface CallConfig {
+interface CallConfig {
   values: JsonObject;
   /** Values that nobody but the handler may see: `guardSecrets` keeps them in. */
   secrets: string[];

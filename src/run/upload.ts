@@ -26,7 +26,7 @@ const MAX_CARD_BYTES = 8192;
 /** For what a hook module does when it is loaded. */
 const MAX_LOAD_MS = 1000;
 
-export interface UploadedSkill extends Pick<Assembly, "diagnostics" | "positions"> {
+interface UploadedSkill extends Pick<Assembly, "diagnostics" | "positions"> {
   saved: Upload;
   record: SkillRecord;
   /** It took the place of an earlier version. */

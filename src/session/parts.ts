@@ -1,5 +1,7 @@
 /** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB (design.md §2.5). */
 
+import { concat } from "../bytes.ts";
+
 /** Bytes of one row. */
 const PART_BYTES = 256 * 1024;
 
@@ -12,12 +14,5 @@ export function* cut(bytes: Uint8Array): Generator<[part: number, data: Uint8Arr
 
 export function join(parts: readonly Uint8Array[]): Uint8Array {
   const only = parts[0];
-  if (parts.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return parts.length === 1 && only !== undefined ? only : concat(parts);
 }

@@ -9,7 +9,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { SESSIONS_SCHEMA } from "./index-schema.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
 
-export interface SessionEntry {
+interface SessionEntry {
   id: string;
   state: string;
   /** RFC 3339. */

@@ -18,7 +18,7 @@ export const ACTIVATION_FIELDS = [
 ] as const;
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
 
-export interface ReadActivation {
+interface ReadActivation {
   activation: Activation | undefined;
   /** Which keys of the frontmatter were read, as they are spelt there. */
   fields: string[];

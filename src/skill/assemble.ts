@@ -42,7 +42,7 @@ export interface Assembly {
   diagnostics: Diagnostic[];
 }
 
-export interface AssembleOptions {
+interface AssembleOptions {
   /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
   folder: string;
   /** Path of SKILL.md, for diagnostics. */

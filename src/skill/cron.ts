@@ -4,7 +4,7 @@
  */
 
 /** What each field allows, in order. `dayFree`, `weekdayFree`: the field begins with `*`. */
-export interface Cron {
+interface Cron {
   minutes: readonly number[];
   hours: readonly number[];
   days: ReadonlySet<number>;

@@ -3,7 +3,7 @@ import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
 import { variablesOf } from "./variables.ts";
 
 /** Names in backticks at the head of list items below a heading "Configuration", each once. */
-export function documentedVariables(body: string): string[] {
+function documentedVariables(body: string): string[] {
   const [, below = ""] = body.split(/^#{1,6}[ \t]+configuration[ \t]*$/im);
   const [section = ""] = below.split(/^#{1,6}[ \t]/m);
   const items = section.matchAll(/^[ \t]*(?:[-*+]|\d+[.)])[ \t]+`([A-Z][A-Z0-9_]*)`/gm);

@@ -7,9 +7,9 @@ import { tokens } from "./javascript.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { type ModuleFault, moduleDiagnostic } from "./module-fault.ts";
 
-export const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
+const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
 /** Largest module. An isolate parses it when it is first needed. */
-export const MAX_HOOK_BYTES = 4 * 1024 * 1024;
+const MAX_HOOK_BYTES = 4 * 1024 * 1024;
 
 /** One ES module and the names of what it exports, sorted. */
 export interface MadeHooks {

@@ -22,7 +22,7 @@ const NEVER = [
 ];
 
 /** One line of an ignore file. */
-export interface IgnoreRule {
+interface IgnoreRule {
   /** Matches a path relative to the folder of the ignore file. */
   pattern: RegExp;
   /** `!`: brings back what an earlier rule left out. */

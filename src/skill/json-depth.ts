@@ -14,3 +14,14 @@ export function nestsTooDeep(value: Json): boolean {
 }
 
 const nested = (members: readonly Json[]) => members.filter((m) => typeof m === "object" && m !== null);
+
+/** JSON text to value; `undefined` when it is not JSON, or nests too deep. */
+export function parsedJson(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    // A shorter text has no room for so many brackets and their ends.
+    return text.length > 2 * MAX_JSON_DEPTH && nestsTooDeep(value) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}

@@ -10,6 +10,20 @@ export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 export type ScalarType = "string" | "number" | "integer" | "boolean";
 
+/** What a tool may do to the world, in rising order. */
+export const SIDE_EFFECT_LEVELS = [
+  "none",
+  "read_only",
+  "workspace_write",
+  "process_exec",
+  "network",
+] as const;
+export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
+
+/** What a tool mainly does; the first four only read. */
+export const TOOL_KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
+export type ToolKind = (typeof TOOL_KINDS)[number];
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -30,6 +44,19 @@ export interface CommandTool {
   description: string;
   command: string[];
   parameters: ToolParameter[];
+  /** What it does, to policies of runs. Absent: nobody knows. */
+  annotations?: CommandAnnotations;
+  /** A second run does no harm. */
+  idempotent?: boolean;
+}
+
+export interface CommandAnnotations {
+  kind?: ToolKind;
+  side_effect_level?: SideEffectLevel;
+  /** Operations by capability. */
+  capabilities?: { [capability: string]: string[] };
+  /** `path_params`: names of the arguments that hold paths. */
+  arg_schema?: JsonObject;
 }
 
 export interface ModelTarget {
@@ -181,7 +208,7 @@ export const CONFIG_TYPES = [
 export type ConfigType = (typeof CONFIG_TYPES)[number];
 
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
-export type ConfigScope = (typeof CONFIG_SCOPES)[number];
+type ConfigScope = (typeof CONFIG_SCOPES)[number];
 
 /** One configurable value of a tool (skill-formats.md §7.4). Its keys are the format's own, in camelCase. */
 export interface ConfigParam {

@@ -9,7 +9,7 @@ import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { judgeStrictly } from "./verdict.ts";
 
-export interface SkillSource {
+interface SkillSource {
   /** Name of the skill's folder; absent: it has none. */
   directory?: string;
   /** Of the file in it; `SKILL.md` unless given. */

@@ -80,7 +80,7 @@ const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS]
 /** In `model`: what other clients of Agent Skills take, and no provider. */
 const FOREIGN_MODELS = ["inherit", "sonnet", "opus", "haiku"];
 
-export interface ParseSource {
+interface ParseSource {
   /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
   folder: string;
   /** Path of SKILL.md relative to the root, for diagnostics. */

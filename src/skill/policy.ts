@@ -1,16 +1,6 @@
 /** The shapes of what limits the tool calls of runs (agent-runtime.md §9), as options and `[policy]` of hull.toml have them. */
 import * as z from "zod/mini";
-import { RISKS } from "./manifest.ts";
-
-/** In rising order. */
-export const SIDE_EFFECT_LEVELS = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-] as const;
-export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
+import { RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
 
 const maybe = z.exactOptional;
 
@@ -40,7 +30,7 @@ export const policyShape = z.lazy(() => {
 });
 
 /** From which risk on a call of a skill's tool needs an approval (skill-formats.md §7.2). */
-export const REQUIRED_RISKS = ["none", ...RISKS] as const;
+const REQUIRED_RISKS = ["none", ...RISKS] as const;
 export type RequiredRisk = (typeof REQUIRED_RISKS)[number];
 
 /** `[approvals]` of hull.toml: for published skills, for uploaded ones, and for single ones by name (`approvals.ts`). */
@@ -69,6 +59,11 @@ export const approvalPolicyShape = z.lazy(() => {
 /** §9.3. A rule that is a text names a predicate. */
 export const permissionsShape = z.lazy(() => {
   const rule = z.union([z.literal(true), z.array(z.string()), z.string()]);
-  const entries = maybe(z.union([z.array(z.string()), z.record(z.string(), rule)]));
+  const entries = maybe(
+    z.union(
+      [z.array(z.string()), z.record(z.string(), rule)],
+      "must be a list of globs, or an object from a glob to true, to a list of globs or to a hook's name",
+    ),
+  );
   return z.strictObject({ allow: entries, deny: entries, on_escalation: maybe(z.string()) });
 });

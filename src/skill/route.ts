@@ -1,10 +1,10 @@
 /** Routes of skills: their form, and the paths that belong to Hull (serving.md §1 and §2, contract.md). */
 
 /** Paths that no skill may take. */
-export const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
+const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
 
 /** Paths that no skill may take, with everything below them. */
-export const RESERVED_PREFIXES = [
+const RESERVED_PREFIXES = [
   "/files",
   "/executions",
   "/sessions",
@@ -35,7 +35,7 @@ const SKILL_RESOURCES = ["card", "config", "versions"] as const;
 /** Characters that a URL path holds as they are (RFC 3986 `pchar` without percent-encoding) and `/`. */
 const LITERAL_PATH = /^[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/;
 
-export type RouteForm = { path: string } | { problem: string };
+type RouteForm = { path: string } | { problem: string };
 
 /** The exact path of a `route` field: a leading `/` added, one trailing `/` removed; or what is wrong with it. */
 export function normaliseRoute(text: string): RouteForm {
@@ -65,14 +65,14 @@ export function reservedBy(path: string): string | null {
   return null;
 }
 
-export interface Claim {
+interface Claim {
   /** For messages. */
   folder: string;
   slug: string;
   route: string;
 }
 
-export interface Conflict {
+interface Conflict {
   code: "duplicate_slug" | "duplicate_route" | "reserved_route";
   field: "name" | "route";
   message: string;

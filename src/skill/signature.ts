@@ -2,7 +2,9 @@
  * Signatures of skills (agent-runtime.md §11.4): the file SKILL.sig beside SKILL.md holds an Ed25519 signature (RFC 8032)
  * over the digests of all other files. Pure; keys and digests are Web Crypto's.
  */
+
 import * as z from "zod/mini";
+import { fromBase64, toBase64 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { byteOrder } from "./path.ts";
@@ -34,7 +36,7 @@ export interface Signer {
 }
 
 /** What SKILL.sig came to: the fingerprint of a key whose signature holds, or why none does. */
-export type Verified = { signer: string } | { fault: string };
+type Verified = { signer: string } | { fault: string };
 
 /** Text of SKILL.sig for these files. */
 export async function signFiles(files: readonly SourceFile[], signer: Signer, hash: Hash): Promise<string> {
@@ -56,8 +58,8 @@ export async function verifyFiles(files: readonly SourceFile[], hash: Hash): Pro
   if (file === undefined) return null;
   const read = sidecar.safeParse(jsonOf(file.bytes));
   if (!read.success) return { fault: "it is not the JSON that hull sign writes" };
-  const key = fromBase64(read.data.public_key);
-  const signature = fromBase64(read.data.signature);
+  const key = keyBytes(read.data.public_key);
+  const signature = keyBytes(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
     return { fault: "its key or its signature is none of Ed25519" };
   const difference = differenceOf(read.data.files, await digestsOf(files, hash));
@@ -125,11 +127,9 @@ function jsonOf(bytes: Uint8Array): unknown {
   }
 }
 
-const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+function keyBytes(text: string): Uint8Array<ArrayBuffer> | null {
   try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return fromBase64(text);
   } catch {
     return null;
   }

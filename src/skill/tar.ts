@@ -2,6 +2,7 @@
  * Packs: a deterministic POSIX tar (USTAR, with a pax path record where a path does not fit), and a strict reader that
  * accepts what the writer makes and nothing that could leave the folder it is unpacked into.
  */
+import { concat } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import { byteOrder } from "./path.ts";
 
@@ -13,17 +14,17 @@ export interface TarFile {
 }
 
 /** A file as it was read; its bytes are part of the tar's. */
-export interface UnpackedFile extends TarFile {
+interface UnpackedFile extends TarFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-export interface TarLimits {
+interface TarLimits {
   /** Most bytes of one file and of all files together. */
   max_bytes: number;
   max_files: number;
 }
 
-export const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
+const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
 
 /** A tar that is broken, or holds what a pack never holds. `reason` is safe to show. */
 export class TarError extends Error {
@@ -304,14 +305,4 @@ function decode(bytes: Uint8Array): string {
   } catch {
     throw new TarError("a path is not UTF-8");
   }
-}
-
-export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

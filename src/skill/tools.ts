@@ -20,11 +20,12 @@ import {
   type ScalarType,
   type ToolParameter,
 } from "./manifest.ts";
+import { readEffects } from "./tool-annotations.ts";
 import { child, items, type Slot, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const SCALAR_TYPES: readonly ScalarType[] = ["string", "number", "integer", "boolean"];
-const TOOL_KEYS = ["name", "description", "command", "parameters"];
+const TOOL_KEYS = ["name", "description", "command", "parameters", "annotations", "idempotent"];
 const PARAMETER_KEYS = ["name", "description", "required", "type", "enum", "items"];
 
 export function readTools(
@@ -71,8 +72,9 @@ function readTool(
     const parameter = readParameter(findings, item, parameterNames);
     if (parameter !== undefined) parameters.push(parameter);
   }
+  const effects = readEffects(findings, map, slot.path);
   if (name === undefined || description === undefined || command === undefined) return undefined;
-  return { name, description, command, parameters };
+  return { name, description, command, parameters, ...effects };
 }
 
 function readParameter(

@@ -7,7 +7,7 @@ export interface Position {
   column: number;
 }
 
-export interface ScalarNode {
+interface ScalarNode {
   kind: "scalar";
   value: string | number | boolean | null;
   /** As written, without quotes. */
@@ -15,7 +15,7 @@ export interface ScalarNode {
   at: Position;
 }
 
-export interface ListNode {
+interface ListNode {
   kind: "list";
   items: Node[];
   /** As written. */

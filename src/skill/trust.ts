@@ -29,7 +29,7 @@ export type Signed = Pick<SkillRecord, "signature" | "uploaded_by"> & {
   manifest: Pick<SkillRecord["manifest"], "name" | "activation">;
 };
 
-export interface TrustFault {
+interface TrustFault {
   /** As `load_skill` has it. */
   error: "UnsignedSkillError" | "UntrustedSignerError";
   message: string;

@@ -1,7 +1,9 @@
 /** Makes zips that are the same bytes on every machine: nothing is compressed, no time is told. */
+
+import { concat } from "../bytes.ts";
 import { crc32 } from "./crc32.ts";
 import { byteOrder } from "./path.ts";
-import { concat, type TarFile } from "./tar.ts";
+import type { TarFile } from "./tar.ts";
 
 /** Names are UTF-8. */
 const UTF8_FLAG = 0x0800;

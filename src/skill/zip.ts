@@ -7,7 +7,7 @@ import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { crc32 } from "./crc32.ts";
 
-export interface ZipLimits {
+interface ZipLimits {
   /** Most bytes of all files together, unpacked. */
   max_bytes: number;
   /** Most entries, folders included. */

@@ -16,7 +16,7 @@ import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
-export interface CommandToolContext {
+interface CommandToolContext {
   runner: Runner;
   options: RunOptions;
   record: SkillRecord;
@@ -43,7 +43,7 @@ const LOST = `The tool was lost while it ran. ${UNKNOWN}`;
 
 /**
  * Runs the call and renders its outcome. Faults of the tool are outcomes for the model, and so is a detached call that
- * got lost: the model can find out what became of it, or ask.
+ * got lost, once more where its tool is idempotent: the model can find out what became of it, or ask.
  * @throws HullError for other faults of the runner, which end the run
  */
 export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
@@ -56,28 +56,45 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   if (!line.ok) return refusedCall(line.code, line.message);
   const { record, files, workspace } = context;
   const first = files[0];
-  const spec = executionSpec({
-    id: context.executionId,
-    runId: context.runId,
-    record,
-    argv: line.argv,
-    timeoutMs: context.timeoutMs,
-    graceMs: context.graceMs,
-    maxOutputBytes: context.maxOutputBytes,
-    input:
-      first === undefined
-        ? { mode: "none" }
-        : { mode: "file", mime: first.mime, ...(first.filename === "" ? {} : { filename: first.filename }) },
-    output: "text",
-    detach: context.options.known !== undefined,
-    ...(workspace === undefined
-      ? {}
-      : { workspace: { id: workspace.id, version: workspace.version, cwd: false } }),
-    read: context.read,
-    granted: context.granted,
-    providerKeys: context.providerKeys,
-  });
-  if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
+  const described = (id: string): ExecutionSpec | null =>
+    executionSpec({
+      id,
+      runId: context.runId,
+      record,
+      argv: line.argv,
+      timeoutMs: context.timeoutMs,
+      graceMs: context.graceMs,
+      maxOutputBytes: context.maxOutputBytes,
+      input:
+        first === undefined
+          ? { mode: "none" }
+          : {
+              mode: "file",
+              mime: first.mime,
+              ...(first.filename === "" ? {} : { filename: first.filename }),
+            },
+      output: "text",
+      detach: context.options.known !== undefined,
+      ...(workspace === undefined
+        ? {}
+        : { workspace: { id: workspace.id, version: workspace.version, cwd: false } }),
+      read: context.read,
+      granted: context.granted,
+      providerKeys: context.providerKeys,
+    });
+  const ids = [context.executionId, ...(tool.idempotent === true ? [`${context.executionId}-again`] : [])];
+  for (const id of ids) {
+    const spec = described(id);
+    if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
+    const outcome = await executed(spec, context);
+    if (outcome !== null) return outcome;
+  }
+  return refusedCall("outcome_unknown", LOST);
+}
+
+/** Runs it to its end; `null`: a detached one got lost. */
+async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
+  const { record, files } = context;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
@@ -90,7 +107,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     return withNotKept(processOutcome(processEnd(status, spec), stdout, stderr), notKept);
   } catch (error) {
     if (!spec.detach || !(error instanceof ExecutionLost)) throw error;
-    return refusedCall("outcome_unknown", LOST);
+    return null;
   }
 }
 

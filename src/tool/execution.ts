@@ -16,7 +16,7 @@ import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
-export interface ExecutionRequest {
+interface ExecutionRequest {
   id: string;
   /** All executions of one request share it; cancelling it stops them all. */
   runId: string;

@@ -1,6 +1,6 @@
 /** Header values of the form `value; name=token; other="quoted"` (RFC 9110 §5.6.6). Pure. */
 
-export interface ParameterisedValue {
+interface ParameterisedValue {
   /** What stands before the first `;`, in lower case. */
   value: string;
   /** By name in lower case. */

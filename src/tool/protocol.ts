@@ -2,7 +2,9 @@
  * The protocol between Worker and runner (serving.md §6.1): shapes, frames and tickets, used and validated on both
  * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
  */
+
 import * as z from "zod/mini";
+import { fromBase64, toBase64 } from "../bytes.ts";
 import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
@@ -18,7 +20,7 @@ const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
  * How a handler is run (skill-formats.md §4.2): by the shims of Python and Node, by bash, or as the executable file that it
  * is. `program`: no handler, but `argv` itself, in the same place.
  */
-export const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
+const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
 
 /** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
 export const HANDLER_TEXT_LIMIT = 100_000;
@@ -92,7 +94,7 @@ export const executionSpec = z.lazy(() =>
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
 /** What the runner did with an execution, not the signal it saw (serving.md §6.2). */
-export const CAUSES = [
+const CAUSES = [
   "exit",
   "timed_out",
   "cancelled",
@@ -161,14 +163,7 @@ export type WorkspaceManifest = z.infer<typeof workspaceManifest>;
 export const workspaceLacks = z.lazy(() => z.object({ missing: z.array(digest()) }));
 
 /** Why something in the folder does not become a file of the session. */
-export const WORKSPACE_REFUSALS = [
-  "symlink",
-  "special",
-  "hard_link",
-  "bad_path",
-  "too_large",
-  "too_many",
-] as const;
+const WORKSPACE_REFUSALS = ["symlink", "special", "hard_link", "bad_path", "too_large", "too_many"] as const;
 
 /** Payload of a type 7 frame: what an execution did to the session's files; the bytes of a write follow as type 8. */
 export const workspaceChange = z.lazy(() =>
@@ -309,7 +304,7 @@ const ticketPayload = z.lazy(() =>
 );
 
 /** A ticket is good for this long after it is signed. */
-export const TICKET_TTL_S = 60;
+const TICKET_TTL_S = 60;
 
 /** A Web Crypto key, by the name-free type that Workers' and Node's declarations share. */
 export type TicketKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
@@ -338,7 +333,7 @@ export async function signTicket(
 }
 
 /** A ticket taken apart, its MAC not checked yet. */
-export interface ReadTicket {
+interface ReadTicket {
   /** What the MAC is over. */
   signed: Uint8Array<ArrayBuffer>;
   mac: Uint8Array<ArrayBuffer>;
@@ -367,17 +362,13 @@ export async function sha256Hex(text: string): Promise<string> {
 }
 
 function base64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 /** Only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   try {
-    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+    const bytes = fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
     return base64Url(bytes) === text ? bytes : null;
   } catch {
     return null;

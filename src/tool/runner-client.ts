@@ -26,7 +26,7 @@ export type { RunEvent } from "./runner-events.ts";
 
 type RequestBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
-export interface RunnerRequest {
+interface RunnerRequest {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   headers?: Record<string, string>;
   body?: RequestBody;
@@ -147,7 +147,7 @@ export function cancelRequest(runner: Runner, requestId: string, nowMs: number):
 }
 
 /** Cancels one execution. Never rejects. */
-export function cancelExecution(runner: Runner, id: string, nowMs: number): Promise<void> {
+function cancelExecution(runner: Runner, id: string, nowMs: number): Promise<void> {
   return sendCancel(runner, `/v1/executions/${id}`, `execution:${id}`, nowMs);
 }
 

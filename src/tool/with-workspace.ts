@@ -24,7 +24,7 @@ export interface ToolWorkspace {
   };
 }
 
-export interface FiledExecution {
+interface FiledExecution {
   runner: Runner;
   spec: ExecutionSpec;
   input: ExecutionInput;

@@ -1,28 +1,17 @@
 /** Daemons through the death of everything, and by the command line: a real Worker with its state on disk. */
 import { execFile } from "node:child_process";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { kill, sharedHull } from "../support/shared.ts";
 
 const HULL = new URL("../../bin/hull.mjs", import.meta.url).pathname;
 const GUARD =
   "---\nname: guard\ndescription: Guards\nmode: llm\nprovider: mock\ndaemon:\n  task: Guard.\n  wake_interval_ms: 300\n---\nGuard.\n";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: { "guard/SKILL.md": GUARD }, args: ["--direct"] });
-});
-afterAll(async () => {
-  // What workerd leaves that is killed is not what this is about.
-  const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
-  await hull.stop();
-});
+const hull = await sharedHull({ killed: true, skills: { "guard/SKILL.md": GUARD }, args: ["--direct"] });
 
 interface Daemon {
   id: string;
@@ -33,8 +22,6 @@ interface Daemon {
   recorded_messages: { role: string; content: string }[];
 }
 
-const post = (path: string, body: object): Promise<Response> =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
 const daemon = async (id: string): Promise<Daemon> => json<Daemon>(await hull.call(`/daemons/${id}`));
 const when = (id: string, fact: (daemon: Daemon) => boolean): Promise<Daemon | null> =>
   until(
@@ -42,14 +29,6 @@ const when = (id: string, fact: (daemon: Daemon) => boolean): Promise<Daemon | n
     (found) => found !== null && fact(found),
     40_000,
   );
-
-/** SIGKILL to the Worker; `hull dev` starts it again on the same state. */
-async function killWorker(): Promise<void> {
-  const words = ["direct-process.ts", "workerd serve"];
-  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
-  expect(all.length).toBeGreaterThan(0);
-  for (const [pid] of all) process.kill(pid, "SIGKILL");
-}
 
 const cli = async (...args: string[]): Promise<string> => {
   const { stdout } = await promisify(execFile)(process.execPath, [
@@ -63,7 +42,7 @@ const cli = async (...args: string[]): Promise<string> => {
 };
 
 test("timers go on by themselves after the Worker was killed, and every event is handled once", async () => {
-  const spawned = await post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
+  const spawned = await hull.post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
   const { id } = await json<Daemon>(spawned);
   const events = Array.from({ length: 12 }, (_, n) => `event-${n}`);
   for (const [n, name] of events.entries()) {
@@ -75,7 +54,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
       return sent?.status === 202;
     };
     await until(send, (stored) => stored, 40_000);
-    if (n % 4 === 1) await killWorker();
+    if (n % 4 === 1) expect(await kill(hull, "worker")).toBeGreaterThan(0);
   }
   const handled = await when(
     id,
@@ -88,7 +67,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
     expect([name, said.filter((text) => text.includes(`"${name}"`)).length]).toEqual([name, 1]);
   const wokenAlone = async (ms: number): Promise<boolean> => {
     const before = (await daemon(id)).total_iterations;
-    await killWorker();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await until(
       async () => (await hull.call("/healthz").catch(() => null))?.status,
       (status) => status === 200,
@@ -100,7 +79,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
   };
   // How long two wakes take depends on what else the machine does.
   expect((await wokenAlone(3000)) || (await wokenAlone(10_000)) || (await wokenAlone(30_000))).toBe(true);
-  await post(`/daemons/${id}/stop`, {});
+  await hull.post(`/daemons/${id}/stop`, {});
 });
 
 test("the command line lists, wakes, tells, stops and removes; a skill's daemon is there from the start", async () => {

@@ -2,9 +2,10 @@
 import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { gone, running, until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 /** For scripts: writes so that nothing else is written before the runner has read it. */
@@ -22,45 +23,40 @@ const py = (name: string, script: string, more = ""): Record<string, string> => 
   [`${name}/run.py`]: script,
 });
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "canary-openai-5555", UPSTREAM_KEY: "canary-upstream-77" },
-    skills: {
-      ...py(
-        "split",
-        `${WRITE}for b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'): write(1, b)\n`,
-      ),
-      ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
-      ...py(
-        "alternate",
-        // Goes on when the client has seen what it wrote.
-        "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
-      ),
-      ...py("secret", `${WRITE}for b in (b'key=canary-op', b'enai-5555 ', b'canary-'): write(2, b)\n`),
-      ...py(
-        "proxy-secret",
-        `${WRITE}for b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  write(2, b)\n  write(1, b)\nos._exit(7)\n`,
-      ),
-      "upstream/SKILL.md":
-        "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
-      ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
-      ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
-      ...py("bad-json", "print('nope')\n", "output: json\n"),
-      ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),
-      ...py("file", "import os\nopen(os.environ['HULL_OUTPUT_FILE'], 'w').write('f')\n", "output: file\n"),
-      "missing/SKILL.md": "---\nname: missing\ndescription: Test.\nrun: [no-such-command-8]\n---\nTest.\n",
-      "silent/SKILL.md":
-        "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 99; echo silent-mark\"']\n---\nTest.\n",
-      "chatty/SKILL.md":
-        "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
-      "unkeyed/SKILL.md":
-        "---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: deepseek\n---\nTest.\n",
-    },
-  });
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "canary-openai-5555", UPSTREAM_KEY: "canary-upstream-77" },
+  skills: {
+    ...py(
+      "split",
+      `${WRITE}for b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'): write(1, b)\n`,
+    ),
+    ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
+    ...py(
+      "alternate",
+      // Goes on when the client has seen what it wrote.
+      "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
+    ),
+    ...py("secret", `${WRITE}for b in (b'key=canary-op', b'enai-5555 ', b'canary-'): write(2, b)\n`),
+    ...py(
+      "proxy-secret",
+      `${WRITE}for b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  write(2, b)\n  write(1, b)\nos._exit(7)\n`,
+    ),
+    "upstream/SKILL.md":
+      "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
+    ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
+    ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
+    ...py("bad-json", "print('nope')\n", "output: json\n"),
+    ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),
+    ...py("file", "import os\nopen(os.environ['HULL_OUTPUT_FILE'], 'w').write('f')\n", "output: file\n"),
+    "missing/SKILL.md": "---\nname: missing\ndescription: Test.\nrun: [no-such-command-8]\n---\nTest.\n",
+    "silent/SKILL.md":
+      "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 99; echo silent-mark\"']\n---\nTest.\n",
+    "chatty/SKILL.md":
+      "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
+    "unkeyed/SKILL.md": "---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: deepseek\n---\nTest.\n",
+  },
 });
-afterAll(() => hull?.stop());
 
 const stream = (slug: string, body = "x"): Promise<Response> => hull.call(`/skills/${slug}?stream=1`, body);
 

@@ -1,10 +1,10 @@
 /** Idempotent and asynchronous calls through everything that can die under them (serving.md §5.2, §5.4, §6). */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { kill, sharedHull } from "../support/shared.ts";
 import { dataOf, readEvents, type SseEvent, textOf } from "../support/sse.ts";
 
 /** Until the test lets it go on. */
@@ -25,19 +25,9 @@ const SKILLS = {
   "agent/tool.sh": `#!/bin/bash\nfile=$1; echo run >> "$file"; ${HELD}; echo tool end\n`,
 };
 
-let hull: HullDev;
-let marks: string;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
-  marks = join(hull.root, "marks");
-  await mkdir(marks);
-});
-afterAll(async () => {
-  // What workerd leaves that is killed is not what this is about.
-  const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
-  await hull.stop();
-});
+const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
+const marks = join(hull.root, "marks");
+await mkdir(marks);
 
 /** A file for one run to leave its mark in, and the key of its call. */
 let count = 0;
@@ -60,14 +50,6 @@ const running = (file: string): Promise<number> =>
 /** Lets the run of a file end. */
 const letGo = (file: string): Promise<void> => writeFile(`${file}.go`, "");
 
-/** SIGKILL to the processes whose command line has one of the words. */
-async function kill(...words: string[]): Promise<void> {
-  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
-  expect(all.length).toBeGreaterThan(0);
-  for (const [pid] of all) process.kill(pid, "SIGKILL");
-}
-const killWorker = (): Promise<void> => kill("direct-process.ts", "workerd serve");
-const killRunner = (): Promise<void> => kill(" --secret-file ");
 const ready = (): Promise<number> =>
   until(
     async () => (await hull.call("/readyz").catch(() => null))?.status ?? 0,
@@ -164,7 +146,7 @@ describe("S84: run once, answered once", () => {
       () => 0,
     );
     await running(file);
-    await killWorker();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
     expect(await first).not.toBe(200);
     await letGo(file);
     await ready();
@@ -180,7 +162,7 @@ describe("S84: run once, answered once", () => {
     const accepted = await hull.call("/skills/agent", file, { headers: { prefer: "respond-async" } });
     const { id } = await json<{ id: string }>(accepted);
     await running(file);
-    await killWorker();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
     await hull.printed(new RegExp(`^agent ${id} done `, "m"), 50_000);
     expect(await json(await hull.call(`/executions/${id}`))).toMatchObject({ status: "done" });
@@ -193,7 +175,7 @@ describe("S85: said plainly that it was lost", () => {
     const { file, key } = fresh();
     const first = call("work", key, file);
     await running(file);
-    await killRunner();
+    expect(await kill(hull, "runner")).toBeGreaterThan(0);
     expect(await problem(await first)).toEqual([502, "execution_lost"]);
     await ready();
     const later = await call("work", key, file);
@@ -206,7 +188,7 @@ describe("S85: said plainly that it was lost", () => {
     const { file, key } = fresh();
     const first = call("agent", key, file);
     await running(file);
-    await killRunner();
+    expect(await kill(hull, "runner")).toBeGreaterThan(0);
     const answer = await first;
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain("may or may not have taken effect");
@@ -250,7 +232,7 @@ describe("S79: events across a broken connection", () => {
     const id = first.headers.get("x-hull-execution-id") ?? "";
     const seen = await readUntil(first, "delta");
     const last = [...seen.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "";
-    await killWorker();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
     await ready();
     const again = await call("work", key, file, { accept: "text/event-stream", "last-event-id": last });

@@ -118,9 +118,7 @@ test("S37: large files of a run are fetched by their URLs, and can be input agai
     { filename: "b.bin", size: 3_000_000 },
   ]);
   const ids = made.files.map(({ url }) => url.replace("/files/", ""));
-  const response = await hull.call("/skills/sums", JSON.stringify({ files: ids }), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post("/skills/sums", { files: ids });
   const sum = sha256(Buffer.alloc(3_000_000));
   expect(await response.text()).toBe(`a.csv ${sum}\nb.bin ${sum}\nfirst a.csv text/csv\n`);
   for (const id of ids) await hull.call(`/files/${id}`, undefined, { method: "DELETE" });

@@ -1,28 +1,23 @@
 import { rename, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
 import { gone, running, until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const script = (name: string, line: string): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: A script\nrun: [bash, run.sh]\n---\n`,
   [`${name}/run.sh`]: `${line}\n`,
 });
 
-let hull: HullDev;
-
-beforeAll(async () => {
-  hull = await startHullDev({
-    skills: {
-      ...script("silent", "sh -c 'sleep 41.25; echo done'"),
-      ...script("quick", "cat"),
-      "loop/SKILL.md":
-        "---\nname: loop\ndescription: Waits\nmode: llm\nprovider: mock\ntools:\n  - name: wait\n    description: Waits\n    command: [sleep, '41.5']\n---\nWait.\n",
-    },
-  });
+const hull = await sharedHull({
+  skills: {
+    ...script("silent", "sh -c 'sleep 41.25; echo done'"),
+    ...script("quick", "cat"),
+    "loop/SKILL.md":
+      "---\nname: loop\ndescription: Waits\nmode: llm\nprovider: mock\ntools:\n  - name: wait\n    description: Waits\n    command: [sleep, '41.5']\n---\nWait.\n",
+  },
 });
-afterAll(() => hull.stop());
 
 /** Sends a call and answers its socket before any byte of the answer has come. */
 async function begin(path: string): Promise<Socket> {

@@ -1,10 +1,10 @@
 /** Tools of a tools.json whose handlers are processes: from the build over the Worker to the runner and back. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { kill, sharedHull } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const tool = (name: string, script: string, more: object = {}) => ({
@@ -28,31 +28,19 @@ const SKILLS = {
     'import os, time\ndef handler(args):\n    file = args["text"]\n    open(file, "a").write("run ")\n    while not os.path.exists(file + ".go"): time.sleep(0.05)\n    return "slow end"\n',
 };
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
-});
-afterAll(async () => {
-  // What workerd leaves that is killed is not what this is about.
-  const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
-  await hull.stop();
-});
+const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
 
 interface Run {
   status: string;
   result?: { text: string };
 }
 
-const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
-
 test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {
-  await post("/sessions", { id: "h1" });
+  await hull.post("/sessions", { id: "h1" });
   const calls = ["count_py", "count_sh", "count_js"].map((name) => ({ name, arguments: { text: "a b c" } }));
   const mock = [...calls.map((call) => ({ tool_calls: [call] })), { text: "all done" }];
   const options = { skill: "count", mock };
-  const response = await post(
+  const response = await hull.post(
     "/sessions/h1/runs",
     { prompt: "go", options },
     { accept: "text/event-stream" },
@@ -71,21 +59,17 @@ test("a session's run calls handlers in Python, shell and Node, which share its 
 });
 
 test("a Worker that dies while a handler runs: the next life has its result, and it ran once", async () => {
-  await post("/sessions", { id: "h2" });
+  await hull.post("/sessions", { id: "h2" });
   const file = join(hull.root, "slow-marks");
   const mock = [{ tool_calls: [{ name: "slow", arguments: { text: file } }] }, { text: "all done" }];
-  const begun = await post("/sessions/h2/runs?wait=none", {
+  const begun = await hull.post("/sessions/h2/runs?wait=none", {
     prompt: "go",
     options: { skill: "count", mock },
   });
   const { run_id } = await json<{ run_id: string }>(begun);
   const marks = () => readFile(file, "utf8").catch(() => "");
   await until(marks, (text) => text !== "");
-  const worker = [...(await hull.processes())].filter(([, line]) =>
-    /direct-process\.ts|workerd serve/.test(line),
-  );
-  expect(worker.length).toBeGreaterThan(0);
-  for (const [pid] of worker) process.kill(pid, "SIGKILL");
+  expect(await kill(hull, "worker")).toBeGreaterThan(0);
   await writeFile(`${file}.go`, "");
   const run = await until(
     async () =>

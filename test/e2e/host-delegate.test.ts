@@ -59,9 +59,7 @@ const calling = (name = "book", args: object = { day: "Monday" }) => [
   { text: "end" },
 ];
 const run = async (options: object) => {
-  const response = await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post("/runs", { prompt: "go", options });
   return json<Record<string, unknown>>(response);
 };
 const shown = (result: Record<string, unknown>): string => JSON.stringify(result.transcript);
@@ -164,11 +162,10 @@ test.each([
     ...{ name, description: `Skill ${name}`, prompt: `BODY ${name.toUpperCase()}` },
   }));
   const mock = [{ text: "end" }];
-  const response = await hull.call(
-    "/runs",
-    JSON.stringify({ prompt: "use one", options: { skills, mock, skill_match: { strategy: "host" } } }),
-    { headers: { "content-type": "application/json" } },
-  );
+  const response = await hull.post("/runs", {
+    prompt: "use one",
+    options: { skills, mock, skill_match: { strategy: "host" } },
+  });
   const result = await json<{ mock_calls: { system: string }[]; transcript: { events: object[] } }>(response);
   expect(asked[0]).toMatchObject({
     method: "skill/match",

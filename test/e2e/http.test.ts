@@ -1,27 +1,24 @@
 /** The HTTP surface around the skills, through wrangler dev (serving.md §5.1, §5.3). */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const skill = (name: string, more = ""): string =>
   `---\nname: ${name}\ndescription: The ${name} skill.\nrun: [cat]\n${more}---\nDocs of ${name}.\n`;
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    skills: {
-      "cat/SKILL.md": skill("Cat"),
-      "query/SKILL.md": skill("Query", "method: GET\n"),
-      "routed/SKILL.md": skill("Routed", "route: /api/deep/path\n"),
-      "prompt/SKILL.md":
-        "---\nname: Prompt\ndescription: A prompt.\nmode: llm\nprovider: mock\n---\nSecret prompt.\n",
-      "side-effect/SKILL.md":
-        "---\nname: Side Effect\ndescription: Leaves a trace.\nrun: [sh, -c, 'echo ran >&2; exit 9']\n---\nx\n",
-      ...Object.fromEntries(Array.from({ length: 7 }, (_, i) => [`many-${i}/SKILL.md`, skill(`Many ${i}`)])),
-    },
-  });
+const hull = await sharedHull({
+  skills: {
+    "cat/SKILL.md": skill("Cat"),
+    "query/SKILL.md": skill("Query", "method: GET\n"),
+    "routed/SKILL.md": skill("Routed", "route: /api/deep/path\n"),
+    "prompt/SKILL.md":
+      "---\nname: Prompt\ndescription: A prompt.\nmode: llm\nprovider: mock\n---\nSecret prompt.\n",
+    "side-effect/SKILL.md":
+      "---\nname: Side Effect\ndescription: Leaves a trace.\nrun: [sh, -c, 'echo ran >&2; exit 9']\n---\nx\n",
+    ...Object.fromEntries(Array.from({ length: 7 }, (_, i) => [`many-${i}/SKILL.md`, skill(`Many ${i}`)])),
+  },
 });
-afterAll(() => hull?.stop());
 
 interface Raw {
   status: number;

@@ -1,7 +1,7 @@
 /** POST /llm/* through HTTP against a fake provider (agent-runtime.md §1 to §3, §6, §15 Checks). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const CANARY = "sk-canary-1f2e3d4c5b6a";
@@ -12,36 +12,20 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-let fake: FakeProvider;
-let other: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  other = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: {
-      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-      ANTHROPIC_BASE_URL: fake.url,
-      OPENAI_API_KEY: CANARY,
-      OPENAI_BASE_URL: `${fake.url}/v1`,
-      DEEPSEEK_API_KEY: "sk-deepseek-key",
-      DEEPSEEK_BASE_URL: other.url,
-      VLLM_BASE_URL: `${fake.url}/v1`,
-    },
-    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-  await other?.close();
-});
-beforeEach(() => {
-  for (const provider of [fake, other]) {
-    provider.requests.length = 0;
-    provider.script([]);
-  }
+const fake = await sharedProvider();
+const other = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: CANARY,
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+    DEEPSEEK_API_KEY: "sk-deepseek-key",
+    DEEPSEEK_BASE_URL: other.url,
+    VLLM_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
 });
 
 type Result = Record<string, unknown> & {
@@ -51,13 +35,8 @@ const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const VLLM = { provider: "vllm", model: "m", llm_backoff_ms: 0 };
 const CLAUDE = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0 };
 
-const post = (path: string, body: object, init: RequestInit = {}): Promise<Response> =>
-  hull.call(path, JSON.stringify(body), {
-    ...init,
-    headers: { "content-type": "application/json", ...init.headers },
-  });
 const call = (options: object, prompt = "hello", more: object = {}): Promise<Response> =>
-  post("/llm/call", { prompt, options, ...more });
+  hull.post("/llm/call", { prompt, options, ...more });
 async function ok(response: Response): Promise<Result> {
   const body = await json<Result>(response);
   expect([response.status, body.detail]).toEqual([200, undefined]);
@@ -99,7 +78,7 @@ describe("a call", () => {
 
   test("streams text and reasoning, and ends with its result", async () => {
     fake.script([{ text: ["a ", "b ", "c"], reasoning: "hm" }]);
-    const response = await post("/llm/stream", { prompt: "x", options: CLAUDE });
+    const response = await hull.post("/llm/stream", { prompt: "x", options: CLAUDE });
     const events = await readEvents(response);
     expect(dataOf(events, "delta").map(({ text }) => text)).toEqual(["a ", "b ", "c"]);
     expect(
@@ -174,7 +153,7 @@ describe("structured answers (§1.4)", () => {
 
   test("the envelope: extracted, repaired, given up", async () => {
     const ask = (options: object) =>
-      post("/llm/structured", { prompt: "x", schema: SCHEMA, options: { ...OPENAI, ...options } });
+      hull.post("/llm/structured", { prompt: "x", schema: SCHEMA, options: { ...OPENAI, ...options } });
     fake.script([{ text: 'Sure:\n```json\n{"name":"x"}\n```' }]);
     expect(await ok(await ask({}))).toMatchObject({
       ok: true,
@@ -258,7 +237,7 @@ describe("failures (§2)", () => {
     const response = await call({ ...OPENAI, llm_retries: 0 });
     expect(await response.text()).not.toContain(CANARY);
     fake.script([{ text: ["your key is sk-can", "ary-1f2e3d4c5b6a, keep it"] }]);
-    const events = await readEvents(await post("/llm/stream", { prompt: "x", options: OPENAI }));
+    const events = await readEvents(await hull.post("/llm/stream", { prompt: "x", options: OPENAI }));
     expect(JSON.stringify(events)).not.toContain(CANARY);
     expect(hull.output()).not.toContain(CANARY);
   });
@@ -366,7 +345,7 @@ describe("money (§15)", () => {
 test("a completion asks for what stands between prefix and suffix", async () => {
   fake.script([{ text: " brown " }]);
   const result = await ok(
-    await post("/llm/completion", { prefix: "the quick", suffix: "fox", options: VLLM }),
+    await hull.post("/llm/completion", { prefix: "the quick", suffix: "fox", options: VLLM }),
   );
   expect(result.text).toBe(" brown ");
   expect(fake.requests[0]).toMatchObject({
@@ -374,10 +353,10 @@ test("a completion asks for what stands between prefix and suffix", async () => 
     body: { prompt: "the quick", suffix: "fox" },
   });
   fake.script([{ text: '{"a":1}' }]);
-  await post("/llm/completion", { prefix: "x", options: { ...VLLM, response_format: "json" } });
+  await hull.post("/llm/completion", { prefix: "x", options: { ...VLLM, response_format: "json" } });
   expect(fake.requests[1]?.path).toBe("/v1/chat/completions");
   fake.script([{ text: "y" }]);
-  await post("/llm/completion", { prefix: "the slow", suffix: "dog", options: OPENAI });
+  await hull.post("/llm/completion", { prefix: "the slow", suffix: "dog", options: OPENAI });
   expect(fake.requests[2]?.path).toBe("/v1/chat/completions");
   expect(JSON.stringify(fake.requests[2]?.body)).toMatch(/the slow.*dog/s);
 });

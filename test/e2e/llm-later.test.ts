@@ -1,34 +1,17 @@
 /** Model calls that outlive their connection (contract.md "Waiting, streaming, or later"). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
-const post = (path: string, body: object, init: RequestInit = {}): Promise<Response> =>
-  hull.call(path, JSON.stringify(body), {
-    ...init,
-    headers: { "content-type": "application/json", ...init.headers },
-  });
 async function ok(response: Response): Promise<Record<string, unknown>> {
   const body = await json(response);
   expect([response.status, body.detail]).toEqual([200, undefined]);
@@ -42,7 +25,7 @@ const problem = async (response: Response) => {
 describe("later, and once (contract.md)", () => {
   const headers = (key: string, more: Record<string, string> = {}) => ({ "idempotency-key": key, ...more });
   const keyed = (key: string, prompt: string, more: Record<string, string> = {}) =>
-    post("/llm/call", { prompt, options: OPENAI }, { headers: headers(key, more) });
+    hull.post("/llm/call", { prompt, options: OPENAI }, headers(key, more));
 
   test("the same key and body is one call with one answer; another body is refused", async () => {
     fake.script([{ text: "first", delay_ms: 50 }, { text: "second" }]);
@@ -80,13 +63,15 @@ describe("options.mock (§16)", () => {
       { text: "mocked", output_tokens: 7 },
     ];
     const result = await ok(
-      await post("/llm/call", { prompt: "hi there", options: { provider: "xai", mock } }),
+      await hull.post("/llm/call", { prompt: "hi there", options: { provider: "xai", mock } }),
     );
     expect(result).toMatchObject({ text: "mocked", output_tokens: 7, provider: "xai" });
     expect(result.mock_calls).toHaveLength(2);
-    const echo = await ok(await post("/llm/call", { prompt: "hi there", options: { ...OPENAI, mock: [] } }));
+    const echo = await ok(
+      await hull.post("/llm/call", { prompt: "hi there", options: { ...OPENAI, mock: [] } }),
+    );
     expect([String(echo.text).includes("hi there"), fake.requests.length]).toEqual([true, 0]);
-    const wrong = await post("/llm/call", {
+    const wrong = await hull.post("/llm/call", {
       prompt: "x",
       options: { mock: [{ error: { category: "bad luck" } }] },
     });
@@ -96,7 +81,7 @@ describe("options.mock (§16)", () => {
   test("scripts a whole run", async () => {
     const mock = [{ text: "working" }, { text: "ok ##DONE##" }];
     const result = await ok(
-      await post("/runs", { prompt: "go", options: { ...OPENAI, persistent: true, mock } }),
+      await hull.post("/runs", { prompt: "go", options: { ...OPENAI, persistent: true, mock } }),
     );
     expect([result.status, result.iterations]).toEqual(["done", 2]);
   });

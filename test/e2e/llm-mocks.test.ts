@@ -1,13 +1,12 @@
 /** The checks of agent-runtime.md §16 over HTTP: mocks that come with a call, and mocks that wait in a scope. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { ERROR_CATEGORIES } from "../../src/errors/failure-class.ts";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ project: { "hull.toml": "[llm]\nmock_routes = true\n" }, args: ["--direct"] });
+const hull = await sharedHull({
+  project: { "hull.toml": "[llm]\nmock_routes = true\n" },
+  args: ["--direct"],
 });
-afterAll(() => hull?.stop());
 beforeEach(async () => {
   await hull.call("/llm/mocks", undefined, { method: "DELETE" });
 });
@@ -17,8 +16,7 @@ interface Answer extends Record<string, unknown> {
   mock_calls: { messages: unknown[]; system: string; tools: { name: string }[]; thinking?: object }[];
 }
 const post = async (path: string, body: object): Promise<{ status: number; answer: Answer }> => {
-  const headers = { "content-type": "application/json" };
-  const response = await hull.call(path, JSON.stringify(body), { headers });
+  const response = await hull.post(path, body);
   return { status: response.status, answer: JSON.parse(await response.text()) };
 };
 const call = async (prompt: string, options: object = {}) => {

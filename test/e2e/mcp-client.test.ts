@@ -96,9 +96,7 @@ const told = (): string[] =>
 const asAgent: Way = async (name, ...calls) => {
   scripted(calls);
   const options = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0, skill: name };
-  const response = await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post("/runs", { prompt: "go", options });
   expect(await json(response)).toMatchObject({ status: "done", text: "Done." });
   return told();
 };

@@ -61,8 +61,6 @@ const scripted = (...calls: Call[]): void => {
   fake.requests.length = 0;
   fake.script([...calls.map((call) => ({ tool_calls: [call] })), { text: "Done." }]);
 };
-const post = (path: string, body: object): Promise<Response> =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
 const offered = (request = 0): string[] =>
   (fake.requests[request]?.body.tools ?? []).map((tool) => String(Object(Object(tool).function).name));
 const told = (): string[] => fake.requests.slice(1).map(({ body }) => JSON.stringify(body.messages.at(-1)));
@@ -71,7 +69,7 @@ const inline = () => ({ name: "my-docs", url: `${remote.url}/stateless`, tools: 
 /** Runs a model that makes these calls, one a round. */
 async function run(options: object, ...calls: Call[]) {
   scripted(...calls);
-  return json(await post("/runs", { prompt: "go", options: { ...model, ...options } }));
+  return json(await hull.post("/runs", { prompt: "go", options: { ...model, ...options } }));
 }
 
 describe("mcp_servers", () => {
@@ -133,7 +131,10 @@ describe("mcp_servers", () => {
     ],
     ["a name of another form", () => ({ ...inline(), name: "My Docs" }), "options.mcp_servers.0", /a-z, 0-9/],
   ])("%s is refused before anything is asked", async (_, server, path, message) => {
-    const response = await post("/runs", { prompt: "go", options: { ...model, mcp_servers: [server()] } });
+    const response = await hull.post("/runs", {
+      prompt: "go",
+      options: { ...model, mcp_servers: [server()] },
+    });
     const problem = await json(response);
     expect([response.status, problem.code]).toEqual([422, "input_invalid"]);
     expect(problem.errors).toEqual([
@@ -169,14 +170,16 @@ describe("mcp_servers", () => {
       expect(await run({ ...base, ...further }, call)).toMatchObject({ rejected_tools: ["my_docs__echo"] });
       expect(remote.asked).not.toContain("/stateless tools/call");
     }
-    await post("/sessions", { id: "approving" });
+    await hull.post("/sessions", { id: "approving" });
     scripted(call);
     const options = { ...model, ...base, approval_policy: { require_approval: ["my_docs__echo"] } };
-    const waiting = await json(await post("/sessions/approving/runs?wait=idle", { prompt: "go", options }));
+    const waiting = await json(
+      await hull.post("/sessions/approving/runs?wait=idle", { prompt: "go", options }),
+    );
     expect(waiting.status).toBe("awaiting_approval");
     const { data } = await json(await hull.call("/sessions/approving/approvals"));
     const [{ id, arguments_digest }] = approvals.parse(data);
-    await post(`/sessions/approving/approvals/${id}`, { decision: "approve", arguments_digest });
+    await hull.post(`/sessions/approving/approvals/${id}`, { decision: "approve", arguments_digest });
     const done = await until(
       async () => json(await hull.call(`/sessions/approving/runs/${waiting.run_id}`)),
       ({ status }) => status === "done",
@@ -188,7 +191,7 @@ describe("mcp_servers", () => {
   test("daemons have them too", async () => {
     scripted({ name: "keeper__echo", arguments: { text: "daemon" } });
     const spawned = await json(
-      await post("/daemons", { task: "go", ...model, mcp_servers: ["keeper"], max_iterations: 5 }),
+      await hull.post("/daemons", { task: "go", ...model, mcp_servers: ["keeper"], max_iterations: 5 }),
     );
     await until(
       async () => fake.requests.length,
@@ -263,14 +266,14 @@ describe("a session whose Worker dies in a call of a bound server", () => {
     ["any other is not", "remember", /may or may not have taken effect/],
   ])("%s", async (_, name, answer) => {
     const id = `dying-${name}`;
-    await post("/sessions", { id });
+    await hull.post("/sessions", { id });
     remote.holds = true;
     scripted({ name: `my_docs__${name}`, arguments: { text: "once" } });
     const server = { ...inline(), tools: [name] };
     const skills = [{ name: "reading", description: "Reads", mcp: ["my-docs"] }];
     const options = { ...model, skills, mcp_servers: [server] };
     const { run_id } = await json(
-      await post(`/sessions/${id}/runs?wait=none`, { prompt: "reading", options }),
+      await hull.post(`/sessions/${id}/runs?wait=none`, { prompt: "reading", options }),
     );
     const calls = () => remote.asked.filter((one) => one === "/stateless tools/call").length;
     await until(

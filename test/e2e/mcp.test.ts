@@ -10,8 +10,9 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
+import { json, REPO } from "../support/hull-dev.ts";
 import { gone, running } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const run = promisify(execFile);
 const NAME = { name: "test", version: "1" };
@@ -43,39 +44,35 @@ const TEXT_TOOLS = [
 const PNG = "\\x89PNG\\r\\n\\x1a\\n";
 const PNG_BASE64 = "iVBORw0KGgo=";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: join(REPO, "skills"), args: ["--direct"] });
-  const examples = await json<{ slug: string }[]>(await hull.call("/skills"));
-  const script = async (name: string, lines: string, more = "") => {
-    await hull.write(`${name}/run.sh`, lines);
-    const text = `---\nname: ${name}\ndescription: Test.\nrun: [bash, run.sh]\n${more}---\nTest.\n`;
-    await hull.write(`${name}/SKILL.md`, text);
-  };
-  await script("fails", "echo why >&2; exit 3");
-  await script("steps", "echo one >&2; echo two >&2; echo done");
-  await script("hangs", "echo begun >&2; sleep 83.1");
-  await script("paints", `printf "${PNG}" > "$HULL_OUTPUT_FILE"`, "output: file\noutput_mime: image/png\n");
-  const both = `cd "$HULL_OUTPUT_DIR"; printf a > a.bin; printf "${PNG}" > b.png; echo two files`;
-  await script("several", both, "output: file\n");
-  const shaped = "input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}\n";
-  await script("doubles-it", `python3 -c 'import json; print(json.loads(input())["n"] * 2)'`, shaped);
-  await hull.write("doubles-it/references/a b.md", "# Deep\n");
-  await hull.write("counters/SKILL.md", "---\nname: counters\ndescription: Test.\n---\nTest.\n");
-  await hull.write("counters/tools.json", JSON.stringify(TEXT_TOOLS));
-  await hull.write(
-    "counters/scripts/count.js",
-    `export default ({ text }) => text === "" ? { error: "no text" } : { count: text.split(" ").length };`,
-  );
-  await script("test-simple-text", "echo text", NONE);
-  await script("test-error-handling", "echo why >&2; exit 1", NONE);
-  await script("test-tool-with-progress", "for n in 1 2 3; do echo $n >&2; sleep 0.1; done", NONE);
-  const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
-  await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
-  await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
-  await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`), 20_000);
-});
-afterAll(() => hull?.stop());
+const hull = await sharedHull({ skills: join(REPO, "skills"), args: ["--direct"] });
+const examples = await json<{ slug: string }[]>(await hull.call("/skills"));
+const script = async (name: string, lines: string, more = "") => {
+  await hull.write(`${name}/run.sh`, lines);
+  const text = `---\nname: ${name}\ndescription: Test.\nrun: [bash, run.sh]\n${more}---\nTest.\n`;
+  await hull.write(`${name}/SKILL.md`, text);
+};
+await script("fails", "echo why >&2; exit 3");
+await script("steps", "echo one >&2; echo two >&2; echo done");
+await script("hangs", "echo begun >&2; sleep 83.1");
+await script("paints", `printf "${PNG}" > "$HULL_OUTPUT_FILE"`, "output: file\noutput_mime: image/png\n");
+const both = `cd "$HULL_OUTPUT_DIR"; printf a > a.bin; printf "${PNG}" > b.png; echo two files`;
+await script("several", both, "output: file\n");
+const shaped = "input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}\n";
+await script("doubles-it", `python3 -c 'import json; print(json.loads(input())["n"] * 2)'`, shaped);
+await hull.write("doubles-it/references/a b.md", "# Deep\n");
+await hull.write("counters/SKILL.md", "---\nname: counters\ndescription: Test.\n---\nTest.\n");
+await hull.write("counters/tools.json", JSON.stringify(TEXT_TOOLS));
+await hull.write(
+  "counters/scripts/count.js",
+  `export default ({ text }) => text === "" ? { error: "no text" } : { count: text.split(" ").length };`,
+);
+await script("test-simple-text", "echo text", NONE);
+await script("test-error-handling", "echo why >&2; exit 1", NONE);
+await script("test-tool-with-progress", "for n in 1 2 3; do echo $n >&2; sleep 0.1; done", NONE);
+const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
+await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
+await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
+await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`), 20_000);
 
 /** What both generations have alike. */
 async function connected(version: string): Promise<Client | ModernClient> {

@@ -1,25 +1,21 @@
 /** Models that a project defines, from hull.toml to the provider, through the real `hull dev` (agent-runtime.md §5). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 
 const KEY = "my-proxy-e2e-key-0123456789";
 const skill = (name: string, fields: string): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\n${fields}\n---\nYou are a test.\n`,
 });
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  // More than one variable of a Worker holds, with everything that an env file could misread.
-  const many = Array.from(
-    { length: 120 },
-    (_, i) => `"alias-${i} '\`$HOME# ü" = { id = "m${i}", provider = "mock" }`,
-  );
-  hull = await startHullDev({
-    project: {
-      "hull.toml": `
+const fake = await sharedProvider();
+// More than one variable of a Worker holds, with everything that an env file could misread.
+const many = Array.from(
+  { length: 120 },
+  (_, i) => `"alias-${i} '\`$HOME# ü" = { id = "m${i}", provider = "mock" }`,
+);
+const hull = await sharedHull({
+  project: {
+    "hull.toml": `
 [llm.providers.my_proxy]
 base_url = "${fake.url}/v1"
 auth_env = "MY_PROXY_API_KEY"
@@ -37,31 +33,22 @@ api = "ollama"
 my-fast = { id = "vendor/fast", provider = "my_proxy" }
 ${many.join("\n")}
 `,
-    },
-    skills: {
-      ...skill("proxied", "mode: llm\nprovider: my_proxy\nmodel: vendor/fast"),
-      ...skill("responses", "mode: llm\nprovider: by-responses\nmodel: m"),
-      ...skill("ollama", "mode: llm\nprovider: by-ollama\nmodel: m"),
-      ...skill("packed", "mode: llm\nprovider: packed\nmodel: m"),
-      "packed/hull.toml": `[llm.providers.packed]\nbase_url = "${fake.url}"\napi = "anthropic"\n`,
-      ...skill("env", "run: [env]\ntool_env: [MY_PROXY_API_KEY, ALIAS_OF_KEY, OPEN]"),
-    },
-    env: {
-      MY_PROXY_API_KEY: KEY,
-      ALIAS_OF_KEY: KEY,
-      OPEN: "free",
-      PACKED_API_KEY: "packed-key",
-      HARN_LLM_PROVIDER: "mock",
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+  },
+  skills: {
+    ...skill("proxied", "mode: llm\nprovider: my_proxy\nmodel: vendor/fast"),
+    ...skill("responses", "mode: llm\nprovider: by-responses\nmodel: m"),
+    ...skill("ollama", "mode: llm\nprovider: by-ollama\nmodel: m"),
+    ...skill("packed", "mode: llm\nprovider: packed\nmodel: m"),
+    "packed/hull.toml": `[llm.providers.packed]\nbase_url = "${fake.url}"\napi = "anthropic"\n`,
+    ...skill("env", "run: [env]\ntool_env: [MY_PROXY_API_KEY, ALIAS_OF_KEY, OPEN]"),
+  },
+  env: {
+    MY_PROXY_API_KEY: KEY,
+    ALIAS_OF_KEY: KEY,
+    OPEN: "free",
+    PACKED_API_KEY: "packed-key",
+    HARN_LLM_PROVIDER: "mock",
+  },
 });
 
 const get = async (path: string): Promise<unknown> => (await hull.call(path)).json();

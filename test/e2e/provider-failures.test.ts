@@ -1,44 +1,34 @@
 /** What a client is told when a provider fails (serving.md §4.5), and what a fallback saves. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, type FakeTurn, NOBODY, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { type FakeTurn, NOBODY } from "../support/fake-provider.ts";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const llm = (name: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\n${more}---\nYou are a test.\n`,
 });
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: {
-      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-      ANTHROPIC_BASE_URL: fake.url,
-      OPENAI_API_KEY: "sk-openai-e2e-key",
-      OPENAI_BASE_URL: `${fake.url}/v1`,
-      DEEPSEEK_API_KEY: "sk-deepseek-e2e-key",
-      DEEPSEEK_BASE_URL: NOBODY,
-    },
-    skills: {
-      ...llm("anthropic"),
-      ...llm("openai", "provider: openai\n"),
-      ...llm("unreachable", "provider: deepseek\n"),
-      ...llm("unset", "provider: google\n"),
-      ...llm("impatient", "timeout_ms: 1500\n"),
-      ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
-      ...llm("late-saved", "timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+    DEEPSEEK_API_KEY: "sk-deepseek-e2e-key",
+    DEEPSEEK_BASE_URL: NOBODY,
+  },
+  skills: {
+    ...llm("anthropic"),
+    ...llm("openai", "provider: openai\n"),
+    ...llm("unreachable", "provider: deepseek\n"),
+    ...llm("unset", "provider: google\n"),
+    ...llm("impatient", "timeout_ms: 1500\n"),
+    ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
+    ...llm("late-saved", "timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
+  },
 });
 
 const ask = (slug: string): Promise<Response> => hull.call(`/skills/${slug}`, "hello");

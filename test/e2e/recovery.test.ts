@@ -157,6 +157,13 @@ describe("S113, S4, S71: refusals at the start", () => {
     expect(ended.code).toBe(code);
   });
 
+  test("state in use", async () => {
+    const args = ["dev", "--state", hull.stateDir, "--skills", `${REPO}skills`, "--port", "0"];
+    const ended = await runHull(args, { cwd: dir });
+    expect(ended.output).toContain(`(process ${hull.pid}) uses the state in ${hull.stateDir}`);
+    expect(ended.code).toBe(4);
+  });
+
   test("a port in use", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));

@@ -1,24 +1,21 @@
 /** Several folders of skills in hull.toml, of which not all are there (skill-formats.md §3 D2). */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const plain = (name: string, word: string): string =>
   `---\nname: ${name}\ndescription: ${word}. Use when asked.\nversion: 1.0\n---\nSays ${word}.\n`;
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    args: ["--direct"],
-    ownRoots: true,
-    skills: { "both/SKILL.md": plain("both", "base"), "both/base.md": "b" },
-    project: {
-      "hull.toml": 'skills = ["skills", ".claude/skills", ".agents/skills"]\n',
-      ".agents/skills/group/deep/SKILL.md": plain("deep", "agents"),
-    },
-  });
+const hull = await sharedHull({
+  args: ["--direct"],
+  ownRoots: true,
+  skills: { "both/SKILL.md": plain("both", "base"), "both/base.md": "b" },
+  project: {
+    "hull.toml": 'skills = ["skills", ".claude/skills", ".agents/skills"]\n',
+    ".agents/skills/group/deep/SKILL.md": plain("deep", "agents"),
+  },
 });
-afterAll(() => hull?.stop());
 
 const described = async (): Promise<string> => {
   const cards: { slug: string; description: string }[] = await json(await hull.call("/skills"));

@@ -1,43 +1,29 @@
 /** Structured output and hooks of agent runs over HTTP (agent-runtime.md §1.4, §7.1, §7.10, §7.12). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: {
-      "hooked/SKILL.md": "---\nname: hooked\ndescription: Hooks\nmode: llm\nprovider: openai\n---\nWork.\n",
-      "hooked/hooks.ts": `
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: {
+    "hooked/SKILL.md": "---\nname: hooked\ndescription: Hooks\nmode: llm\nprovider: openai\n---\nWork.\n",
+    "hooked/hooks.ts": `
 export const seven = () => 7;
 export const only = ({ messages, recorded_messages }) => [{ role: "user", content: "saw " + messages.length + "/" + recorded_messages.length }];
 export const put = ({ args }) => ({ args: { ...args, text: args.text + "!" } });
 export const after = ({ result }) => "seen: " + result.content;
 export const say = ({ text }) => text;
 `,
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+  },
 });
 
 const SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const run = (options: object, headers: Record<string, string> = {}): Promise<Response> =>
-  hull.call("/runs", JSON.stringify({ prompt: "go", options: { ...OPENAI, ...options } }), {
-    headers: { "content-type": "application/json", ...headers },
-  });
+  hull.post("/runs", { prompt: "go", options: { ...OPENAI, ...options } }, headers);
 const said = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages);
 
 test("an answer that does not match is asked again, without the bad one; all attempts are paid", async () => {
@@ -100,4 +86,23 @@ test("hooks around a tool see its arguments and its result", async () => {
   expect(result).toMatchObject({ successful_tools: ["say"], rejected_tools: ["other"] });
   expect(said(1)).toContain("seen: say!");
   expect(said(1)).toContain("closed");
+});
+
+test.each([
+  [
+    "a call in the text of a native-format model",
+    { tool_format: "native" },
+    '<tool_call>{"name":"say","arguments":{"text":"hi"}}</tool_call>',
+  ],
+  ["JSON that stands alone", { tool_format: "text" }, '{"name":"say","arguments":{"text":"hi"}}'],
+  ["a call that cannot be read", { tool_format: "text" }, '<tool_call>{"name":"say", </tool_call>'],
+])("%s is no answer to be corrected", async (_, format, text) => {
+  fake.script([{ text }, { text: '{"n":1}' }]);
+  const tools = [
+    { name: "say", description: "Says.", parameters: { text: { type: "string" } }, handler: "say" },
+  ];
+  const options = { skills: "hooked", tools, json_schema: SCHEMA, schema_retries: 1, ...format };
+  const result = await json(await run(options));
+  expect(result).toMatchObject({ status: "done", data: { n: 1 }, iterations: 2 });
+  expect(said(1)).not.toContain("did not match");
 });

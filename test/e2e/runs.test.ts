@@ -1,18 +1,15 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner (agent-runtime.md §7 Checks). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: {
-      "greeter/SKILL.md": `---
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: {
+    "greeter/SKILL.md": `---
 name: greeter
 description: Greets people
 mode: llm
@@ -22,32 +19,38 @@ tools:
 ---
 You greet people.
 `,
-      "shouter/SKILL.md":
-        "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
-      "shouter/hooks.ts": `
+    "shouter/SKILL.md":
+      "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+    "shouter/hooks.ts": `
 export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
-      "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
+    "looker/SKILL.md": `---
+name: looker
+description: Looks at things
+mode: llm
+provider: openai
+tools:
+  - name: look
+    description: Looks.
+    command: [sh, look.sh]
+    parameters: [{name: own, description: mine}, {name: other, description: that of the other call}]
+    annotations: {kind: read, side_effect_level: read_only, arg_schema: {path_params: [own]}}
+  - {name: write, description: Writes., command: [sh, look.sh], annotations: {side_effect_level: workspace_write}}
+---
+Look.
+`,
+    // Two calls that each wait for the other one.
+    "looker/look.sh":
+      '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
+    "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
+  },
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
-const run = (options: object, prompt = "go", init: RequestInit = {}): Promise<Response> =>
-  hull.call("/runs", JSON.stringify({ prompt, options: { ...OPENAI, ...options } }), {
-    ...init,
-    headers: { "content-type": "application/json", ...init.headers },
-  });
+const run = (options: object, prompt = "go", headers: Record<string, string> = {}): Promise<Response> =>
+  hull.post("/runs", { prompt, options: { ...OPENAI, ...options } }, headers);
 const lastMessage = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages.at(-1));
 
 test("a served skill's tools run in the runner, and the result says what was done", async () => {
@@ -65,6 +68,19 @@ test("a served skill's tools run in the runner, and the result says what was don
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("You greet people.");
 });
 
+test("what a skill's tools say of themselves counts: reading ones run side by side, policies know them", async () => {
+  const [one, two] = ["one", "two"].map((name) => `${hull.root}/home/${name}`);
+  const look = (own = "", other = "") => ({ name: "look", arguments: { own, other } });
+  const write = { name: "write", arguments: {} };
+  fake.script([{ tool_calls: [look(one, two), look(two, one), write] }, { text: "Done." }]);
+  const policy = { side_effect_level: "read_only", workspace_roots: [`${hull.root}/home`] };
+  const result = await json(await run({ skill: "looker", policy }));
+  expect(result).toMatchObject({ status: "done", successful_tools: ["look"], rejected_tools: ["write"] });
+  expect(JSON.stringify(fake.requests[1]?.body.messages).match(/met/g)).toHaveLength(2);
+  fake.script([{ tool_calls: [look("/etc/x", two)] }, { text: "Done." }]);
+  expect((await json(await run({ skill: "looker", policy }))).rejected_tools).toEqual(["look"]);
+});
+
 test("a persistent run is nudged until it is done", async () => {
   fake.script([{ text: "working" }, { text: "ok ##DONE##" }]);
   const result = await json(await run({ persistent: true }));
@@ -80,7 +96,7 @@ test.each([false, true])(
     fake.script([{ text: ["Greeting ", "Bo."], tool_calls }, { text: ["All ", "done."] }]);
     const mock = [{ text: "Greeting Bo.", tool_calls }, { text: "All done." }];
     const options = { skill: "greeter", ...(mocked ? { mock } : {}) };
-    const response = await run(options, "go", { headers: { accept: "text/event-stream" } });
+    const response = await run(options, "go", { accept: "text/event-stream" });
     const events = await readEvents(response);
     const names = events.map(({ event }) => event);
     expect([names[0], names.lastIndexOf("start")]).toEqual(["start", 0]);
@@ -133,10 +149,59 @@ test("skills: the one that the prompt names is active, and load_skill brings ano
   expect(lastMessage(1)).toContain("TEST BODY");
 });
 
+test("a run that is begun for later says which it is", async () => {
+  for (const [query, headers] of [
+    ["?wait=none", {}],
+    ["", { prefer: "respond-async" }],
+  ] as const) {
+    const body = JSON.stringify({ prompt: "go", options: { provider: "mock" } });
+    const init = { headers: { "content-type": "application/json", ...headers } };
+    const response = await hull.call(`/runs${query}`, body, init);
+    const { id, run_id, session_id } = await json(response);
+    expect([response.status, session_id]).toEqual([202, null]);
+    expect(response.headers.get("location")).toBe(`/executions/${id}`);
+    expect(String(run_id)).toBe(String(id).replace("ex_", "run_"));
+  }
+});
+
+test("options that have no effect beside the others are named", async () => {
+  fake.script([{ text: "ok" }, { text: "ok" }]);
+  const ignored = {
+    ...{ cron: "0 9 * * *", consolidate_on_idle: true, exit_when_verified: true, break_unless_phase: "a" },
+    ...{ nudge: "go on", turn_policy: {}, root_task: "all", schema_retries: 2 },
+  };
+  const { warnings } = await json<{ warnings: { code: string; option: string }[] }>(await run(ignored));
+  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => "option_ignored"));
+  const names = warnings.map(({ option }) => option).sort();
+  expect(names).toEqual([
+    "break_unless_phase",
+    "consolidate_on_idle",
+    "cron",
+    "exit_when_verified",
+    "nudge",
+    "root_task",
+    "schema_retries",
+  ]);
+  expect(await json(await run({ exit_when_verified: false, nudge: "on" }))).not.toHaveProperty("warnings");
+});
+
 test.each([
   [{ profile: "nope" }, 400, "completer"],
   [{ max_iterations: "many" }, 422, "max_iterations"],
-  [{ loop_detekt_warn: 1 }, 422, "loop_detekt_warn"],
+  [{ loop_detekt_warn: 1 }, 422, 'did you mean \\"loop_detect_warn\\"'],
+  [
+    {
+      task_ledger: [
+        { title: "a", id: "1" },
+        { title: "b", id: "1" },
+      ],
+    },
+    422,
+    "another item has the id",
+  ],
+  [{ working_files: 3 }, 422, "must be a text or a list of texts; got 3"],
+  [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
+  [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
   [{ skill: "nobody" }, 404, "nobody"],
   [{ tools: [{ name: "a", description: "b", parameters: {} }] }, 400, "no handler"],
   [{ tools: [{ name: "a", description: "b", parameters: {}, command: ["sh"] }] }, 422, "command"],
@@ -154,6 +219,57 @@ test.each([
   const text = await response.text();
   expect([response.status, text.includes(named)]).toEqual([status, true]);
   expect(fake.requests).toHaveLength(0);
+});
+
+test("what is null inside of an option, or is the options, counts as absent", async () => {
+  fake.script([{ text: "ok" }]);
+  const options = {
+    turn_policy: { max_prose_chars: null, require_action_or_yield: false },
+    budget: { max_cost_usd: null, total_budget_usd: 1 },
+    policy: { tools: null, side_effect_level: "network" },
+    approval_policy: { auto_deny: null },
+    permissions: { allow: null, on_escalation: null },
+    skill_match: { strategy: null, top_n: 2 },
+    task_ledger: [{ title: "one", id: null, note: null }, { title: "two", id: "1" }, "three"],
+  };
+  const result = await json(await run(options));
+  const items = ["2", "1", "3"].map((id) => ({ id }));
+  expect(result).toMatchObject({ status: "done", task_ledger: { items } });
+  const none = JSON.stringify({ prompt: "go", options: null });
+  const headers = { "content-type": "application/json" };
+  // No provider is chosen, and the default one has no key here.
+  const refused = await hull.call("/runs", none, { headers });
+  expect((await json(refused)).code).toBe("provider_not_configured");
+  const wrong = await run({ turn_policy: { max_prose_chars: "many" } });
+  expect(wrong.status).toBe(422);
+});
+
+test("total_budget_usd is the run's own, whatever its caller spent before", async () => {
+  const call = { tool_calls: [{ name: "greet", arguments: { who: "Ada" } }] };
+  const usage = { input: 1000, output: 100 };
+  const turns = [
+    { ...call, usage },
+    { ...call, usage },
+    { text: "Done.", usage },
+  ];
+  const budget = { total_budget_usd: 0.006 };
+  for (let times = 0; times < 3; times++) {
+    fake.script(turns);
+    const result = await json(await run({ skill: "greeter", budget }));
+    // Each call costs 0.0035: the second one uses the budget up. What the skill lets it say at most is no projection.
+    expect([result.status, result.iterations, result.cost_usd]).toEqual(["budget_exhausted", 2, 0.007]);
+  }
+});
+
+test("max_output_tokens bounds a skill's max_tokens, and needs no other option", async () => {
+  for (const [max_output_tokens, sent] of [
+    [77, 77],
+    [1_000_000, 4096],
+  ]) {
+    fake.script([{ text: "Done." }]);
+    const result = await json(await run({ skill: "greeter", budget: { max_output_tokens } }));
+    expect([result.status, fake.requests.at(-1)?.body.max_completion_tokens]).toEqual(["done", sent]);
+  }
 });
 
 test("a provider's refusal is an HTTP error, not a status", async () => {
@@ -177,7 +293,7 @@ test("tools and callbacks may be hooks of the run's skills", async () => {
   const result = await json(await run(options));
   expect(result).toMatchObject({ status: "done", successful_tools: ["shout"], rejected_tools: [] });
   const sent = JSON.stringify(fake.requests[1]?.body.messages);
-  expect(sent).toContain('{\\"loud\\":\\"ADA\\"}');
+  expect(sent).toContain('{\\n  \\"loud\\": \\"ADA\\"\\n}');
   expect(sent).toContain("no vowels");
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("Be brief.");
 });

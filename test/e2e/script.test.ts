@@ -1,8 +1,9 @@
 /** mode: script through HTTP: environment, output, and how a process may end (serving.md §3.1, §6.2). */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
 import { gone } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 /** A skill whose whole behaviour is one shell script. */
 const sh = (name: string, script: string, more = ""): Record<string, string> => ({
@@ -13,74 +14,70 @@ const sh = (name: string, script: string, more = ""): Record<string, string> => 
 const ALLOWED =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|(HULL|HUSK)_(INPUT_FILE|INPUT_MIME|INPUT_FILENAME|OUTPUT_FILE|OUTPUT_DIR)|HULL_INPUT_DIR|HULL_EXECUTION_ID|HULL_SKILL)$/;
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: {
-      ANTHROPIC_API_KEY: "canary-anthropic-1",
-      OPENAI_API_KEY: "canary-openai-22",
-      ALIAS_OF_KEY: "canary-openai-22",
-      WEATHER_API_KEY: "weather-7",
-      SHELL_SECRET: "canary-shell-333",
-      PROXY_SECRET: "canary-proxy-4444",
-      LC_TEST: "kept",
-    },
-    project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
-    skills: {
-      "env/SKILL.md": "---\nname: env\ndescription: Test.\nrun: [env, '-0']\n---\nTest.\n",
-      "proxied/SKILL.md":
-        "---\nname: proxied\ndescription: Test.\nproxy: https://up.example/?k=${PROXY_SECRET}\n---\nTest.\n",
-      ...sh(
-        "opted",
-        "env -0",
-        "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n",
-      ),
-      ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
-      ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
-      ...sh(
-        "capped-file",
-        'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
-        "output: file\nmax_output_bytes: 1000000\n",
-      ),
-      ...sh("over", "head -c 104857601 /dev/zero"),
-      ...sh("over-file", 'truncate -s 104857601 "$HULL_OUTPUT_FILE"', "output: file\n"),
-      ...sh("bytes", "printf '\\377\\376\\000A'"),
-      ...sh("slow", 'sh -c "sleep 82.5; echo done"', "timeout_ms: 500\n"),
-      ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 82.6; done", "timeout_ms: 500\n"),
-      ...sh("kill-self", "kill -KILL $$"),
-      ...sh("term-self", "echo last words >&2; kill -TERM $$"),
-      ...sh("leaves-child", "sleep 82.7 & echo answered"),
-      ...sh("leaves-daemon", "setsid sleep 82.8 & echo answered"),
-      ...sh("not-json", "echo not json", "output: json\n"),
-      ...sh("empty-json", "true", "output: json\n"),
-      ...sh("exit-3", "echo out; echo err >&2; exit 3"),
-      "missing-command/SKILL.md":
-        "---\nname: missing-command\ndescription: Test.\nrun: [no-such-command-7]\n---\nTest.\n",
-      ...sh(
-        "cyrillic",
-        'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
-        "input: file\noutput: file\n",
-      ),
-      ...sh(
-        "two-files",
-        'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"',
-        "output: file\n",
-      ),
-      ...sh(
-        "two-large",
-        'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
-        "output: file\n",
-      ),
-      ...sh("no-file", "echo nothing", "output: file\n"),
-      ...sh("svg-file", 'echo "<svg/>" > "$HULL_OUTPUT_DIR/x.svg"', "output: file\n"),
-      ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
-      ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
-      ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
-    },
-  });
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "canary-anthropic-1",
+    OPENAI_API_KEY: "canary-openai-22",
+    ALIAS_OF_KEY: "canary-openai-22",
+    WEATHER_API_KEY: "weather-7",
+    SHELL_SECRET: "canary-shell-333",
+    PROXY_SECRET: "canary-proxy-4444",
+    LC_TEST: "kept",
+  },
+  project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
+  skills: {
+    "env/SKILL.md": "---\nname: env\ndescription: Test.\nrun: [env, '-0']\n---\nTest.\n",
+    "proxied/SKILL.md":
+      "---\nname: proxied\ndescription: Test.\nproxy: https://up.example/?k=${PROXY_SECRET}\n---\nTest.\n",
+    ...sh(
+      "opted",
+      "env -0",
+      "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n",
+    ),
+    ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
+    ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
+    ...sh(
+      "capped-file",
+      'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
+      "output: file\nmax_output_bytes: 1000000\n",
+    ),
+    ...sh("over", "head -c 104857601 /dev/zero"),
+    ...sh("over-file", 'truncate -s 104857601 "$HULL_OUTPUT_FILE"', "output: file\n"),
+    ...sh("bytes", "printf '\\377\\376\\000A'"),
+    ...sh("slow", 'sh -c "sleep 82.5; echo done"', "timeout_ms: 500\n"),
+    ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 82.6; done", "timeout_ms: 500\n"),
+    ...sh("kill-self", "kill -KILL $$"),
+    ...sh("term-self", "echo last words >&2; kill -TERM $$"),
+    ...sh("leaves-child", "sleep 82.7 & echo answered"),
+    ...sh("leaves-daemon", "setsid sleep 82.8 & echo answered"),
+    ...sh("not-json", "echo not json", "output: json\n"),
+    ...sh("empty-json", "true", "output: json\n"),
+    ...sh("exit-3", "echo out; echo err >&2; exit 3"),
+    "missing-command/SKILL.md":
+      "---\nname: missing-command\ndescription: Test.\nrun: [no-such-command-7]\n---\nTest.\n",
+    ...sh(
+      "cyrillic",
+      'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
+      "input: file\noutput: file\n",
+    ),
+    ...sh(
+      "two-files",
+      'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"',
+      "output: file\n",
+    ),
+    ...sh(
+      "two-large",
+      'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
+      "output: file\n",
+    ),
+    ...sh("no-file", "echo nothing", "output: file\n"),
+    ...sh("svg-file", 'echo "<svg/>" > "$HULL_OUTPUT_DIR/x.svg"', "output: file\n"),
+    ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
+    ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
+    ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
+  },
 });
-afterAll(() => hull?.stop());
 
 const problem = async (response: Response): Promise<Record<string, unknown>> => {
   expect(response.headers.get("content-type")).toBe("application/problem+json");

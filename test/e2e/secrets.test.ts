@@ -4,10 +4,10 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type Body, type HullDev, startHullDev } from "../support/hull-dev.ts";
+import type { Body } from "../support/hull-dev.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 
 const KEYS = Object.fromEntries(
   PROVIDER_KEY_VARIABLES.map((name) => [name, `canary/${name}+=${name.length}x`]),
@@ -37,44 +37,32 @@ const script = (name: string, run: string, more = ""): Record<string, string> =>
   [`${name}/known.json`]: JSON.stringify(FORMS),
 });
 
-let fake: FakeProvider;
-let hull: HullDev;
 /** Everything that any response held: status line, headers, body. */
 let answers = "";
 
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--verbose"],
-    env: {
-      ...KEYS,
-      HULL_ADMIN_KEY: ADMIN,
-      ANTHROPIC_BASE_URL: fake.url,
-      OPTED_IN: OPTED,
-      OTHER_SECRET: "canary-shell",
-    },
-    project: { ".env": `FROM_DOTENV=${DOTENV}\nQUIET=${QUIET[0]}\nUNUSED=${QUIET[1]}\nSHORT_TOKEN=abc\n` },
-    skills: {
-      ...script("prints", "[python3, print.py, '0']"),
-      ...script("fails", "[python3, print.py, '3']"),
-      ...script("as-json", "[sh, -c, 'cat known.json']", "output: json\n"),
-      ...script("as-note", "[sh, -c, 'cat known.json; echo x > $HULL_OUTPUT_FILE']", "output: file\n"),
-      ...script(
-        "uses-opted",
-        "[sh, -c, 'echo $OPTED_IN $FROM_DOTENV']",
-        "tool_env: [OPTED_IN, FROM_DOTENV]\n",
-      ),
-      ...script("quiet", "[sh, -c, 'printenv QUIET | wc -c']", "tool_env: [QUIET]\n"),
-      "model/SKILL.md":
-        "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n---\nTest.\n",
-      "model/print.py": PRINTER,
-      "model/known.json": JSON.stringify(FORMS),
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--verbose"],
+  env: {
+    ...KEYS,
+    HULL_ADMIN_KEY: ADMIN,
+    ANTHROPIC_BASE_URL: fake.url,
+    OPTED_IN: OPTED,
+    OTHER_SECRET: "canary-shell",
+  },
+  project: { ".env": `FROM_DOTENV=${DOTENV}\nQUIET=${QUIET[0]}\nUNUSED=${QUIET[1]}\nSHORT_TOKEN=abc\n` },
+  skills: {
+    ...script("prints", "[python3, print.py, '0']"),
+    ...script("fails", "[python3, print.py, '3']"),
+    ...script("as-json", "[sh, -c, 'cat known.json']", "output: json\n"),
+    ...script("as-note", "[sh, -c, 'cat known.json; echo x > $HULL_OUTPUT_FILE']", "output: file\n"),
+    ...script("uses-opted", "[sh, -c, 'echo $OPTED_IN $FROM_DOTENV']", "tool_env: [OPTED_IN, FROM_DOTENV]\n"),
+    ...script("quiet", "[sh, -c, 'printenv QUIET | wc -c']", "tool_env: [QUIET]\n"),
+    "model/SKILL.md":
+      "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n---\nTest.\n",
+    "model/print.py": PRINTER,
+    "model/known.json": JSON.stringify(FORMS),
+  },
 });
 
 async function send(

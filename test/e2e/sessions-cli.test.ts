@@ -1,24 +1,19 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ args: ["--direct"] });
-});
-afterAll(() => hull?.stop());
+const hull = await sharedHull({ args: ["--direct"] });
 
 const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
 const sessions = (...args: string[]) => cli("sessions", ...args);
-const post = (path: string, body: object) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json" } });
 const run = (id: string, mock: object[], more: object = {}) =>
-  post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
+  hull.post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
 
 test("a session is listed, shown, told something, read as a log, removed", async () => {
-  await post("/sessions", { id: "desk" });
+  await hull.post("/sessions", { id: "desk" });
   expect(await sessions("send", "desk", "a word before")).toEqual({
     code: 0,
     output: "Kept for the next run.\n",
@@ -45,7 +40,7 @@ test("a session is listed, shown, told something, read as a log, removed", async
 });
 
 test("a run is followed to its end; one that waits is stopped; a closed session is opened again", async () => {
-  await post("/sessions", { id: "live" });
+  await hull.post("/sessions", { id: "live" });
   await run("live", [{ text: "one two" }]);
   const told = await sessions("tail", "live", "--after", "0", "--run");
   expect([told.code, told.output]).toEqual([0, expect.stringMatching(/one two\n.*run_\w+ done/s)]);
@@ -56,7 +51,7 @@ test("a run is followed to its end; one that waits is stopped; a closed session 
   expect((await sessions("stop", "live")).output).toMatch(/^run_\w+ is cancelled\.\n$/);
   expect((await following).code).toBe(1);
   expect(await sessions("stop", "live")).toMatchObject({ code: 3 });
-  await post("/sessions/live/close", {});
+  await hull.post("/sessions/live/close", {});
   expect(await sessions("send", "live", "x")).toMatchObject({ code: 1 });
   expect(await sessions("resume", "live")).toEqual({ code: 0, output: "live is active.\n" });
   expect(await json(await hull.call("/sessions/live"))).toMatchObject({ state: "active" });
@@ -75,7 +70,7 @@ test.each<[string[], string]>([
 });
 
 test("the Hull may stand in HULL_URL; an address that is missing or none is named, and an id that is empty", async () => {
-  await post("/sessions", { id: "by-variable" });
+  await hull.post("/sessions", { id: "by-variable" });
   const at = (url: string, ...args: string[]) => runHull(args, { cwd: hull.root, env: { HULL_URL: url } });
   for (const [args, wanted] of [
     [["sessions", "show", "by-variable"], /^state +active$/m],

@@ -1,22 +1,16 @@
 /** What a session with much in it takes of the memory of a real workerd while all of it is read (issue 5, "Figures"). */
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { sharedHull } from "../support/shared.ts";
 
 const SAID_MB = 32;
 /** Made whole, the document of 65 MB took more than 500 MB; what is let go of is collected late. */
 const MORE_MB = 256;
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ args: ["--direct"] });
-});
-afterAll(() => hull?.stop());
+const hull = await sharedHull({ args: ["--direct"] });
 
 const post = async (path: string, body: object): Promise<void> => {
-  const response = await hull.call(path, JSON.stringify(body), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post(path, body);
   await response.arrayBuffer();
   expect(response.ok).toBe(true);
 };

@@ -1,10 +1,10 @@
 /** Sessions through everything that can die under them: a real Worker, a real runner, processes with side effects. */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { kill, sharedHull } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const TOOL = "parameters: [{name: file, description: f}]";
@@ -17,19 +17,9 @@ const SKILLS = {
     '#!/bin/bash\necho run >> "$1"; until [ -e "$1.go" ]; do sleep 0.05; done; echo end >> "$1"; echo tool end\n',
 };
 
-let hull: HullDev;
-let marks: string;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
-  marks = join(hull.root, "marks");
-  await mkdir(marks);
-});
-afterAll(async () => {
-  // What workerd leaves that is killed is not what this is about.
-  const temporary = join(hull.root, "tmp");
-  for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
-  await hull.stop();
-});
+const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
+const marks = join(hull.root, "marks");
+await mkdir(marks);
 
 interface Run {
   status: string;
@@ -38,8 +28,6 @@ interface Run {
   error?: { code: string };
 }
 
-const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-  hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
 const marksIn = async (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
 
 /** A new session whose run has begun its tool. */
@@ -48,9 +36,12 @@ async function working(): Promise<{ path: string; file: string; run: string }> {
   count += 1;
   const file = join(marks, String(count));
   const path = `/sessions/s${count}`;
-  await post("/sessions", { id: `s${count}` });
+  await hull.post("/sessions", { id: `s${count}` });
   const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "all done" }];
-  const begun = await post(`${path}/runs?wait=none`, { prompt: "go", options: { skill: "agent", mock } });
+  const begun = await hull.post(`${path}/runs?wait=none`, {
+    prompt: "go",
+    options: { skill: "agent", mock },
+  });
   const { run_id } = await json<{ run_id: string }>(begun);
   await until(
     () => marksIn(file),
@@ -59,14 +50,6 @@ async function working(): Promise<{ path: string; file: string; run: string }> {
   return { path, file, run: `${path}/runs/${run_id}` };
 }
 
-/** SIGKILL to the processes whose command line has one of the words. */
-async function kill(...words: string[]): Promise<void> {
-  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
-  expect(all.length).toBeGreaterThan(0);
-  for (const [pid] of all) process.kill(pid, "SIGKILL");
-}
-const killWorker = (): Promise<void> => kill("direct-process.ts", "workerd serve");
-const killRunner = (): Promise<void> => kill(" --secret-file ");
 const ended = (path: string): Promise<Run> =>
   until(
     async () => json<Run>(await hull.call(path)).catch((): Run => ({ status: "running", run_id: "" })),
@@ -74,12 +57,12 @@ const ended = (path: string): Promise<Run> =>
     40_000,
   );
 const next = async (path: string): Promise<Run> =>
-  json(await post(`${path}/runs`, { prompt: "and now?", options: { mock: [{ text: "rest" }] } }));
+  json(await hull.post(`${path}/runs`, { prompt: "and now?", options: { mock: [{ text: "rest" }] } }));
 
 describe("in the middle of a tool", () => {
   test("the Worker dies: the process is followed, its result is the model's, and nothing runs twice", async () => {
     const { path, file, run } = await working();
-    await killWorker();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await writeFile(`${file}.go`, "");
     const { status, result } = await ended(run);
     expect([status, result?.text, result?.tools_used]).toEqual(["done", "all done", ["work"]]);
@@ -93,7 +76,7 @@ describe("in the middle of a tool", () => {
 
   test("the runner dies: the model is told that the outcome is unknown, and the session goes on", async () => {
     const { path, file, run } = await working();
-    await killRunner();
+    expect(await kill(hull, "runner")).toBeGreaterThan(0);
     const { status, result } = await ended(run);
     expect([status, result?.text]).toEqual(["done", "all done"]);
     expect(JSON.stringify(result?.transcript.messages)).toMatch(/may or may not have taken effect/);
@@ -103,7 +86,7 @@ describe("in the middle of a tool", () => {
 
   test("the run is cancelled: its process ends, and the next run works", async () => {
     const { path, file, run } = await working();
-    const cancelled = await json<Run>(await post(`${run}/cancel`, {}));
+    const cancelled = await json<Run>(await hull.post(`${run}/cancel`, {}));
     expect([cancelled.status, cancelled.error?.code]).toEqual(["cancelled", "run_cancelled"]);
     await until(
       async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
@@ -118,7 +101,9 @@ describe("files", () => {
   const note = async (path: string, file: string): Promise<string> => {
     const mock = [{ tool_calls: [{ name: "note", arguments: { file } }] }, { text: "noted" }];
     const body = { prompt: "go", options: { skill: "agent", mock } };
-    const { text, transcript } = await json<NonNullable<Run["result"]>>(await post(`${path}/runs`, body));
+    const { text, transcript } = await json<NonNullable<Run["result"]>>(
+      await hull.post(`${path}/runs`, body),
+    );
     expect(text).toBe("noted");
     return JSON.stringify(transcript.messages);
   };
@@ -129,13 +114,13 @@ describe("files", () => {
 
   test("are the same over HTTP and for tools, also for a runner that had none of them", async () => {
     const path = "/sessions/files";
-    await post("/sessions", { id: "files" });
+    await hull.post("/sessions", { id: "files" });
     expect((await file(`${path}/files/sub/old`, "PUT", "old"))[0]).toBe(201);
     expect(await note(path, "log")).toContain("noted");
     expect(await file(`${path}/files/log`)).toEqual([200, "noted\n"]);
     expect((await file(`${path}/files/sub/old`))[0]).toBe(404);
     expect((await file(`${path}/files/log`, "PUT", "from outside\n"))[0]).toBe(200);
-    await killRunner();
+    expect(await kill(hull, "runner")).toBeGreaterThan(0);
     await rm(join(hull.stateDir, "runner", "workspaces"), { recursive: true, maxRetries: 10 });
     await until(
       async () => (await hull.call("/readyz")).status,

@@ -14,6 +14,7 @@ import {
 } from "../support/fake-provider.ts";
 import { type HullDev, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { kill } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const KILLS = Number(process.env.HULL_KILLS ?? 8);
@@ -137,18 +138,10 @@ async function talk(told: Told, over: () => boolean): Promise<void> {
   }
 }
 
-/** SIGKILL to the processes whose command line has one of the words, as far as there are any now. */
-async function kill(...words: string[]): Promise<void> {
-  for (const [pid, line] of await hull.processes()) {
-    if (words.some((word) => line.includes(word))) process.kill(pid, "SIGKILL");
-  }
-}
-const WORKER = ["direct-process.ts", "workerd serve"];
-const RUNNER = [" --secret-file "];
-const VICTIMS: Record<string, () => Promise<void>> = {
-  worker: () => kill(...WORKER),
-  runner: () => kill(...RUNNER),
-  both: () => kill(...WORKER, ...RUNNER),
+const VICTIMS: Record<string, () => Promise<unknown>> = {
+  worker: () => kill(hull, "worker"),
+  runner: () => kill(hull, "runner"),
+  both: () => kill(hull, "worker", "runner"),
   everything: async () => {
     await hull.end("SIGKILL");
     await until(hull.processes, (left) => left.size === 0, 20_000);

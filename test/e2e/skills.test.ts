@@ -1,53 +1,40 @@
 /** Plain Agent Skills in agent runs: catalogue, activation, files (skill-formats.md §2 Checks). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
 
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const LONG = `${"0123456789".repeat(2000)}END`;
 
-let fake: FakeProvider;
-let hull: HullDev;
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-    skills: {
-      "pdf-tools/SKILL.md":
-        "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
-      "pdf-tools/references/a.md": "# Reference\n",
-      "pdf-tools/references/long.txt": LONG,
-      "pdf-tools/data.bin": "\0\0\0",
-      "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
-      "pdf-tools/SKILL.sh": "x",
-      "guide/SKILL.md":
-        "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
-      "guide/references/a.md": "# Guidance\n",
-      "guide/dot.png": Buffer.from(PIXEL, "base64"),
-      "plain/SKILL.md":
-        "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
-      "plain/references/a.md": "# Not named\n",
-      "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await fake?.close();
-});
-beforeEach(() => {
-  fake.requests.length = 0;
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  skills: {
+    "pdf-tools/SKILL.md":
+      "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
+    "pdf-tools/references/a.md": "# Reference\n",
+    "pdf-tools/references/long.txt": LONG,
+    "pdf-tools/data.bin": "\0\0\0",
+    "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
+    "pdf-tools/SKILL.sh": "x",
+    "guide/SKILL.md":
+      "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
+    "guide/references/a.md": "# Guidance\n",
+    "guide/dot.png": Buffer.from(PIXEL, "base64"),
+    "plain/SKILL.md":
+      "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
+    "plain/references/a.md": "# Not named\n",
+    "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
+  },
 });
 
 const run = async (prompt: string, turns: object[] = []) => {
   fake.script([...turns, { text: "done" }]);
   const options = { provider: "openai", model: "gpt-4o", skills: ["quiet", "pdf-tools"] };
-  const response = await hull.call("/runs", JSON.stringify({ prompt, options }), {
-    headers: { "content-type": "application/json" },
-  });
+  const response = await hull.post("/runs", { prompt, options });
   const result = await json(response);
   expect(result.status).toBe("done");
   return result;
@@ -131,9 +118,7 @@ test("files: text in slices, other bytes by their facts, nothing from outside", 
 test("a run that is a skill reads its files too", async () => {
   fake.script([reads({ path: "references/a.md" }), { text: "done" }]);
   const options = { provider: "openai", model: "gpt-4o", skill: "pdf-tools" };
-  await hull.call("/runs", JSON.stringify({ prompt: "go", options }), {
-    headers: { "content-type": "application/json" },
-  });
+  await hull.post("/runs", { prompt: "go", options });
   expect(String(messages(0)[0]?.content)).toContain("<file>references/a.md</file>");
   expect(answers(1)[0]).toContain("# Reference");
 });

@@ -2,31 +2,28 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const ADMIN = "e2e-admin-key-0123456789";
 const SKILL =
   "---\nname: Bounce\ndescription: Echoes.\nrun: ./run.sh\ntool_env: [TOKEN, HIDDEN]\n---\nEchoes.\n";
 const SCRIPT = '#!/bin/sh\nprintf "%s/%s/" "$TOKEN" "$HIDDEN"; cat; cat data/note.txt\n';
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    skills: {
-      "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
-    },
-    env: {
-      HULL_ADMIN_KEY: ADMIN,
-      HULL_GRANTS: JSON.stringify({ "acme/bounce": ["TOKEN"] }),
-      TOKEN: "granted-7",
-      HIDDEN: "canary-hidden-8",
-    },
-    args: ["--direct"],
-  });
-  write({ "SKILL.md": SKILL, "run.sh": SCRIPT, "data/note.txt": "!", ".env": "SECRET=1" });
+const hull = await sharedHull({
+  skills: {
+    "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
+  },
+  env: {
+    HULL_ADMIN_KEY: ADMIN,
+    HULL_GRANTS: JSON.stringify({ "acme/bounce": ["TOKEN"] }),
+    TOKEN: "granted-7",
+    HIDDEN: "canary-hidden-8",
+  },
+  args: ["--direct"],
 });
-afterAll(() => hull?.stop());
+write({ "SKILL.md": SKILL, "run.sh": SCRIPT, "data/note.txt": "!", ".env": "SECRET=1" });
 
 function write(files: Record<string, string>): void {
   for (const [path, text] of Object.entries(files)) {

@@ -1,34 +1,31 @@
 /** Watch mode over two roots (S10–S13 of serving.md), and what `hull dev` takes from its flags. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const says = (name: string, word: string): string =>
   `---\nname: ${name}\ndescription: Says a word.\nrun: [sh, -c, "echo ${word}"]\n---\nSays it.\n`;
 const broken = (name: string): string => says(name, "x").replace("run:", "mode: lmm\nrun:");
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    args: [
-      ...["--direct", "--skills", "over", "--name", "Two roots"],
-      ...["--cors", "https://a.example,https://b.example", "--cors", "https://c.example"],
-    ],
-    skills: {
-      "both/SKILL.md": says("Both", "base"),
-      "base/SKILL.md": says("Base", "base"),
-      "timed/SKILL.md": "---\nname: Timed\ndescription: d\nrun: [./time.sh]\n---\nTimes itself.\n",
-      "timed/time.sh": "#!/bin/sh\ndate +%s%N\nsleep 0.4\ndate +%s%N\n",
-    },
-    project: {
-      "over/both/SKILL.md": says("Both", "over"),
-      "over/only/SKILL.md": says("Only", "over"),
-      "hull.toml": 'cors_origins = ["https://z.example"]\n[runner]\nconcurrency = 2\n',
-    },
-  });
+const hull = await sharedHull({
+  args: [
+    ...["--direct", "--skills", "over", "--name", "Two roots"],
+    ...["--cors", "https://a.example,https://b.example", "--cors", "https://c.example"],
+  ],
+  skills: {
+    "both/SKILL.md": says("Both", "base"),
+    "base/SKILL.md": says("Base", "base"),
+    "timed/SKILL.md": "---\nname: Timed\ndescription: d\nrun: [./time.sh]\n---\nTimes itself.\n",
+    "timed/time.sh": "#!/bin/sh\ndate +%s%N\nsleep 0.4\ndate +%s%N\n",
+  },
+  project: {
+    "over/both/SKILL.md": says("Both", "over"),
+    "over/only/SKILL.md": says("Only", "over"),
+    "hull.toml": 'cors_origins = ["https://z.example"]\n[runner]\nconcurrency = 2\n',
+  },
 });
-afterAll(() => hull?.stop());
 
 const said = async (slug: string): Promise<string> => {
   const response = await hull.call(`/skills/${slug}`, "");

@@ -1,25 +1,22 @@
 /** Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. */
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
 import { running, until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const shout = (word: string): string =>
   `---\nname: Shout\ndescription: Says a word.\nrun: [sh, -c, "echo ${word}"]\n---\nSays it.\n`;
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({
-    args: ["--direct"],
-    skills: {
-      "shout/SKILL.md": shout("one"),
-      "steady/SKILL.md": shout("steady").replace("Shout", "Steady"),
-      "broken/SKILL.md": "---\nname: Broken\ndescription: Of an unknown mode.\nmode: lmm\nrun: [cat]\n---\n",
-    },
-  });
+const hull = await sharedHull({
+  args: ["--direct"],
+  skills: {
+    "shout/SKILL.md": shout("one"),
+    "steady/SKILL.md": shout("steady").replace("Shout", "Steady"),
+    "broken/SKILL.md": "---\nname: Broken\ndescription: Of an unknown mode.\nmode: lmm\nrun: [cat]\n---\n",
+  },
 });
-afterAll(() => hull?.stop());
 
 const said = async (slug: string): Promise<string> => {
   const response = await hull.call(`/skills/${slug}`, "");

@@ -52,7 +52,10 @@ test("a process is in its cgroup before it is its program; what the kernel count
   const pipes = new Pipes(join(dir, "pipes"), null);
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
-  const launcher = await Spawners.start({ argv, private: false, sealed: false, gateway: null }, 1);
+  const launcher = await Spawners.start(
+    { argv, private: false, sealed: false, gateway: null, state: null },
+    1,
+  );
   if (launcher === null) throw new Error("no spawner");
   const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
     new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
@@ -60,6 +63,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
       const running = new GroupProcess(
         {
           ...{
+            rooms: [],
             executionId: "gate",
             file,
             argv0: "own-name",
@@ -159,6 +163,8 @@ test("a runner that cannot keep them starts, and tells: in its log and by /ready
         egress_off: false,
         declared_network: false,
         declared_hosts: false,
+        apart: false,
+        signals: false,
         memory: false,
         processes: false,
       },

@@ -185,6 +185,31 @@ const OTHERS: Case[] = [
     {},
     error("later"),
   ],
+  // As in an isolate: an artifact has an id that updates name, and what has no words does not end otherwise.
+  [
+    "artifact.js",
+    "export default async (args, ctx) => { const { id } = await ctx.artifact({ title: 'T' }); return [typeof id, await ctx.artifact.update(id, {})].concat(await ctx.artifact({ id: 'mine' })); }",
+    {},
+    value(["string", { id: expect.any(String) }, { id: "mine" }]),
+  ],
+  [
+    "emit.js",
+    "export default async (args, ctx) => { for (const it of [{ a: 1 }, 5n, Symbol('s')]) await ctx.emit(it); }",
+    {},
+    { ...value(null), said: '{"a":1}5Symbol(s)' },
+  ],
+  [
+    "bare_object.js",
+    "export default () => { throw Object.create(null); }",
+    {},
+    error("a value that cannot be shown"),
+  ],
+  [
+    "to_json.js",
+    "export default () => ({ toJSON() { throw 'why'; } });",
+    {},
+    error("The result is not JSON: why"),
+  ],
   ["open.js", "export default () => { setInterval(() => {}, 1000); return 1; }", {}, value(1)],
 ];
 

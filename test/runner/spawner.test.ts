@@ -19,7 +19,7 @@ test.each([
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
   const spawner = new Spawner(
-    { argv: ["python3"], private: false, sealed: false, gateway: null },
+    { argv: ["python3"], private: false, sealed: false, gateway: null, state: null },
     left.resolve,
   );
   expect(await spawner.ready()).toBeGreaterThan(0);
@@ -32,6 +32,7 @@ test.each([
   const id = `spawner-test-${process.pid}-${mark.length}`;
   spawner.launch({
     cwd: "/",
+    rooms: [],
     stdin: fifo("stdin"),
     stdout: fifo("stdout"),
     stderr: fifo("stderr"),

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/model/clock.ts";
 
-export interface FakeClock extends Clock {
+interface FakeClock extends Clock {
   /** Every wait that was begun, in ms. */
   waits: number[];
 }

@@ -60,7 +60,7 @@ export interface FakeRequest {
   left: Promise<boolean>;
 }
 
-export interface FakeRequestBody {
+interface FakeRequestBody {
   model: string;
   stream?: boolean;
   messages: { role: string; content?: unknown; [key: string]: unknown }[];
@@ -68,7 +68,7 @@ export interface FakeRequestBody {
   [key: string]: unknown;
 }
 
-export type FakeStep = FakeTurn | ((request: FakeRequest) => FakeTurn | Promise<FakeTurn>);
+type FakeStep = FakeTurn | ((request: FakeRequest) => FakeTurn | Promise<FakeTurn>);
 
 export interface FakeProvider {
   /** Origin without a path, e.g. `http://127.0.0.1:41234`. */

@@ -50,6 +50,8 @@ export interface HullDev {
   remove(path: string): Promise<void>;
   /** Calls a route; `body` makes it a POST. */
   call(path: string, body?: Body, init?: RequestInit): Promise<Response>;
+  /** Posts JSON. */
+  post(path: string, body: object, headers?: Record<string, string>): Promise<Response>;
   /** Processes that belong to this server: command line by pid, itself included. */
   processes(): Promise<Map<number, string>>;
   /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
@@ -114,6 +116,8 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
+  const call = (path: string, body?: Body, init: RequestInit = {}): Promise<Response> =>
+    fetch(url + path, body === undefined ? init : { method: "POST", body, ...init });
   return {
     url,
     pid: child.pid ?? 0,
@@ -123,8 +127,9 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     printed,
     write: (path, text) => writeIn(skillsDir, path, text),
     remove: (path) => rm(join(skillsDir, path), { recursive: true }),
-    call: (path, body, init = {}) =>
-      fetch(url + path, body === undefined ? init : { method: "POST", body, ...init }),
+    call,
+    post: (path, body, headers) =>
+      call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } }),
     processes,
     end,
     async stop() {

@@ -29,7 +29,7 @@ export interface TestRunner extends Runner {
   stop(): Promise<void>;
 }
 
-export interface RunnerSettings {
+interface RunnerSettings {
   flags?: string[];
   env?: Record<string, string>;
   /** Goes on with the state of an earlier runner. */

@@ -13,7 +13,7 @@ export interface ZipEntry {
   localName?: string;
 }
 
-export interface ZipEnd {
+interface ZipEnd {
   comment?: string;
   /** Written instead of the true values. */
   entries?: number;

@@ -91,10 +91,9 @@ describe("in a session", () => {
       [false, "tool_error"],
     ]);
     expect(events.some(({ event }) => event === "artifact")).toBe(false);
-    const { data } = await get<{ data: unknown[] }>(`${path}/messages`);
-    expect(JSON.stringify(data)).toContain(
-      '{\\"error\\":\\"There is no artifact \\\\\\"none\\\\\\" to update.\\"}',
-    );
+    const { data } = await get<{ data: { role: string; content: string }[] }>(`${path}/messages`);
+    const told = data.find(({ role }) => role === "tool")?.content ?? "";
+    expect(JSON.parse(told)).toEqual({ error: 'There is no artifact "none" to update.' });
     expect(await get(`${path}/artifacts`)).toEqual({ data: [], next_cursor: null });
   });
 

@@ -94,7 +94,7 @@ describe("/budgets", () => {
     ["tenant", { window: "day", max_cost_usd: -1 }, 422, "max_cost_usd"],
     ["tenant", { window: "day", max_cost_usd: "1" }, 422, "max_cost_usd"],
     ["tenant", { window: "day", max_input_tokens: 1.5 }, 422, "max_input_tokens"],
-    ["tenant", { window: "day", max_tokens: 1, max_cost_usd: 1 }, 422, ""],
+    ["tenant", { window: "day", max_tokens: 1, max_cost_usd: 1 }, 422, "max_tokens"],
     ["tenants", { window: "day", max_cost_usd: 1 }, 400, ""],
     ["skill:Not%20a%20slug", { window: "day", max_cost_usd: 1 }, 400, ""],
   ])("%s %j is %i at %j", async (scope, body, status, path) => {

@@ -5,6 +5,7 @@ import type { Bindings } from "../../src/env.ts";
 import { Execution } from "../../src/session/execution/execution.ts";
 import type { ExecutionCall } from "../../src/session/execution/rpc.ts";
 import { ExecutionStore } from "../../src/session/execution/store.ts";
+import { HandedIn } from "../../src/session/handed-in.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
@@ -15,6 +16,10 @@ let runner: FakeRunner;
 beforeAll(async () => {
   await client.publish({
     asks: mockSkill("asks", "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n"),
+    looks: mockSkill(
+      "looks",
+      "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n    idempotent: true\n",
+    ),
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
   });
   for (const { slug, version } of await (await client.fetch("/skills")).json<
@@ -61,21 +66,23 @@ function mortal(
     "note",
     "writeContent",
   ];
-  const proxy = new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) => {
-        if (left < 0) throw new Died();
-        if (writing.includes(String(name))) {
-          left -= 1;
+  const dying = <T extends object>(whole: T): T =>
+    new Proxy(whole, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (value instanceof HandedIn) return dying(value);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
           if (left < 0) throw new Died();
-        }
-        return Reflect.apply(value, target, args);
-      };
-    },
-  });
-  return { store: proxy, died: () => left < 0 };
+          if (writing.includes(String(name))) {
+            left -= 1;
+            if (left < 0) throw new Died();
+          }
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+  return { store: dying(store), died: () => left < 0 };
 }
 
 interface Life {
@@ -213,7 +220,7 @@ describe("a process that outlives the one who called it", () => {
       before.execution.begin(call);
       await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
       await vi.waitFor(
-        () => expect(store.handedIn().map((id) => store.known(id))).toEqual(["admitted"]),
+        () => expect(store.handedIn.ids().map((id) => store.handedIn.known(id))).toEqual(["admitted"]),
         20_000,
       );
       await new Promise((resolve) => setTimeout(resolve, 60));
@@ -256,6 +263,18 @@ describe("a process that outlives the one who called it", () => {
         /The tool look failed:[\s\S]*outcome_unknown[\s\S]*may or may not have taken effect/,
       );
       expect(runner.begun).toHaveLength(1);
+    });
+  });
+
+  it("a lost tool that is declared idempotent is run once more, and followed from then on", async () => {
+    await orphaned("looks", "one ", async (storage, id) => {
+      runner.executions.clear();
+      runner.behave = (execution) => {
+        execution.stdout.push("seen again");
+        execution.ended = true;
+      };
+      expect(await textOf(life(client.env, storage))).toContain("seen again");
+      expect(runner.begun).toEqual([id, `${id}-again`]);
     });
   });
 

@@ -106,6 +106,14 @@ describe("§6: what an isolate is", () => {
     expect(await value(source, { tool: { parameters: TEXT }, args: { text: "on" } })).toBe("on");
   });
 
+  it.each([
+    ["fetch('https://example.com/')", "probe declares no network, so it has none"],
+    ["({ toJSON() { throw 'why'; } })", "cannot be sent as JSON: why."],
+  ])("%s: the author learns why", async (expression, error) => {
+    const { value } = await handle(`export default () => ${expression}`);
+    expect(value).toEqual({ error: expect.stringContaining(error) });
+  });
+
   it("5 MB pass", async () => {
     const heard = await handle("export default () => 'x'.repeat(4_999_998)");
     expect([heard.fault, heard.text.length]).toEqual([null, 4_999_998]);

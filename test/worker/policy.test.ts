@@ -163,9 +163,9 @@ describe("a capability policy", () => {
   });
 
   it.each([
-    [{ policy: { tool: ["read"] } }, "options.policy"],
-    [{ approval_policy: { require_aproval: ["*"] } }, "options.approval_policy"],
-    [{ permissions: { denies: [] } }, "options.permissions"],
+    [{ policy: { tool: ["read"] } }, "options.policy.tool"],
+    [{ approval_policy: { require_aproval: ["*"] } }, "options.approval_policy.require_aproval"],
+    [{ permissions: { denies: [] } }, "options.permissions.denies"],
     [{ policy: { side_effect_level: "all" } }, "options.policy.side_effect_level"],
   ])("a misspelt key is told, since it would mean no limit: %j", async (options, path) => {
     const { status, body } = await run({ options });

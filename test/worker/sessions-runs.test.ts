@@ -217,6 +217,33 @@ describe("a run", () => {
     expect((await texts(path))[2]).toBe('{\n  "name": "Ann"\n}');
   });
 
+  it.each(["native", "text"])(
+    "tells all that mocks were asked, however often it waited: %s",
+    async (tool_format) => {
+      const path = await session();
+      await run(path, "before");
+      const ask = (q: string) => ({ tool_calls: [{ name: "ask", arguments: { q } }] });
+      const json_schema = { type: "object", required: ["a"] };
+      const mock = [{ text: "none" }, ask("1"), ask("2"), { text: '{"a": 1}' }];
+      const options = { tools: [ASK], mock, tool_format, json_schema, schema_retries: 1, thinking: true };
+      const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
+      for (const tool_call_id of ["mock_call_1", "mock_call_2"]) {
+        const { awaiting } = await until(`${path}/runs/${run_id}`, "awaiting_tool");
+        expect(awaiting).toMatchObject([{ tool_call_id }]);
+        await post(`${path}/tool-results`, { tool_call_id, content: tool_call_id });
+      }
+      const { result } = await until(`${path}/runs/${run_id}`, "done");
+      const calls: Body[] = Object(result).mock_calls;
+      // The conversation before it and the prompt; a correction for this call alone; then a call and its result each time.
+      expect(calls.map(({ messages }) => Object(messages).length)).toEqual([3, 4, 5, 7]);
+      expect(JSON.stringify(calls[1])).toContain("did not match the JSON schema");
+      expect(JSON.stringify(Object(calls[3]).messages.at(-1))).toContain("mock_call_2");
+      const same = calls.map(({ tools, thinking, system }) => ({ tools, thinking, system }));
+      expect(same).toEqual(same.map(() => same[3]));
+      expect(same[3]).toMatchObject({ tools: [{ name: "ask" }], thinking: expect.anything() });
+    },
+  );
+
   it("waits for an approval that is bound to the arguments and good once", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };
@@ -358,31 +385,4 @@ it("options that have no effect are told of in the result", async () => {
   );
   expect(await told("", { daemon: true, watch_paths: ["in"] })).toEqual([["option_ignored", "watch_paths"]]);
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
-});
-
-it("a run that nothing is kept of waits for who reads its events slowly", async () => {
-  const rounds = 80;
-  const turn = { text: "x".repeat(10_000), tool_calls: [{ name: "load_skill", arguments: { name: "a" } }] };
-  const mock = [...Array.from({ length: rounds }, () => turn), { text: "the end" }];
-  const options = {
-    provider: "mock",
-    mock,
-    skills: [{ name: "a" }],
-    max_iterations: 100,
-    loop_detect_warn: 0,
-  };
-  const calls = async (): Promise<number> => (await get<{ call_count: number }>("/llm/usage")).call_count;
-  const before = await calls();
-  const response = await client.stream("/runs", {
-    method: "POST",
-    headers: { "content-type": "application/json", accept: "text/event-stream" },
-    body: JSON.stringify({ prompt: "go", options }),
-  });
-  for (let made = -1, now = await calls(); made !== now; now = await calls()) {
-    made = now;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-  expect((await calls()) - before).toBeLessThan(rounds / 2);
-  const last = (await readEvents(response)).at(-1);
-  expect(last).toMatchObject({ event: "done", data: { ok: true, iterations: rounds + 1, status: "done" } });
 });

@@ -108,9 +108,9 @@ describe("a session", () => {
     const path = await session();
     for (const [to, body, field] of [
       ["/sessions", { id: "a b" }, "id"],
-      ["/sessions", { name: "x" }, ""],
+      ["/sessions", { name: "x" }, "name"],
       [`${path}/trim`, {}, "keep_last"],
-      [`${path}/compact`, { keep: 1 }, ""],
+      [`${path}/compact`, { keep: 1 }, "keep"],
       [`${path}/compact`, { strategy: "custom" }, "strategy"],
       [`${path}/compact`, { options: { keep: 1 } }, "options.keep"],
       [`${path}/inject`, { message: { content: "x" } }, "message.role"],
@@ -118,7 +118,7 @@ describe("a session", () => {
       [`${path}/messages`, { content: "x", delivery: "soon" }, "delivery"],
       [`${path}/messages`, { content: [{ type: "video" }] }, "content"],
       [`${path}/approvals/x`, { decision: "approve" }, "arguments_digest"],
-      [`${path}/runs`, { prompt: "x", optoins: {} }, ""],
+      [`${path}/runs`, { prompt: "x", optoins: {} }, "optoins"],
       [`${path}/runs`, { prompt: "x", options: { max_iterations: "x" } }, "options.max_iterations"],
     ] as const) {
       const response = await post(to, body);

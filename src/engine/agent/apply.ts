@@ -1,17 +1,15 @@
 /** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
-import type { JsonObject } from "../../skill/manifest.ts";
-import { numericArguments } from "../arguments.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
-import { isSessionGrant } from "./calls.ts";
+import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation } from "./known-skills.ts";
-import { callDigest } from "./policy.ts";
+import { grantOf } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
-import { brokenOff, settleCall } from "./settle-call.ts";
+import { brokenOff, clientResult, settleCall } from "./settle-call.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
-import { scopedTools, skillHooks } from "./skills.ts";
+import { skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
@@ -155,7 +153,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "turn_taken": {
-      const { message, calls, text, finished } = record;
+      const { message, calls, text, finished, remarks } = record;
       const open = calls.map(
         (call, index): OpenCall => ({
           effect: effects.tool(run.iterations - 1, index),
@@ -170,7 +168,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return next(
         {
           turn: null,
-          taken: { calls, text, finished },
+          taken: { calls, text, finished, ...(remarks === undefined ? {} : { remarks }) },
           calls: open,
           stage: open.length > 0 ? "tools" : "open",
           texts: text === "" ? run.texts : [...run.texts, text],
@@ -250,22 +248,13 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "client_tool_answered": {
       const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (open === undefined) return state;
-      const result: AgentToolResult = {
-        status: record.is_error ? "error" : "ok",
-        content: record.content,
-        value: null,
-        error_category: record.is_error ? "tool_error" : null,
-        exit_code: null,
-        duration_ms: 0,
-      };
-      const answered = { ...run, status: "running" as const };
-      if (!goesThroughHooks(run.spec, open.call.name, result)) {
-        return settleCall(state, answered, open.effect, result);
-      }
-      const calls = run.calls.map((each) =>
-        each === open ? { ...each, stage: "executed" as const, result } : each,
-      );
-      return { ...state, run: { ...answered, calls } };
+      const result = clientResult(record);
+      const executed = { ...calledAs(run, open), stage: "executed" as const, result };
+      const calls = run.calls.map((each) => (each === open ? executed : each));
+      const answered = { ...run, status: "running" as const, calls };
+      return goesThroughHooks(run.spec, open.call.name, result)
+        ? { ...state, run: answered }
+        : settleCall(state, answered, open.effect, result);
     }
     case "went_idle":
       return next({
@@ -332,18 +321,23 @@ function applyHook(
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
-  const asked = run.calls.find(({ effect }) =>
-    [effects.escalation(effect), effects.hostPermission(effect)].includes(record.effect),
-  );
-  const grants =
-    asked !== undefined && isSessionGrant(record.result)
-      ? [...state.grants, callDigest(asked.call.name, judgedArguments(run, asked))]
-      : state.grants;
-  return { ...state, grants, run: { ...run, hookResults } };
+  const granted = isSessionGrant(record.result)
+    ? run.calls.flatMap((open) => grantIn(run, open, record.effect))
+    : [];
+  return { ...state, grants: [...state.grants, ...granted], run: { ...run, hookResults } };
 }
 
-/** As they were put to who granted them: numbers that came as text are numbers. */
-function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
-  const tool = scopedTools(run).find(({ definition }) => definition.name === call.name);
-  return numericArguments(call.arguments ?? {}, tool?.definition.parameters ?? {});
+/** What an answer for the whole session grants of a call, with the arguments that were put to who gave it. */
+function grantIn(run: RunState, open: OpenCall, effect: string): string[] {
+  const { name } = open.call;
+  switch (effect) {
+    case effects.hostPermission(open.effect):
+      return [grantOf("approval", name, judgedArguments(run, open))];
+    case effects.escalation(open.effect):
+      return [grantOf("permission", name, judgedArguments(run, open))];
+    case effects.escalation(effects.changed(open.effect)):
+      return [grantOf("permission", name, calledAs(run, open).call.arguments ?? {})];
+    default:
+      return [];
+  }
 }

@@ -1,9 +1,18 @@
 /** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
+import { firstOf } from "../cut.ts";
 import { skipped } from "./loop-detection.ts";
-import { brokenConstraint, callDigest, judgeCall, onlyReads } from "./policy.ts";
+import {
+  brokenConstraint,
+  callDigest,
+  type GrantScope,
+  grantOf,
+  judgeApproval,
+  judgeCall,
+  onlyReads,
+} from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
 import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
 import { LOAD_SKILL, loadSkill, loadsSkills, scopedTools, scopePatterns } from "./skills.ts";
@@ -45,11 +54,23 @@ export function nextCallStep(
 export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
-  return run.calls.filter((open) => {
+  const awaited = run.calls.filter((open) => {
     if (open.stage === "settled" || open.stage === "executed") return false;
     const step = stepOf(state, run, open, null, now);
     return step.type === "wait" && step.for === "tool";
   });
+  return awaited.map((open) => calledAs(run, open));
+}
+
+/** A call with the arguments that it is made with: numbers that came as text are numbers, and hooks may have changed them. */
+export function calledAs(run: RunState, open: OpenCall): OpenCall {
+  const before = beforeCall(run, open, judgedArguments(run, open));
+  return "args" in before ? { ...open, call: { ...open.call, arguments: before.args } } : open;
+}
+
+/** The arguments of a call as they are judged first: the model's, where numbers that came as text are numbers. */
+export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
+  return numericArguments(call.arguments ?? {}, toolOf(run, call.name)?.definition.parameters ?? {});
 }
 
 /** A leading run of reading calls goes at once; anything else one after the other. */
@@ -118,7 +139,7 @@ function stepOf(
   }
   const tool = toolOf(run, call.name);
   if (call.arguments === null) {
-    const text = `The arguments are not a JSON object: ${call.raw.slice(0, 200)}`;
+    const text = `The arguments are not a JSON object: ${firstOf(call.raw, 200)}`;
     return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
   }
   if (tool === null) {
@@ -188,13 +209,16 @@ function judged(
   const scope = scopePatterns(run, tool);
   const outside = scope === null ? null : brokenConstraint([scope], tool, args);
   if (outside !== null) return deny(outside);
-  const granted = (): boolean =>
-    state.grants.length > 0 && state.grants.includes(callDigest(call.name, args));
+  const granted = (scope: GrantScope): boolean =>
+    state.grants.length > 0 && state.grants.includes(grantOf(scope, call.name, args));
   const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(question, hook)];
-  const verdict = judgeCall(run.spec.policies, tool, args, asked);
+  let verdict = judgeCall(run.spec.policies, tool, args, asked);
+  if (verdict.verdict === "escalate") {
+    const refused = escalated(run, open, args, { ...verdict, question, deny }, granted("permission"));
+    if (refused !== null) return refused;
+    verdict = judgeApproval(run.spec.policies, tool, args);
+  }
   switch (verdict.verdict) {
-    case "allow":
-      return null;
     case "deny":
       return deny(verdict.reason);
     case "consult": {
@@ -202,27 +226,36 @@ function judged(
       const consulted = effects.permission(question, hook);
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
-    case "escalate": {
-      if (granted()) return null;
-      const asked = effects.escalation(question);
-      const answer = run.hookResults[asked];
-      if (answer === undefined) {
-        const payload: JsonObject = {
-          _type: "PermissionRequest",
-          tool: call.name,
-          args,
-          session_id: run.spec.session_id,
-          reason: verdict.reason,
-        };
-        return { type: "call_hook", effect: asked, hook: verdict.hook, purpose: "escalation", payload };
-      }
-      return isGrant(answer) ? null : deny(verdict.reason);
-    }
     case "ask":
-      if (granted() || changedBy === "deployment") return null;
+      if (granted("approval") || changedBy === "deployment") return null;
       if (changedBy === "upload") return deny("A hook of an uploaded skill changed what was approved.");
       return approval(run, open, tool, args, now, { ...verdict, deny });
+    default:
+      return null;
   }
+}
+
+/** What the permissions refuse, a hook may grant; `null`: it has. What is granted still has to be approved where it must. */
+function escalated(
+  { spec, hookResults }: RunState,
+  { call }: OpenCall,
+  args: JsonObject,
+  how: { reason: string; hook: string; question: string; deny: (reason: string) => AgentStep },
+  granted: boolean,
+): AgentStep | null {
+  if (granted) return null;
+  const { reason, hook, question, deny } = how;
+  const effect = effects.escalation(question);
+  const answer = hookResults[effect];
+  if (answer === undefined) {
+    const payload: JsonObject = {
+      ...{ _type: "PermissionRequest", tool: call.name, args, session_id: spec.session_id, reason },
+    };
+    return { type: "call_hook", effect, hook, purpose: "escalation", payload };
+  }
+  if (isGrant(answer)) return null;
+  const why = objectOf(answer).reason;
+  return deny(typeof why === "string" && why !== "" ? `${reason} ${why}` : reason);
 }
 
 /** Why nobody can be asked; `null`: somebody can. */

@@ -3,13 +3,14 @@
  * the record log keeps everything.
  */
 import type { Json } from "../../skill/manifest.ts";
+import { firstOf, lastOf } from "../cut.ts";
 import type { Block, Message } from "../messages.ts";
 import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
-export type CompactionMode = Compacted["mode"];
-export type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
+type CompactionMode = Compacted["mode"];
+type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
 /** A compaction that is due. `archived` are the messages that go; `summary` is `null` where it has to be asked for. */
 export interface CompactionPlan {
@@ -172,7 +173,7 @@ export function joinedSummary(before: string | null | undefined, further: string
 }
 
 /** The first line of every summary that a model gets. */
-export function summaryHead(count: number, how: string): string {
+function summaryHead(count: number, how: string): string {
   if (count === 0) return `[Older messages were compacted: ${how}]`;
   return `[${count} older ${count === 1 ? "message was" : "messages were"} compacted: ${how}]`;
 }
@@ -271,7 +272,7 @@ export function truncated(archived: readonly Message[]): string {
 function firstLines(lines: readonly Line[], count: number): string {
   const shown = lines
     .slice(0, MAX_TRUNCATED)
-    .map(({ role, text }) => told({ role, text: cut(text, MAX_EACH) }));
+    .map(({ role, text }) => told({ role, text: firstOf(text, MAX_EACH) }));
   const more = lines.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more`] : [];
   return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
@@ -281,7 +282,7 @@ function firstLines(lines: readonly Line[], count: number): string {
 function masked({ role, text }: Line): Line {
   if (role === "assistant" || role === SUMMARY || text.length < MAX_EACH) return { role, text };
   const lines = text.split("\n");
-  const first = cut(lines[0] ?? "", MAX_FIRST_LINE);
+  const first = firstOf(lines[0] ?? "", MAX_FIRST_LINE);
   const count = lines.length === 1 ? "1 line" : `${lines.length} lines`;
   return { role, text: `${first} [masked: ${count}, ${text.length} characters]` };
 }
@@ -311,14 +312,14 @@ const MAX_DIAGNOSTIC = 400;
 export function shortenOutput(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const share = Math.floor((limit * 3) / 8);
-  const head = atLineEnd(cut(text, share));
+  const head = atLineEnd(firstOf(text, share));
   const tail = atLineStart(lastOf(text, share));
   const middle = text.slice(head.length, text.length - tail.length);
   const kept: string[] = [];
   let room = limit - 2 * share;
   for (const line of middle.split("\n")) {
     if (kept.length === MAX_DIAGNOSTICS) break;
-    const shown = cut(line, MAX_DIAGNOSTIC);
+    const shown = firstOf(line, MAX_DIAGNOSTIC);
     if (!DIAGNOSTIC.test(shown) || shown.length > room) continue;
     kept.push(shown);
     room -= shown.length;
@@ -341,16 +342,3 @@ function atLineStart(text: string): string {
 }
 
 const withoutLastBreak = (text: string): string => (text.endsWith("\n") ? text.slice(0, -1) : text);
-
-/** The first characters of a text, no pair of surrogates divided. */
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  return isLowSurrogate(text, most) ? text.slice(0, Math.max(0, most - 1)) : text.slice(0, most);
-}
-
-function lastOf(text: string, most: number): string {
-  const from = text.length - most;
-  return text.slice(isLowSurrogate(text, from) ? from + 1 : from);
-}
-
-const isLowSurrogate = (text: string, at: number): boolean => /[\uDC00-\uDFFF]/.test(text.charAt(at));

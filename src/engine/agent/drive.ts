@@ -14,7 +14,7 @@ import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from ".
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { settled } from "./turn.ts";
 
-export interface AgentDriveOptions {
+interface AgentDriveOptions {
   effects: AgentEffects;
   /** Stores records as one unit, before what follows from them is done. */
   append: (records: readonly AgentRecord[], state: AgentState) => void | Promise<void>;

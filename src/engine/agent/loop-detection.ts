@@ -8,7 +8,7 @@ export interface LoopTable {
   [call: string]: { count: number; result: string };
 }
 
-export interface LoopLimits {
+interface LoopLimits {
   /** 0 switches detection off. */
   warn: number;
   block: number;

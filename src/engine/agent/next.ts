@@ -14,7 +14,7 @@ import {
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
-import type { AgentRecordBody } from "./records.ts";
+import type { AgentRecordBody, Feedback } from "./records.ts";
 import { laterTools } from "./session-tools.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import { dueBinding } from "./skill-servers.ts";
@@ -24,8 +24,8 @@ import { type AgentState, effects, type RunState } from "./state.ts";
 import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
-import { persistentInstruction, wakeBudgetText } from "./texts.ts";
-import { settled, takesMore, takeTurn } from "./turn.ts";
+import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
+import { keptFromEnding, settled, takesMore, takeTurn } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests (§6.4). */
@@ -264,10 +264,7 @@ function toolContract(run: RunState, tools: readonly ToolDefinition[], further: 
       }),
     ];
   }
-  if (!spec.persistent && spec.turn_policy === null) return [...further];
-  const rules =
-    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose short.";
-  return [rules, ...further];
+  return [nativeToolContract(spec), ...further];
 }
 
 function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolChoice {
@@ -284,31 +281,27 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
   const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
   if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
-  if (taken?.finished === true && !takesMore(state, run)) return record(settled(run, "done"));
+  const ends = taken?.finished === true;
+  const kept = ends ? keptFromEnding(run, taken) : null;
+  if (ends && kept === null && !takesMore(state, run)) return record(settled(run, "done"));
   const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
-  const effect = effects.postTurn(run.iterations - 1);
-  if (spec.post_turn_callback !== null) {
-    const answer = run.hookResults[effect];
-    if (answer === undefined) {
-      const payload = postTurnPayload(run);
-      return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
-    }
-    const { message, stop } = postTurnAnswer(answer);
-    const feedback: AgentRecordBody[] =
-      message === ""
-        ? []
-        : [
-            {
-              type: "feedback_added",
-              run: spec.run_id,
-              feedback: { kind: "post_turn_callback", content: message },
-            },
-          ];
-    if (stop) return record(...feedback, settled(run, "done"));
-    return record(...feedback, ...continuing(state, run));
+  const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
+  if (spec.post_turn_callback === null) return record(...told(run, remarks), ...continuing(state, run));
+  const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
+  if (answer === undefined) {
+    const effect = effects.postTurn(run.iterations - 1);
+    const payload = postTurnPayload(run);
+    return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
   }
-  return record(...continuing(state, run));
+  const { message, stop } = postTurnAnswer(answer);
+  const feedback = message === "" ? [] : [{ kind: "post_turn_callback", content: message }];
+  const said = told(run, [...remarks, ...feedback]);
+  return stop ? record(...said, settled(run, "done")) : record(...said, ...continuing(state, run));
+}
+
+function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
+  return feedback.map((each) => ({ type: "feedback_added", run: spec.run_id, feedback: each }));
 }
 
 function compactionAfterTools(state: AgentState, run: RunState, vault: Vault | null): CompactionPlan | null {
@@ -321,7 +314,7 @@ function continuing(state: AgentState, run: RunState): AgentRecordBody[] {
   return opening(state, { ...run, taken: null, calls: [] });
 }
 
-export function postTurnPayload(run: RunState): JsonObject {
+function postTurnPayload(run: RunState): JsonObject {
   const shown = run.calls.filter(
     ({ result }) => result !== null && result.error_category !== "rejected_loop",
   );

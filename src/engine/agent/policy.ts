@@ -2,17 +2,26 @@
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
-import { type Json, type JsonObject, RISKS, type Risk } from "../../skill/manifest.ts";
-import { SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../../skill/policy.ts";
+import {
+  type Json,
+  type JsonObject,
+  RISKS,
+  type Risk,
+  SIDE_EFFECT_LEVELS,
+  type SideEffectLevel,
+} from "../../skill/manifest.ts";
 import { sha256 } from "../sha256.ts";
 import { globMatches, nameMatches } from "./glob.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
-export type Verdict =
+type ApprovalVerdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
   /** A person decides; `attended`: only where one is there, which is nowhere in a daemon. */
-  | { verdict: "ask"; reason: string; attended: boolean }
+  | { verdict: "ask"; reason: string; attended: boolean };
+
+export type Verdict =
+  | ApprovalVerdict
   /** A predicate of the permissions is to be asked about the arguments first. */
   | { verdict: "consult"; hook: string }
   /** A hook decides, since the permissions refuse. */
@@ -41,7 +50,7 @@ export function judgeCall(
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
   const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
-  return byApproval(policies.approval_policy, tool, args);
+  return judgeApproval(policies, tool, args);
 }
 
 /** Whether this ceiling lets tools start processes. */
@@ -55,12 +64,22 @@ export function callDigest(tool: string, args: JsonObject): string {
   return sha256(canonicalJson([tool, args]));
 }
 
+/** What was granted for a session: an approval by a person or the host, or a permission by the hook that is asked for it. */
+export type GrantScope = "approval" | "permission";
+
+/** A grant for a session as its state keeps it: neither kind stands in for the other. */
+export function grantOf(scope: GrantScope, tool: string, args: JsonObject): string {
+  const digest = callDigest(tool, args);
+  return scope === "approval" ? digest : `${scope}:${digest}`;
+}
+
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
   const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
   const advice = "Use only the tools that this run declares, as they are named.";
-  if (listOf(policy.blocked_tools)?.includes(name) === true) return `${name} is blocked. ${advice}`;
+  if (listOf(policy.blocked_tools)?.some((glob) => nameMatches(glob, name)) === true)
+    return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
   if (tools !== null && !tools.includes(name))
     return `${name} is outside of the run's tool ceiling. ${advice}`;
@@ -81,14 +100,18 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
-    const outside = pathArguments(tool, args).find((path) => !roots.some((root) => isWithin(path, root)));
+    const paths = pathArguments(annotations.arg_schema, args);
+    const outside = paths.find((path) => !roots.some((root) => isWithin(path, root)));
     if (outside !== undefined)
       return `${name} may not touch ${outside}: it is outside of the run's workspace roots.`;
   }
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
 }
 
-/** Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. */
+/**
+ * Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. `tool` is a glob
+ * too, so that none holds for nothing; a name with dots leads into an argument.
+ */
 export function brokenConstraint(
   constraints: Json | undefined,
   { definition }: Pick<AgentTool, "definition">,
@@ -97,16 +120,23 @@ export function brokenConstraint(
   const { name } = definition;
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
-    if (tool !== name) continue;
-    const value = args[typeof arg_key === "string" ? arg_key : firstText(definition, args)];
-    const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+    if (typeof tool !== "string" || !nameMatches(tool, name)) continue;
+    const values = valuesAt(args, typeof arg_key === "string" ? arg_key : firstText(definition, args));
+    const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     const globs = listOf(arg_patterns) ?? [];
-    if (!globs.some((glob) => nameMatches(glob, text))) {
+    if (!texts.every((text) => globs.some((glob) => nameMatches(glob, text)))) {
       const which = typeof arg_key === "string" ? arg_key : "its argument";
       return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}.`;
     }
   }
   return null;
+}
+
+/** What stands under a key, and where its dots lead: both, so that neither can stand in for the other. Nothing is the empty text. */
+function valuesAt(args: JsonObject, key: string): Json[] {
+  const led = key.split(".").reduce<Json | undefined>((value, part) => objectOf(value)[part], args);
+  const values = [args[key], key.includes(".") ? led : undefined].filter((value) => value !== undefined);
+  return values.length === 0 ? [""] : values;
 }
 
 /**
@@ -176,15 +206,22 @@ function namedBy(
 const hasEntries = (entries: Json | undefined): boolean =>
   Array.isArray(entries) ? entries.length > 0 : Object.keys(objectOf(entries)).length > 0;
 
-/** What the caller approves or denies beforehand counts before what has to be asked. */
-function byApproval(given: JsonObject | null, tool: AgentTool, args: JsonObject): Verdict {
-  const policy = given ?? {};
+/**
+ * Judges a call that ceiling and permissions let pass, or an escalation granted. What the caller approves or denies beforehand
+ * counts before what has to be asked.
+ */
+export function judgeApproval(
+  { approval_policy }: Pick<RunPolicies, "approval_policy">,
+  tool: AgentTool,
+  args: JsonObject,
+): ApprovalVerdict {
+  const policy = approval_policy ?? {};
   const { name } = tool.definition;
   const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => nameMatches(glob, name));
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
   const writable = listOf(policy.write_path_allowlist);
   if (writable !== null && writes(tool)) {
-    const outside = pathArguments(tool, args).find(
+    const outside = pathArguments(tool.annotations.arg_schema, args).find(
       (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
     );
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
@@ -221,8 +258,8 @@ function writes(tool: AgentTool): boolean {
 export const PATH_ARGUMENTS = ["path", "file", "file_path", "dir", "directory"];
 
 /** Values of the arguments that hold paths: those that the tool declares, else those that are named so. */
-function pathArguments({ annotations }: AgentTool, args: JsonObject): string[] {
-  const declared = listOf(annotations.arg_schema?.path_params) ?? PATH_ARGUMENTS;
+function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
+  const declared = listOf(objectOf(schema).path_params) ?? PATH_ARGUMENTS;
   return declared.flatMap((name) => {
     const value = args[name];
     return typeof value === "string" ? [normalised(value)] : (listOf(value) ?? []).map(normalised);

@@ -147,11 +147,13 @@ export type AgentRecord = { v: 1; at: number } & (
       message: Message | null;
       calls: ToolCallBlock[];
       text: string;
-      /** Whether it ends the run once its calls have run. */
+      /** Whether it ends the run, once its calls have run and nothing keeps its sentinel from counting. */
       finished: boolean;
       text_only: number;
       /** A text call of a native-format model was let through. */
       fallback: boolean;
+      /** What the model is told of how it wrote its calls, behind their results. Absent: nothing. */
+      remarks?: Feedback[];
     }
   | { type: "tools_started"; run: string; calls: { effect: string; call: ToolCallBlock }[] }
   | {

@@ -4,7 +4,7 @@ import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { shortenOutput } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
-import type { AgentToolResult } from "./records.ts";
+import type { AgentRecord, AgentToolResult } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
@@ -77,6 +77,21 @@ export function brokenOff({ calls, spec }: RunState): Message[] {
     return { ...open, shown: result?.content ?? interruptedCall(stage === "started" || asked) };
   });
   return [{ role: "tool", results: told.map(resultMessage) }];
+}
+
+/** What a client's answer to a call is as its result. */
+export function clientResult({
+  content,
+  is_error,
+}: Extract<AgentRecord, { type: "client_tool_answered" }>): AgentToolResult {
+  return {
+    status: is_error ? "error" : "ok",
+    content,
+    value: null,
+    error_category: is_error ? "tool_error" : null,
+    exit_code: null,
+    duration_ms: 0,
+  };
 }
 
 /** Names of the tools that only the client knows to have been called. */

@@ -2,7 +2,7 @@
 import type { Message, Part } from "../messages.ts";
 import type { AgentSkill } from "./spec.ts";
 
-export interface Invocation {
+interface Invocation {
   /** Index of the message in the visible history. */
   message: number;
   name: string;

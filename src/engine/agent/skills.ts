@@ -13,7 +13,7 @@ import type { AgentStep } from "./step.ts";
 
 export const LOAD_SKILL = "load_skill";
 
-export interface Candidate {
+interface Candidate {
   name: string;
   score: number;
   reason: string;
@@ -236,7 +236,7 @@ function globsOf(pattern: string): string[] {
   return command === null ? [pattern] : [command, `${command} *`];
 }
 
-export interface LoadedSkill {
+interface LoadedSkill {
   /** `null`: nothing was loaded. */
   name: string | null;
   /** For the model: the body, or JSON that says why there is none. */

@@ -2,15 +2,12 @@
  * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
-import type { Json, JsonObject, McpServer, Risk } from "../../skill/manifest.ts";
-import type { SideEffectLevel } from "../../skill/policy.ts";
+import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
-export type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
-
-export type ToolKind = "read" | "search" | "think" | "fetch" | "edit" | "execute" | "other";
+type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
 
 export interface ToolAnnotations {
   kind?: ToolKind;
@@ -76,7 +73,7 @@ export interface ToolHook {
   max_output: number | null;
 }
 
-export interface TurnPolicy {
+interface TurnPolicy {
   require_action_or_yield: boolean;
   allow_done_sentinel: boolean;
   max_prose_chars: number | null;
@@ -210,6 +207,8 @@ export interface AgentSpec {
   structured?: true;
   /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
   call: JsonObject;
+  /** `max_tokens` of the call is that of the skill which the run is: a bound, and nothing that a budget takes a call to need. Absent: not so. */
+  skill_max_tokens?: true;
   /** What the model can do, as far as the loop asks; fixed when the run starts. */
   model: {
     provider: string;

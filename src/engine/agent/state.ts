@@ -33,7 +33,7 @@ export interface AgentState {
  * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
  * its turn, its tools, what follows them, once with compaction and once it is settled. `idle`: a daemon waits. `ended`: settled.
  */
-export type Stage =
+type Stage =
   | "open"
   | "match"
   | "skill_hooks"
@@ -48,7 +48,7 @@ export type Stage =
   | "ended";
 
 /** `executed`: its result goes through hooks before it counts. */
-export type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
+type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
 
 /** One tool call of the turn under way. */
 export interface OpenCall {
@@ -65,8 +65,10 @@ export interface OpenCall {
 export interface TakenTurn {
   calls: ToolCallBlock[];
   text: string;
-  /** Whether it holds a sentinel that counts. */
+  /** Whether it ends the run: it holds a sentinel, or names another phase. */
   finished: boolean;
+  /** Absent: nothing. */
+  remarks?: Feedback[];
 }
 
 export interface RunState {
@@ -132,7 +134,7 @@ export interface BoundServers {
 }
 
 /** Of this run alone. */
-export interface RunSums {
+interface RunSums {
   input_tokens: number;
   output_tokens: number;
   cache_read_tokens: number;

@@ -6,7 +6,7 @@ import type { Message, ToolDefinition } from "../messages.ts";
 export const LEDGER_TOOL = "task_ledger";
 
 export const LEDGER_STATUSES = ["open", "in_progress", "blocked", "done", "dropped"] as const;
-export type LedgerStatus = (typeof LEDGER_STATUSES)[number];
+type LedgerStatus = (typeof LEDGER_STATUSES)[number];
 
 export interface LedgerItem {
   id: string;

@@ -1,4 +1,5 @@
 /** What the loop itself says to the model (agent-runtime.md §7.3, §7.5, §7.8). Pure. */
+import { firstOf } from "../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
 /** The part of the system text that keeps a persistent run going; exact words by the specification. */
@@ -13,12 +14,19 @@ export function persistentInstruction({ done_sentinel, turn_policy, exit_when_ve
   return `${keepWorking} ${finish}${verified}`;
 }
 
+/** How a model with a tool channel of its own is to use it. What ends a persistent run stands in its instruction. */
+export function nativeToolContract({ persistent }: AgentSpec): string {
+  const rules =
+    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose beside calls short.";
+  return persistent ? rules : `${rules} When nothing is left to do, answer without a call.`;
+}
+
 /** The default request to go on; exact words by the specification. */
 function defaultNudge(sentinel: string): string {
   return `You have not output ${sentinel} yet — the task is not complete. Use your tools to continue working. Only output ${sentinel} when the task is fully complete and verified.`;
 }
 
-export interface NudgeSituation {
+interface NudgeSituation {
   /** Whether the run has tools at all. */
   tools: boolean;
   /** Visible characters of the last turn. */
@@ -34,24 +42,23 @@ export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
 }
 
 /** Brief prose, then a tool call, another phase, or completion. */
-export function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
+function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
   const { turn_policy: policy, done_sentinel, tool_format } = spec;
   const limit = policy?.max_prose_chars ?? null;
   const brief =
     limit === null ? "Keep your prose brief." : `Keep your prose within ${limit} visible characters.`;
   const channel = tool_format === "text" ? "a <tool_call> element" : "a tool call";
   const act = tools ? `make progress with ${channel}` : "make progress in your reply";
-  const finish =
-    policy?.allow_done_sentinel === false || !spec.persistent
-      ? ""
-      : `, or output ${done_sentinel} if the task is truly complete`;
+  const next = [act, "switch to the next phase"];
+  if (policy?.allow_done_sentinel !== false && spec.persistent)
+    next.push(`output ${done_sentinel} if the task is truly complete`);
   const long =
     limit !== null && prose > limit
       ? " Your last turn spent too many characters on prose instead of acting."
       : "";
   const native =
     tools && tool_format === "native" ? " Tool calls written by hand into the text do not count." : "";
-  return `${brief} Then ${act}, switch to the next phase${finish}.${long}${native}`;
+  return `${brief} Then either ${next.join(", or ")}.${long}${native}`;
 }
 
 /** A sentinel came before any tool was tried. */
@@ -111,7 +118,7 @@ export function wakeBudgetText(reached: WakeLimit): string {
 
 /** Appended to a result that came before. */
 export function repeatHint(tool: string, count: number, result: string): string {
-  const first = result.split("\n", 1)[0]?.slice(0, 120) ?? "";
+  const first = firstOf(result.split("\n", 1)[0] ?? "", 120);
   return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
 }
 

@@ -4,10 +4,15 @@
  */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { lastOf } from "../cut.ts";
 import { isGrant, isSessionGrant } from "./calls.ts";
 import type { AgentRecord, AgentToolResult } from "./records.ts";
+import { clientResult } from "./settle-call.ts";
+import { LOAD_SKILL } from "./skills.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
 import { effects } from "./state.ts";
+import { LEDGER_TOOL } from "./task-ledger.ts";
+import { goesThroughHooks } from "./tool-hooks.ts";
 import { otherPhase } from "./turn.ts";
 
 export type TraceEntry = { kind: string; iteration: number } & { [member: string]: Json };
@@ -16,8 +21,18 @@ interface TracedCall {
   effect: string;
   call_id: string;
   tool: string;
-  result: { status: string; rejected: boolean; counts: boolean } | null;
+  result: Outcome | null;
 }
+
+interface Outcome {
+  status: string;
+  rejected: boolean;
+  /** Whether the turn's callback is told of it (§7.9): calls that were skipped or lacked something are no results. */
+  counts: boolean;
+}
+
+/** Most names of tools that a turn's end repeats of the run's earlier ones. */
+const MAX_NAMES = 200;
 
 /** Reads the records of a session or run in their order. */
 export class Tracer {
@@ -26,6 +41,9 @@ export class Tracer {
   #active: readonly string[] = [];
   #calls: TracedCall[] = [];
   #singleToolTurns = 0;
+  #used: string[] = [];
+  #successful: string[] = [];
+  readonly #approvals = new Map<string, { tool: string; call_id: string }>();
   #lastText = "";
   #idleSince: number | null = null;
 
@@ -34,6 +52,9 @@ export class Tracer {
     switch (record.type) {
       case "run_started":
         this.#spec = record.spec;
+        this.#used = [];
+        this.#successful = [];
+        this.#approvals.clear();
         return [];
       case "iteration_started":
         this.#iteration = record.iteration;
@@ -58,19 +79,23 @@ export class Tracer {
         return this.#counted(record.effect, { status: "ok", rejected: false, counts: true });
       case "client_tool_answered": {
         const open = this.#calls.find(({ call_id, result }) => call_id === record.call_id && result === null);
-        const status = record.is_error ? "error" : "ok";
-        return open === undefined
-          ? []
-          : this.#counted(open.effect, { status, rejected: false, counts: true });
+        if (open === undefined || this.#spec === null) return [];
+        const result = clientResult(record);
+        // Its hooks have their say first; then it is settled like any other.
+        if (goesThroughHooks(this.#spec, open.tool, result)) return [];
+        return this.#counted(open.effect, { status: result.status, rejected: false, counts: true });
       }
       case "approval_requested": {
-        const { id, tool, tool_call_id, risk } = record.request;
-        return [this.#entry("PermissionEscalation", { tool, call_id: tool_call_id, approval: id, risk })];
+        const { id, tool, tool_call_id: call_id, risk } = record.request;
+        this.#approvals.set(id, { tool, call_id });
+        return [this.#entry("PermissionEscalation", { tool, call_id, approval: id, risk })];
       }
       case "approval_decided": {
         if (record.decision === "deny") return [];
-        const { approval, scope } = record;
-        return [this.#entry("PermissionGrant", { approval, scope, by: "approval" })];
+        const { approval, scope, reason } = record;
+        const why = reason === null ? {} : { reason };
+        const call = this.#approvals.get(approval) ?? {};
+        return [this.#entry("PermissionGrant", { ...call, approval, scope, by: "approval", ...why })];
       }
       case "hook_settled":
         return this.#escalated(record);
@@ -105,7 +130,6 @@ export class Tracer {
     if (call === undefined) return [];
     const { tool, call_id } = call;
     const rejected = status === "rejected";
-    // As the turn's callback is told of it (§7.9): calls that were skipped or lacked something are no results.
     const counts = error_category !== "rejected_loop" && error_category !== "schema_validation";
     const refused = rejected
       ? [
@@ -117,17 +141,27 @@ export class Tracer {
   }
 
   /** A turn has ended when all of its calls have. */
-  #counted(effect: string, result: TracedCall["result"]): TraceEntry[] {
+  #counted(effect: string, result: Outcome): TraceEntry[] {
+    const tool = this.#calls.find((call) => call.effect === effect)?.tool;
+    if (tool === undefined) return [];
+    this.#used = [...this.#used, tool].slice(-MAX_NAMES);
+    if (result.status === "ok" && !isOfLoop(tool, this.#spec) && !this.#successful.includes(tool))
+      this.#successful = [...this.#successful, tool].slice(-MAX_NAMES);
     this.#calls = this.#calls.map((call) => (call.effect === effect ? { ...call, result } : call));
     if (this.#calls.some((call) => call.result === null)) return [];
     const tool_results = this.#calls.flatMap(({ tool, result: each }) =>
       each?.counts === true ? [{ tool_name: tool, status: each.status, rejected: each.rejected }] : [],
     );
     const payload = {
-      tool_names: this.#calls.map(({ tool }) => tool),
+      tool_names: this.#calls.map((call) => call.tool),
       tool_results,
+      successful_tool_names: tool_results.flatMap(({ tool_name, status }) =>
+        status === "ok" ? [tool_name] : [],
+      ),
       tool_count: this.#calls.length,
       consecutive_single_tool_turns: this.#singleToolTurns,
+      session_tools_used: this.#used,
+      session_successful_tools: this.#successful,
       failed: tool_results.some(({ status }) => status !== "ok"),
     };
     this.#calls = [];
@@ -140,15 +174,14 @@ export class Tracer {
     const call = this.#calls.find(asked);
     if (call === undefined) return [];
     const { tool, call_id } = call;
+    const { reason, approver } = objectOf(result);
+    const said = {
+      ...(typeof reason === "string" ? { reason } : {}),
+      ...(typeof approver === "string" ? { approver } : {}),
+    };
+    const scope = isSessionGrant(result) ? "session" : "once";
     const granted = isGrant(result)
-      ? [
-          this.#entry("PermissionGrant", {
-            tool,
-            call_id,
-            scope: isSessionGrant(result) ? "session" : "once",
-            by: "hook",
-          }),
-        ]
+      ? [this.#entry("PermissionGrant", { tool, call_id, scope, by: "hook", ...said })]
       : [];
     return [this.#entry("PermissionEscalation", { tool, call_id }), ...granted];
   }
@@ -180,7 +213,7 @@ export class Tracer {
     const attempts = this.#spec?.daemon?.idle_watchdog_attempts ?? null;
     switch (status) {
       case "stuck":
-        return [this.#entry("LoopStuck", { text: this.#lastText.slice(-240) })];
+        return [this.#entry("LoopStuck", { text: lastOf(this.#lastText, 240) })];
       case "budget_exhausted":
         return [this.#entry("BudgetExhausted", { max_iterations: this.#spec?.max_iterations ?? null })];
       case "watchdog":
@@ -194,6 +227,12 @@ export class Tracer {
         return [];
     }
   }
+}
+
+/** Tools of the loop itself count as used, never as successful. */
+function isOfLoop(name: string, spec: AgentSpec | null): boolean {
+  if (name !== LOAD_SKILL && name !== LEDGER_TOOL) return false;
+  return spec?.tools.every(({ definition }) => definition.name !== name) === true;
 }
 
 /** Of `permission_denied`; of a tool that there is none of, all that the model is told. */

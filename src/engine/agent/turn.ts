@@ -1,9 +1,12 @@
 /** What a model's turn means to the loop (agent-runtime.md §7.4, §7.5). Pure. */
-import type { Block, Message, ModelTurn, ToolCallBlock } from "../messages.ts";
-import { parseTextTurn } from "../text-tools/parse.ts";
-import type { AgentRecordBody, RunStatus } from "./records.ts";
+import { firstOf } from "../cut.ts";
+import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
+import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
+import type { AgentRecordBody, Feedback, RunStatus } from "./records.ts";
+import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
+import { LOAD_SKILL, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
-import type { AgentState, RunState } from "./state.ts";
+import type { AgentState, RunState, TakenTurn } from "./state.ts";
 import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
@@ -32,12 +35,12 @@ interface ReadTurn {
 
 /** Records that take a turn in, up to the next effect. */
 export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): AgentRecordBody[] {
-  const read = readTurn(run, turn);
+  const read = readTurn(state, run, turn);
   const { spec } = run;
   const at = { run: spec.run_id };
   const fallback = read.handWritten && mayFallBack(run);
   const calls = read.handWritten && !fallback ? [] : read.calls;
-  const gate = read.sentinel ? sentinelGate(run, calls.length > 0) : null;
+  const phase = otherPhase(spec, read.text) !== null;
   const message: Message = { role: "assistant", content: read.blocks };
   const taken = { type: "turn_taken" as const, ...at, calls, text: read.text, fallback };
   const feedback = (kind: string, content: string): AgentRecordBody => ({
@@ -46,12 +49,11 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     feedback: { kind, content },
   });
   if (calls.length > 0) {
-    const violations = read.violations.map((text) => feedback("protocol_violation", text));
-    return [
-      { ...taken, message, finished: read.sentinel && gate === null, text_only: 0 },
-      ...(fallback ? [] : violations),
-    ];
+    const remarks = fallback ? [] : remarksOn(read);
+    const told = remarks.length === 0 ? {} : { remarks };
+    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...told }];
   }
+  const gate = read.sentinel ? sentinelGate(run) : null;
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
   const more = takesMore(state, run);
   if (read.sentinel && gate === null) {
@@ -64,7 +66,7 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     return [{ ...taken, message: note, finished: false, text_only: 0 }, ...texts];
   }
   if (gate !== null)
-    return counted(run, { ...taken, message, finished: false }, [feedback(gate.kind, gate.text)]);
+    return counted(run, { ...taken, message, finished: false }, [feedback(gate.kind, gate.content)]);
   if (read.handWritten) {
     const reply = feedback("native_tool_contract", handWrittenCall());
     return counted(run, { ...taken, message, finished: false }, [reply]);
@@ -73,7 +75,7 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     const reply = feedback("action_required", actionRequired());
     return counted(run, { ...taken, message: null, finished: false }, [reply]);
   }
-  if (otherPhase(spec, read.text) !== null) {
+  if (phase) {
     if (more) return [goesOn];
     return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
   }
@@ -87,6 +89,14 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
   }
   const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
   return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
+}
+
+/** What a model is told of a turn whose calls were carried out all the same. */
+function remarksOn({ violations, errors }: ReadTurn): Feedback[] {
+  return [
+    ...violations.map((content) => ({ kind: "protocol_violation", content })),
+    ...errors.map((content) => ({ kind: "parse_error", content })),
+  ];
 }
 
 const UNREADABLE = "(A tool call of this turn could not be read and was left out.)";
@@ -115,23 +125,15 @@ export function settled(run: RunState, status: RunStatus): AgentRecordBody {
 
 const overBudget = (run: RunState): boolean => finalStatus(run, "done") === "budget_exhausted";
 
-function readTurn(run: RunState, turn: ModelTurn): ReadTurn {
+function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): ReadTurn {
   const { spec } = run;
-  const names = spec.tools.map(({ definition }) => definition.name);
+  const named = writtenCalls(run, visible);
+  const names = [...new Set([...spec.tools, ...scopedTools(run)].map(({ definition }) => definition.name))];
   const said = turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
   const native = turn.blocks.filter((block) => block.type === "tool_call");
   if (spec.tool_format === "text") {
     const read = parseTextTurn(said, [...names, ...RUNTIME_TOOLS]);
-    const written = read.calls.map(
-      (call, n): ToolCallBlock => ({
-        type: "tool_call",
-        id: `call_${run.iterations}_${native.length + n + 1}`,
-        name: call.name,
-        arguments: call.arguments,
-        raw: JSON.stringify(call.arguments),
-      }),
-    );
-    const calls = [...native, ...written];
+    const calls = [...native, ...named(read.calls)];
     const answered = spec.turn_policy?.allow_done_sentinel !== false && read.response !== null;
     const outside = `${read.prose}\n${read.done ?? ""}\n${read.response ?? ""}`;
     return {
@@ -145,15 +147,7 @@ function readTurn(run: RunState, turn: ModelTurn): ReadTurn {
     };
   }
   const handWritten = native.length === 0 && names.length > 0 ? parseTextTurn(said, names) : null;
-  const written = (handWritten?.calls ?? []).map(
-    (call, n): ToolCallBlock => ({
-      type: "tool_call",
-      id: `call_${run.iterations}_${n + 1}`,
-      name: call.name,
-      arguments: call.arguments,
-      raw: JSON.stringify(call.arguments),
-    }),
-  );
+  const written = named(handWritten?.calls ?? []);
   const fallback = written.length > 0 && mayFallBack(run);
   return {
     text: said,
@@ -170,8 +164,23 @@ function readTurn(run: RunState, turn: ModelTurn): ReadTurn {
   };
 }
 
+/** Makes calls of what a text holds, with ids that the conversation does not have yet: other runs may have written calls too. */
+function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
+  return (calls: readonly TextCall[]): ToolCallBlock[] => {
+    if (calls.length === 0) return [];
+    const taken = new Set(toolCallIds(visible));
+    let n = 0;
+    return calls.map(({ name, arguments: args }) => {
+      do n++;
+      while (taken.has(`call_${iterations}_${n}`));
+      const id = `call_${iterations}_${n}`;
+      return { type: "tool_call", id, name, arguments: args, raw: JSON.stringify(args) };
+    });
+  };
+}
+
 /** Tools of the loop itself, which every text contract names. */
-const RUNTIME_TOOLS = ["load_skill", LEDGER_TOOL];
+const RUNTIME_TOOLS = [LOAD_SKILL, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);
@@ -184,7 +193,7 @@ function textPart({ prose, response, done }: ReturnType<typeof parseTextTurn>): 
 function cutProse({ spec }: RunState, text: string): string {
   const limit = spec.turn_policy?.max_prose_chars ?? null;
   if (limit === null || text.length <= limit) return text;
-  return `${text.slice(0, limit)}\n[hull: cut after ${limit} characters]`;
+  return `${firstOf(text, limit)}\n[hull: cut after ${limit} characters]`;
 }
 
 function mayFallBack({ spec, fallbackUsed }: RunState): boolean {
@@ -198,18 +207,23 @@ function mustActFirst({ spec, tools_used }: RunState): boolean {
   return required && spec.tool_format === "native" && spec.tools.length > 0 && tools_used.length === 0;
 }
 
-/** Why a sentinel does not count yet; `null`: it does. @param acts whether its turn has calls */
-function sentinelGate(run: RunState, acts: boolean): { kind: string; text: string } | null {
+/** Why a sentinel does not count yet; `null`: it does. Of a turn with calls it is asked once they have run. */
+function sentinelGate(run: RunState): Feedback | null {
   const { spec, tools_used, verification } = run;
   const required = spec.turn_policy?.require_action_or_yield === true && spec.tools.length > 0;
-  if (required && tools_used.length === 0 && !acts) {
-    return { kind: "sentinel_without_action", text: sentinelWithoutAction(spec) };
+  if (required && tools_used.length === 0) {
+    return { kind: "sentinel_without_action", content: sentinelWithoutAction(spec) };
   }
   if (spec.exit_when_verified && verification?.ok !== true) {
-    return { kind: "verification_gate", text: verificationGate(verification?.exit_code ?? null) };
+    return { kind: "verification_gate", content: verificationGate(verification?.exit_code ?? null) };
   }
   const open = openItems(run.ledger).map(({ id, title }) => `${id}: ${title}`);
-  return open.length === 0 ? null : { kind: "ledger_not_satisfied", text: openLedger(open) };
+  return open.length === 0 ? null : { kind: "ledger_not_satisfied", content: openLedger(open) };
+}
+
+/** What keeps a turn with calls from ending the run as it claims to, now that they have run; `null`: nothing. */
+export function keptFromEnding(run: RunState, { text }: TakenTurn): Feedback | null {
+  return otherPhase(run.spec, text) === null ? sentinelGate(run) : null;
 }
 
 /** The other phase that the last `next_phase: X` line names, which ends a persistent run of a phase; `null`: none does. */

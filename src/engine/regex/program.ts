@@ -2,7 +2,7 @@
 import type { CharSet } from "./char-set.ts";
 import { type Assertion, type Node, Refusal } from "./parse.ts";
 
-export type Instruction =
+type Instruction =
   | { op: "unit"; set: CharSet; next: number }
   | { op: "assert"; what: Assertion; next: number }
   /** Both ways, the first preferred. */

@@ -6,7 +6,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ToolDefinition, ToolResultMessage } from "../messages.ts";
 
-export interface ContractOptions {
+interface ContractOptions {
   /** Shown as they are after the rules. */
   examples?: string;
   /** How completion is signalled; absent: it is not. */
@@ -57,6 +57,11 @@ export function renderTextResults(results: readonly ToolResultMessage[]): string
       return `<tool_result name="${name}" id="${call_id}"${status}>\n${content}\n</tool_result>`;
     })
     .join("\n\n");
+}
+
+/** The ids of the results that such a message holds. */
+export function resultIds(text: string): string[] {
+  return [...text.matchAll(/<tool_result name="[^"]*" id="([^"]+)"/g)].map(([, id = ""]) => id);
 }
 
 function typeText(schema: Json | undefined, depth = 0): string {

@@ -1,16 +1,20 @@
 /** Reads tool calls out of a model's text (agent-runtime.md §7.4). Pure; time grows with the text's length. */
+
 import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { closingOf } from "../brackets.ts";
+import { firstOf } from "../cut.ts";
 
 /** Most characters of one turn that are kept. */
-export const MAX_TURN_CHARACTERS = 131_072;
+const MAX_TURN_CHARACTERS = 131_072;
 
 export interface TextCall {
   name: string;
   arguments: JsonObject;
 }
 
-export interface TextTurn {
+interface TextTurn {
   calls: TextCall[];
   /** The text without calls and tags. */
   prose: string;
@@ -36,7 +40,7 @@ interface Piece {
 
 /** @param tools names that may be called; a form that names no tool of these is prose */
 export function parseTextTurn(text: string, tools: readonly string[]): TextTurn {
-  const kept = text.slice(0, MAX_TURN_CHARACTERS);
+  const kept = firstOf(text, MAX_TURN_CHARACTERS);
   const body = blankThinking(kept);
   const pieces = [...elements(body, tools), ...looseCalls(body, tools)];
   const taken = withoutOverlaps(pieces);
@@ -93,25 +97,26 @@ function readElement(
 ): { call: TextCall; violation?: string } | { error: string } {
   const unfenced = inner.replace(/^```(?:json)?\s*\n?/, "").replace(/\n?```$/, "");
   const fenced = unfenced === inner ? {} : { violation: "a tool_call element held a code fence" };
-  const value = parsed(unfenced);
+  const value = parsedJson(unfenced);
   const call = value === undefined ? null : callOf(value);
   if (call !== null) return { call, ...fenced };
   const written = functionForm(unfenced, 0, tools);
   if (written !== null && written.end >= unfenced.length) {
     return { call: written.call, violation: "a tool_call element held a function call in place of JSON" };
   }
-  return { error: `This tool call cannot be read: ${unfenced.slice(0, 200)}` };
+  return { error: `This tool call cannot be read: ${firstOf(unfenced, 200)}` };
 }
 
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
+  // Most turns hold none of these: then there is no pattern to make of the tools' names.
+  if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
   const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
-  if (names.length === 0) return pieces;
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
   for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
     const inner = (hit[1] ?? "").trim();
-    const value = parsed(inner);
+    const value = parsedJson(inner);
     const call = value === undefined ? null : callOf(value);
     const written = call === null ? functionForm(inner, 0, tools) : null;
     const found =
@@ -119,6 +124,14 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
     if (found === null) continue;
     const violation = "a call stood in a code fence in place of a tool_call element";
     pieces.push({ start: hit.index, end: fence.lastIndex, call: found, violation });
+  }
+  const whole = text.trim();
+  const written = whole.startsWith("{") ? parsedJson(whole) : undefined;
+  const alone = written === undefined ? null : callOf(written);
+  if (alone !== null && tools.includes(alone.name) && hasArguments(written)) {
+    const violation = "a call was written bare in place of a tool_call element";
+    const start = text.indexOf(whole);
+    return [{ start, end: start + whole.length, call: alone, violation }];
   }
   const bare = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names.join("|")})\\(`, "g");
   for (let hit = bare.exec(text); hit !== null; hit = bare.exec(text)) {
@@ -150,36 +163,23 @@ function functionForm(
   if (head === null || !tools.includes(name)) return null;
   const at = from + head[0].length;
   if (text[at] === ")") return { call: { name, arguments: {} }, end: at + 1 };
-  const end = objectEnd(text, at);
-  const value = end === null ? undefined : parsed(text.slice(at, end));
+  const end = closingOf(text, at);
+  const value = end === null ? undefined : parsedJson(text.slice(at, end));
   const close = end === null ? null : /^\s*\)/.exec(text.slice(end, end + 20));
   if (end === null || close === null || !isObject(value)) return null;
   return { call: { name, arguments: value }, end: end + close[0].length };
 }
 
-/** Where the object that begins at `from` ends. */
-function objectEnd(text: string, from: number): number | null {
-  if (text[from] !== "{") return null;
-  let depth = 0;
-  let quoted = false;
-  for (let at = from; at < text.length; at++) {
-    const character = text[at];
-    if (quoted) {
-      if (character === "\\") at++;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === "{") depth++;
-    else if (character === "}" && --depth === 0) return at + 1;
-  }
-  return null;
-}
-
 function callOf(value: Json): TextCall | null {
   if (!isObject(value) || typeof value.name !== "string") return null;
   const given = value.arguments ?? value.parameters ?? {};
-  const args = typeof given === "string" ? parsed(given) : given;
+  const args = typeof given === "string" ? parsedJson(given) : given;
   return isObject(args) ? { name: value.name, arguments: args } : null;
 }
+
+/** Whether it says itself that it is a call: an answer may have a name, too. */
+const hasArguments = (value: Json | undefined): boolean =>
+  isObject(value) && (value.arguments !== undefined || value.parameters !== undefined);
 
 /** In order of appearance; of two that overlap, the one that begins first. */
 function withoutOverlaps(pieces: Piece[]): Piece[] {
@@ -191,6 +191,7 @@ function withoutOverlaps(pieces: Piece[]): Piece[] {
 }
 
 function element(text: string, name: string): string | null {
+  if (!text.includes("<")) return null;
   const found = [...text.matchAll(new RegExp(`<${name}>([\\s\\S]*?)(?:</${name}>|$)`, "gi"))];
   return found.length === 0 ? null : found.map(([, inner = ""]) => inner.trim()).join("\n\n");
 }
@@ -221,13 +222,4 @@ function canonicalTurn(
     ...(done === null ? [] : [`<done>${done}</done>`]),
   ];
   return parts.join("\n");
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
 }

@@ -5,7 +5,7 @@ import type { Block } from "../messages.ts";
 import type { Strategy } from "./option.ts";
 
 /** Who searched; a provider is named by the shape that it speaks. */
-export type SearchMode = "anthropic" | "openai" | "client";
+type SearchMode = "anthropic" | "openai" | "client";
 
 /** What was asked for; role `assistant`, visibility `internal`. Comes before the search runs. */
 export interface SearchQueryEvent {

@@ -27,7 +27,7 @@ export interface Refusal {
   detail: string;
 }
 
-export type ModeDecision =
+type ModeDecision =
   | { mode: "native"; variant: NativeVariant; warnings: Warning[] }
   | { mode: "client"; warnings: Warning[] }
   | { refusal: Refusal };

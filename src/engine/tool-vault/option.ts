@@ -4,10 +4,10 @@ import { nearest } from "../../skill/match.ts";
 import { type Fault, shown, wrongValue } from "../fault.ts";
 import { TOOL_NAME, TOOL_NAME_TEXT } from "../tools.ts";
 
-export const VARIANTS = ["bm25", "regex"] as const;
+const VARIANTS = ["bm25", "regex"] as const;
 export const MODES = ["auto", "native", "client"] as const;
-export const STRATEGIES = ["bm25", "regex", "semantic", "host"] as const;
-export type Variant = (typeof VARIANTS)[number];
+const STRATEGIES = ["bm25", "regex", "semantic", "host"] as const;
+type Variant = (typeof VARIANTS)[number];
 export type Strategy = (typeof STRATEGIES)[number];
 
 export interface SearchOption {
@@ -26,7 +26,7 @@ export interface SearchOption {
   given: readonly (keyof typeof FIELDS)[];
 }
 
-export const DEFAULT_SEARCH_NAME = "hull_tool_search";
+const DEFAULT_SEARCH_NAME = "hull_tool_search";
 
 const words = (list: readonly string[]): string => list.map((word) => `"${word}"`).join(", ");
 /** What each field takes. */

@@ -16,7 +16,7 @@ export type SearchDelegate = (query: {
   candidates: string[];
 }) => Promise<Json>;
 
-export interface SearchOptions {
+interface SearchOptions {
   scope?: Scope;
   /** Answers `semantic` and `host`; absent: none is configured. */
   delegate?: SearchDelegate | undefined;

@@ -11,7 +11,7 @@ import type { SearchOption } from "./option.ts";
 import { promote, type VaultState } from "./promotion.ts";
 import { inScope, openly, type Scope, type ToolSet, toolSetOf } from "./tool-set.ts";
 
-export interface NativeVault {
+interface NativeVault {
   mode: "native";
   variant: NativeVariant;
   option: SearchOption;
@@ -29,7 +29,7 @@ export interface ClientVault {
 }
 
 /** Without a search tools go out as they are, `defer_loading` included. */
-export interface PlainVault {
+interface PlainVault {
   mode: "off";
   tools: readonly Tool[];
   warnings: Warning[];
@@ -59,12 +59,12 @@ export function createVault(
   return { mode: "client", option, set, search: searchTool(option), warnings };
 }
 
-export interface Offer {
+interface Offer {
   tools: ToolDefinition[];
   tool_search?: NonNullable<ModelRequest["tool_search"]>;
 }
 
-export interface OfferOptions {
+interface OfferOptions {
   /** Names that a skill's `allowed_tools` leave; the search itself is never hidden. */
   scope?: Scope;
   /**

@@ -27,7 +27,7 @@ const webhook = () =>
   });
 
 /** A folder in the session's files: `a/b`, without `.` and `..`. */
-export const daemonPath = () =>
+const daemonPath = () =>
   z
     .string()
     .check(

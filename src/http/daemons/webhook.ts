@@ -1,4 +1,5 @@
 /** Signed calls of `POST /daemons/:id/events`, which need no key (contract.md). */
+import { concat } from "../../bytes.ts";
 import { nameMatches } from "../../engine/agent/glob.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
@@ -66,7 +67,7 @@ export async function signedCall(
   if (secret === undefined) throw new WebhookRefused({ reason: "its secret is not set here" });
   const time = timestamp_header === null ? null : timeIn(headers.get(timestamp_header), webhook);
   const bytes = await body();
-  const signed = time === null ? bytes : joined(new TextEncoder().encode(`${time}.`), bytes);
+  const signed = time === null ? bytes : concat([new TextEncoder().encode(`${time}.`), bytes]);
   const digits = digitsOf(sent);
   if (digits === null || !(await verified(secret, digits, signed)))
     throw new WebhookRefused({ reason: "the signature is another one" });
@@ -98,11 +99,4 @@ async function verified(secret: string, digits: string, signed: Uint8Array<Array
   const raw = new TextEncoder().encode(secret);
   const key = await crypto.subtle.importKey("raw", raw, algorithm, false, ["verify"]);
   return crypto.subtle.verify("HMAC", key, signature, signed);
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(first.length + second.length);
-  whole.set(first);
-  whole.set(second, first.length);
-  return whole;
 }

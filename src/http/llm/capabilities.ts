@@ -1,4 +1,5 @@
 /** `/llm/capabilities`: what a model can do, and a tenant's own rules about it (agent-runtime.md §4.4). */
+import { shapeErrors } from "../../engine/fault.ts";
 import { InputInvalid, MalformedToml } from "../../errors/request.ts";
 import { canonicalProvider } from "../../model/catalogue/catalogue.ts";
 import { type CapabilityTables, capabilityTables } from "../../model/catalogue/layer.ts";
@@ -44,7 +45,7 @@ async function readRules(request: Request): Promise<CapabilityTables> {
   if (!toml.ok) throw new MalformedToml(toml);
   const parsed = capabilityTables.safeParse(toml.value);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const errors = shapeErrors(parsed.error);
   const reason = "The rules do not have the expected form: [[provider.<name>]] and [provider_family].";
   throw new InputInvalid({ reason, errors });
 }

@@ -1,8 +1,8 @@
 /** `tools/call`: a skill is run as `POST /skills/{slug}` runs it (skill-formats.md §9). */
 
+import { fromBase64 } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
-import { fromBase64 } from "../../run/delta.ts";
 import { logError } from "../../run/problem.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";

@@ -1,6 +1,6 @@
 /** What a skill answered, as the content of an MCP tool result (skill-formats.md §9). */
 import * as z from "zod/mini";
-import { fromBase64, toBase64 } from "../../run/delta.ts";
+import { fromBase64, toBase64 } from "../../bytes.ts";
 import { type NewFile, PRODUCED_TTL_MS, storeFile } from "../../run/files.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { utf8OrNull } from "../../run/utf8.ts";

@@ -1,5 +1,5 @@
 /** Pages of MCP lists: a cursor says after which item of a sorted list the page before ended. Pure. */
-import { fromBase64, toBase64 } from "../../run/delta.ts";
+import { fromBase64, toBase64 } from "../../bytes.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 

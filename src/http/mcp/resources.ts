@@ -1,6 +1,7 @@
 /** The files of skills as MCP resources (skill-formats.md §9): `skill://<slug>/<path>`, and nothing outside a bundle. */
+
+import { toBase64 } from "../../bytes.ts";
 import { readBundleFile } from "../../registry/bundle-file.ts";
-import { toBase64 } from "../../run/delta.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";

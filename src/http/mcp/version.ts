@@ -3,7 +3,7 @@
  * header; from 2026-07-28 on each request carries it, and nothing is opened. Hull keeps no sessions in either. Pure.
  */
 
-import { fromBase64 } from "../../run/delta.ts";
+import { fromBase64 } from "../../bytes.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

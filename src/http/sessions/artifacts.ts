@@ -1,7 +1,8 @@
 /** `/sessions/:id/artifacts` (skill-formats.md §7.5): what the tools of a session made for people to look at. */
+
+import { fromBase64 } from "../../bytes.ts";
 import type { ArtifactType } from "../../engine/artifact.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { fromBase64 } from "../../run/delta.ts";
 import { contentDisposition } from "../../run/output-files.ts";
 import type { ArtifactView } from "../../session/conversation/rpc.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,5 +1,7 @@
 /** What reaches a session from outside while its run goes on: messages, feedback, decisions, results of the client's tools. */
+
 import * as z from "zod/mini";
+import { shapeErrors } from "../../engine/fault.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { messageShape, readMessages } from "../../llm/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -59,7 +61,7 @@ export const postMessage: Route = async (context, { id = "" }) => {
 function userMessage(content: Json) {
   const parsed = messageShape.safeParse({ role: "user", content });
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const errors = shapeErrors(parsed.error);
   throw new InputInvalid({ reason: "The message does not have the expected shape.", errors });
 }
 

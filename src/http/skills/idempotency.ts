@@ -50,7 +50,7 @@ export function callName(context: RequestContext, key: string, called: string): 
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
 
-export interface TakenInput {
+interface TakenInput {
   text: Content | null;
   files: { filename: string | null; mime: string; content: Content }[];
   /** SHA-256 (hex) of each content, that of the text first. */

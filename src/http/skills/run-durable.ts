@@ -39,13 +39,15 @@ interface BegunRun {
   streaming: boolean;
   /** Of every answer of the run. */
   headers: Record<string, string>;
+  /** Further members of the answer that it was begun. */
+  names?: Record<string, string | null>;
 }
 
 /** Answers what was begun: 202 at once, the events, or the result when it is there. */
 export async function answerDurable(
   context: RequestContext,
   { id, respondAsync }: DurableCall,
-  { execution, begun, streaming, headers }: BegunRun,
+  { execution, begun, streaming, headers, names = {} }: BegunRun,
 ): Promise<Response> {
   if (begun === "other_request") {
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
@@ -55,7 +57,7 @@ export async function answerDurable(
   if (respondAsync) {
     const { status } = await execution.status();
     const further = { location: `/executions/${id}`, "preference-applied": "respond-async" };
-    return Response.json({ id, status }, { status: 202, headers: { ...all, ...further } });
+    return Response.json({ id, ...names, status }, { status: 202, headers: { ...all, ...further } });
   }
   if (streaming) {
     const events = await execution.events(afterOf(context.request, id), true);

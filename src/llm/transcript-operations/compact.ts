@@ -27,7 +27,7 @@ const SOURCE = "compaction_source_transcript";
 const size = (told: readonly Told[]): number => told.reduce((sum, { characters }) => sum + characters, 0);
 const itemsOf = (told: readonly Told[]) => told.map(({ item }) => item);
 
-export interface SummarizeOptions {
+interface SummarizeOptions {
   keep_last: number;
   /** Instead of Hull's own request; the conversation follows it. */
   prompt?: string | undefined;
@@ -60,7 +60,7 @@ export async function summarized(
   return { ...shortened, summary, archived_messages: count };
 }
 
-export interface CompactOptions {
+interface CompactOptions {
   keep_first: number;
   keep_last: number;
   strategy: CompactionOptions["strategy"];

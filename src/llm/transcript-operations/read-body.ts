@@ -1,6 +1,6 @@
 /** What an operation is given, checked against its shape: 422 with the path of each fault (agent-runtime.md §0.3). */
 import type * as z from "zod/mini";
-import type { Fault } from "../../engine/fault.ts";
+import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -23,16 +23,9 @@ export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names:
 
 /** What a shape refuses in a value. Keys that nothing knows have paths of their own. @param at where the value stands */
 export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
-  return error.issues.flatMap((issue) => {
-    const path = [...at, ...issue.path.map(String)];
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => {
-        const place = [...path, key].join(".");
-        return { path: place, message: `${place}: there is no such field` };
-      });
-    }
-    const place = path.join(".");
-    return { path: place, message: `${place}: ${issue.message}; got ${shown(valueAt(value, issue.path))}` };
+  return shapeFaults(error).map(({ path, message }) => {
+    const place = [...at, ...path].join(".");
+    return { path: place, message: `${place}: ${message}; got ${shown(valueAt(value, path))}` };
   });
 }
 
@@ -42,11 +35,6 @@ function valueAt(value: Json, path: readonly PropertyKey[]): Json | undefined {
   if (Array.isArray(value)) return valueAt(value[Number(key)] ?? null, rest);
   if (typeof value !== "object" || value === null) return undefined;
   return valueAt(value[String(key)] ?? null, rest);
-}
-
-function shown(value: Json | undefined): string {
-  const text = JSON.stringify(value ?? null);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
 function noOption(name: string, names: readonly string[]): Fault {

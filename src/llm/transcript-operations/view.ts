@@ -91,7 +91,7 @@ export function statsOf(messages: readonly PublicMessage[], events: readonly Tra
 }
 
 /** Whether a message brings results of tools: its own role, or parts of a user's message. */
-export function holdsResults({ role, content }: PublicMessage): boolean {
+function holdsResults({ role, content }: PublicMessage): boolean {
   if (role === "tool") return true;
   return role === "user" && Array.isArray(content) && content.some(isResultPart);
 }

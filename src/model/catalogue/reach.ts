@@ -5,7 +5,7 @@ import { keyVariables, type ProtocolName, variablePrefix } from "./layer.ts";
 /** Reads a variable or secret of the deployment; `undefined` or blank: not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-export interface SetVariable {
+interface SetVariable {
   name: string;
   /** Trimmed. */
   value: string;

@@ -9,7 +9,7 @@ import { expand, knownProvider } from "./resolve.ts";
 
 export type RoutePolicy = string | { mode: string; target?: string | undefined };
 
-export interface RouteCandidate {
+interface RouteCandidate {
   provider: string;
   model: string;
   tier: Tier;

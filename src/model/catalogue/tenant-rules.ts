@@ -27,7 +27,7 @@ interface Known {
 
 const memories = new WeakMap<Settings, Map<string, Known>>();
 
-export interface TenantContext {
+interface TenantContext {
   env: Bindings;
   settings: Settings;
   /** Keeps a promise alive after the answer. */

@@ -1,9 +1,7 @@
 /** TOML in the Worker. Import it lazily: most deployments never read any there. */
 import { parse, TomlError } from "smol-toml";
 
-export type ParsedToml =
-  | { ok: true; value: unknown }
-  | { ok: false; line: number; column: number; reason: string };
+type ParsedToml = { ok: true; value: unknown } | { ok: false; line: number; column: number; reason: string };
 
 export function parseToml(text: string): ParsedToml {
   try {

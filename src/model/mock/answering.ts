@@ -16,7 +16,7 @@ export function answering(source: MockSource, asker: Asker): Intercept {
   return {
     async call(request, target, { sink }) {
       const prompt = request.cache === true ? await promptOf(request) : null;
-      const taken = await source.take(callOf(request), prompt);
+      const taken = await source.take(mockCallOf(request), prompt);
       if (taken.mock !== null) return answerOf(taken.mock, request, target, sink);
       if (typeof taken.otherwise === "object") return unmatched(request, target, taken.otherwise.error);
       if (taken.otherwise === "provider" && target.protocol !== "mock") return null;
@@ -27,7 +27,8 @@ export function answering(source: MockSource, asker: Asker): Intercept {
 
 const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
 
-function callOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
+/** A request as those who look at what was asked see it. */
+export function mockCallOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
   const offered = tools.length > 0 ? tools : (tools_in_text ?? []);
   return { messages, system, tools: offered, ...(thinking === undefined ? {} : { thinking }) };
 }

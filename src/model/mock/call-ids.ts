@@ -1,9 +1,11 @@
-import type { Message } from "../../engine/messages.ts";
-import { toolCallIds } from "../wire.ts";
+import { type Message, toolCallIds } from "../../engine/messages.ts";
+import { resultIds } from "../../engine/text-tools/contract.ts";
 
-/** `mock_call_<n>`, counted on over the whole conversation. */
+/** `mock_call_<n>`, counted on over the whole conversation, whichever form its calls and results have. */
 export function mockIds(history: readonly Message[]): () => string {
-  const taken = new Set(toolCallIds(history));
+  const texts = history.flatMap((message) => (message.role === "user" ? message.content : []));
+  const told = texts.flatMap((part) => (part.type === "text" ? resultIds(part.text) : []));
+  const taken = new Set([...toolCallIds(history), ...told]);
   let n = 0;
   return () => {
     let id = "";

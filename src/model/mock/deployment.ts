@@ -7,7 +7,7 @@ import { readMockLines } from "./read.ts";
 
 export const MOCKS_VARIABLE = "HULL_LLM_MOCKS";
 /** Any text: another one begins the mocks anew. `hull dev` sets it. */
-export const MOCKS_RUN_VARIABLE = "HULL_LLM_MOCKS_RUN";
+const MOCKS_RUN_VARIABLE = "HULL_LLM_MOCKS_RUN";
 
 export interface DeploymentMocks {
   /** Names these mocks: what was used up of others does not count. */

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Mock } from "./mock.ts";
 
 /** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
-export type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
+type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
 
 const MAX_MOCKS = 10_000;
 /** Characters of a pattern: matching takes time in proportion to it. */

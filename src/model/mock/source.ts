@@ -6,7 +6,7 @@ import { type MockQueue, nextMock } from "./queue.ts";
  * What happens to a call that no mock answers: the mock's default behaviour whatever the provider, the provider itself,
  * or an error that names where the mocks are.
  */
-export type Otherwise = "default" | "provider" | { error: string };
+type Otherwise = "default" | "provider" | { error: string };
 
 export interface Taken {
   mock: Mock | null;

@@ -5,12 +5,12 @@ import type { Bindings } from "../../env.ts";
 import { TOOL_CONFIG_SCHEMA } from "./schema.ts";
 
 /** Whose configuration of which skill. */
-export interface ConfigOf {
+interface ConfigOf {
   tenant: string;
   slug: string;
 }
 
-export interface ValueName {
+interface ValueName {
   tool: string;
   param: string;
   /** `""`: the value counts for every bot. */

@@ -22,7 +22,7 @@ import { RunNotes, runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
 import { Waking } from "./waking.ts";
 
-export interface AnonymousOptions {
+interface AnonymousOptions {
   host: LlmHost;
   signal: AbortSignal;
   watcher: CallWatcher;

@@ -9,12 +9,9 @@ import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolOutcome } from "../../engine/tool-result.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
-import { readOptions } from "../../llm/options.ts";
-import { fallbacks, refused, settingsFor } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
-import { readStructured } from "../../llm/structured.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { Json, JsonObject, ModelTarget } from "../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -32,13 +29,14 @@ import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
+import { type ModelChoice, modelOf } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
 import type { RunVault } from "./vault.ts";
 
-export interface EffectsOptions {
+interface EffectsOptions {
   context: RunContext;
   host: LlmHost;
   spec: AgentSpec;
@@ -111,7 +109,7 @@ async function callModel(
       idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
       stream: options.stream ?? true,
       budget: options.budget ?? null,
-      max_tokens_given: options.max_tokens ?? null,
+      max_tokens_given: spec.skill_max_tokens === true ? null : (options.max_tokens ?? null),
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
@@ -123,25 +121,6 @@ async function callModel(
       ? await ask(asked, 0)
       : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
   return { ...answer, warnings: answer.turn.warnings ?? [] };
-}
-
-type ModelChoice = ReturnType<typeof modelOf>;
-
-/** The model of a run and what its options say of every request. Chosen anew by each life of the run, alike. */
-function modelOf(spec: AgentSpec, host: LlmHost) {
-  const read = readOptions(spec.call, (name) => host.isProvider(name));
-  if ("faults" in read) throw refused(read.faults);
-  const { options, own } = read;
-  const chosen = host.choose(options);
-  const choice = { ...chosen, target: { provider: spec.model.provider, model: spec.model.model } };
-  const structured = readStructured(options);
-  return {
-    options,
-    own,
-    structured,
-    targets: [choice.target, ...fallbacks(options, choice, host)],
-    settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
-  };
 }
 
 async function summarize(
@@ -276,7 +255,7 @@ async function hookResult(
     const kept = isArtifact(answer) ? await made.keep(answer) : { line: answer };
     const failed = "error" in kept;
     const value = failed ? { error: kept.error } : kept.line;
-    const content = typeof value === "string" ? value : JSON.stringify(value);
+    const content = typeof value === "string" ? value : JSON.stringify(value, null, 2);
     const result = plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null);
     return made.settle({ ...result, value, duration_ms: Date.now() - started });
   } catch (error) {

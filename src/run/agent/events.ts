@@ -1,8 +1,10 @@
 /** What the records of a run say to watchers (contract.md "Events", agent-runtime.md §7.11). Pure. */
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import { clientResult } from "../../engine/agent/settle-call.ts";
 import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { goesThroughHooks } from "../../engine/agent/tool-hooks.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
@@ -46,10 +48,13 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
         event: data.type === "tool_search_query" ? "tool_search_query" : "tool_search_result",
         data,
       }));
-    case "client_tool_answered":
-      return [
-        { event: "tool_result", data: { round: iteration, call_id: record.call_id, ok: !record.is_error } },
-      ];
+    case "client_tool_answered": {
+      const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
+      if (run === null || open === undefined) return [];
+      const result = clientResult(record);
+      // Where hooks still may rewrite it, it is told once they have.
+      return goesThroughHooks(run.spec, open.call.name, result) ? [] : toolResult(open.effect, result, state);
+    }
     case "approval_requested":
       return [{ event: "approval_request", data: { ...record.request } }];
     case "feedback_added":

@@ -12,7 +12,7 @@ import { HullError } from "../../errors.ts";
 import { withRecords } from "../../llm/history.ts";
 import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
@@ -31,7 +31,11 @@ export function hookPayload({ purpose, payload }: HookStep, records: () => Itera
     recorded_messages: recorded,
     recent_visible_messages: lastOf(visible, 8),
     recent_recorded_messages: lastOf(recorded, 12),
-    latest_recorded_tool_result: latestResult(recorded),
+    latest_visible_user_message: latestText(visible, "user"),
+    latest_visible_assistant_message: latestText(visible, "assistant"),
+    latest_recorded_user_message: latestText(recorded, "user"),
+    latest_recorded_assistant_message: latestText(recorded, "assistant"),
+    latest_recorded_tool_result: latestText(recorded, "tool"),
   };
 }
 
@@ -146,10 +150,18 @@ const plain = (value: readonly (Message | PublicMessage)[]): Json[] => JSON.pars
 const lastOf = (messages: Json, count: number): Json =>
   Array.isArray(messages) ? messages.slice(-count) : [];
 
-function latestResult(messages: Json): Json {
+/** The text of the newest message of a role that has one; `null`: there is none. */
+function latestText(messages: Json, role: "user" | "assistant" | "tool"): string | null {
   const list = Array.isArray(messages) ? messages : [];
-  const latest = list.findLast(
-    (message) => isObject(message) && message.role === "tool" && message.content !== "",
+  const texts = list.map((message) =>
+    objectOf(message).role === role ? textIn(objectOf(message).content) : "",
   );
-  return isObject(latest) ? (latest.content ?? null) : null;
+  return texts.findLast((text) => text !== "") ?? null;
+}
+
+/** What is written in a message's content: a text, or the texts among its parts. */
+function textIn(content: Json | undefined): string {
+  if (typeof content === "string") return content;
+  const parts = Array.isArray(content) ? content.map(objectOf) : [];
+  return parts.flatMap(({ text }) => (typeof text === "string" ? [text] : [])).join("\n");
 }

@@ -1,8 +1,11 @@
 /** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
+import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { TEXTS } from "../../llm/options.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
+import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 
@@ -31,19 +34,22 @@ function shapes() {
     mcp_servers: maybe(
       z
         .array(
-          z.union([
-            text,
-            z.strictObject({
-              name: text,
-              url: maybe(text),
-              tools: maybe(texts),
-              timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
-            }),
-          ]),
+          z.union(
+            [
+              text,
+              z.strictObject({
+                name: text,
+                url: maybe(text),
+                tools: maybe(texts),
+                timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
+              }),
+            ],
+            "must be a name of hull.toml, or {name, url?, tools?, timeout_ms?}",
+          ),
         )
         .check(z.maxLength(16)),
     ),
-    working_files: maybe(z.union([texts, text])),
+    working_files: maybe(z.union([texts, text], TEXTS)),
     persistent: maybe(flag),
     done_sentinel: maybe(text.check(z.minLength(1))),
     max_iterations: maybe(count),
@@ -69,15 +75,18 @@ function shapes() {
     break_unless_phase: maybe(text),
     task_ledger: maybe(
       z.array(
-        z.union([
-          text,
-          z.strictObject({
-            title: text,
-            id: maybe(text.check(z.minLength(1))),
-            status: maybe(z.enum(LEDGER_STATUSES)),
-            note: maybe(text),
-          }),
-        ]),
+        z.union(
+          [
+            text,
+            z.strictObject({
+              title: text,
+              id: maybe(text.check(z.minLength(1))),
+              status: maybe(z.enum(LEDGER_STATUSES)),
+              note: maybe(text),
+            }),
+          ],
+          `must be a text, or {title, id?, status?, note?} with a status of ${LEDGER_STATUSES.join(", ")}`,
+        ),
       ),
     ),
     deliverables: maybe(texts),
@@ -109,7 +118,7 @@ function shapes() {
     wake_interval_ms: maybe(count),
     cron: maybe(text),
     time_zone: maybe(text),
-    watch_paths: maybe(z.union([texts, text])),
+    watch_paths: maybe(z.union([texts, text], TEXTS)),
     watch_events: maybe(z.array(z.enum(["change", "create", "delete"]))),
     consolidate_on_idle: maybe(flag),
     idle_watchdog_attempts: maybe(count),
@@ -134,12 +143,21 @@ export function runOptionNames(): readonly string[] {
   return names;
 }
 
+/** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
+const STRUCTURES = [
+  ...["skill_match", "turn_policy", "policy", "approval_policy", "permissions", "wake_budget", "compaction"],
+  ...["task_ledger", "mcp_servers"],
+];
+
 /** Divides given options into those of the run and those of its model calls. `null` counts as absent. */
 export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
   const known = runOptionNames();
   const entries = Object.entries(given).filter(([, value]) => value !== null);
+  const own = entries.filter(([name]) => known.includes(name));
   return {
-    run: Object.fromEntries(entries.filter(([name]) => known.includes(name))),
+    run: Object.fromEntries(
+      own.map(([name, value]) => [name, STRUCTURES.includes(name) ? withoutNulls(value) : value]),
+    ),
     call: Object.fromEntries(entries.filter(([name]) => !known.includes(name))),
   };
 }
@@ -150,10 +168,9 @@ export function readRunOptions(
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
   const parsed = runOptions.safeParse(given);
   if (parsed.success) return { options: parsed.data };
-  const faults = parsed.error.issues.map(({ path, message }) => {
+  const faults = shapeFaults(parsed.error).map(({ path, message }) => {
     const at = ["options", ...path].join(".");
-    const value = JSON.stringify(given[String(path[0])]) ?? "nothing";
-    return { path: at, message: `${at}: ${message}; got ${value.slice(0, 80)}` };
+    return { path: at, message: `${at}: ${message}; got ${shown(given[String(path[0])])}` };
   });
   return { faults };
 }

@@ -7,7 +7,6 @@ import type {
   RunPolicies,
   ToolHook,
 } from "../../engine/agent/spec.ts";
-import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
@@ -18,7 +17,7 @@ import { readMessages } from "../../llm/messages.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
-import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { ownInstructions } from "../own-skill.ts";
@@ -26,9 +25,10 @@ import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { runHooks } from "./hooks.ts";
-import { ignoredOptions } from "./ignored.ts";
+import { ignoredOptions } from "./ignored-options.ts";
+import { taskLedger } from "./ledger-option.ts";
 import { readServersOption } from "./mcp-option.ts";
-import { divide, listOf, type RunOptions, readRunOptions } from "./option-shapes.ts";
+import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
@@ -64,7 +64,7 @@ export async function agentSpec(
   const served = own?.record ?? null;
   const own_skill = own?.skill ?? null;
   const asked = served === null ? call : withSkill(call, served);
-  const model = readOptions(asked, (name) => host.isProvider(name));
+  const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, at.session);
@@ -97,7 +97,7 @@ export async function agentSpec(
   const given = givenMessages(input, model.options);
   const warnings = [
     ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
-    ...ignoredOptions(options, at.session),
+    ...ignoredOptions(options, model.options, at.session),
   ];
   const reader = { session_id: at.session, input: input.prompt ?? "" };
   const instructions = served === null ? "" : ownInstructions(served, reader);
@@ -156,6 +156,7 @@ export async function agentSpec(
     compaction: compaction(options),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
+    ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
     call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     model: {
       provider: choice.target.provider,
@@ -242,7 +243,7 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
   const executor =
     tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
   const { kind, ...annotations } = tool.annotations ?? {};
-  const known = KINDS.find((name) => name === kind);
+  const known = TOOL_KINDS.find((name) => name === kind);
   const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
   return {
     definition: definitionOf(tool),
@@ -252,8 +253,6 @@ function agentTool(settings: Settings, tool: Tool): AgentTool {
     ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
   };
 }
-
-const KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
 
 function executorOf({ name, executor }: Tool): AgentTool["executor"] {
   if (executor === "webhook") return "webhook";
@@ -342,20 +341,4 @@ function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"
     allow_done_sentinel: given.allow_done_sentinel ?? true,
     max_prose_chars: given.max_prose_chars ?? null,
   };
-}
-
-/** Items without an id are numbered. */
-function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
-  const given = task_ledger ?? deliverables;
-  if (given === undefined) return null;
-  const items = given.map((item, n): TaskLedger["items"][number] => {
-    const {
-      id = String(n + 1),
-      title,
-      status = "open",
-      note,
-    } = typeof item === "string" ? { title: item } : item;
-    return { id, title, status, ...(note === undefined ? {} : { note }) };
-  });
-  return { root_task: root_task ?? null, items };
 }

@@ -30,7 +30,7 @@ export interface RunPlace extends KnownExecutions {
   remember(value: Json): void;
 }
 
-export interface RunFacts {
+interface RunFacts {
   run_id: string;
   session_id: string;
   /** Unix ms. */
@@ -39,7 +39,7 @@ export interface RunFacts {
   settled_at: number | null;
 }
 
-export interface BegunParts {
+interface BegunParts {
   effects: AgentEffects;
   vault: Vault | null;
   /** Further members of the result, as this life knows them. */

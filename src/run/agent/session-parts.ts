@@ -12,6 +12,7 @@ import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
+import { earlierMockCalls } from "./earlier-calls.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts, RunPlace } from "./parts.ts";
 import { RunNotes, runResult } from "./result.ts";
@@ -38,7 +39,9 @@ export const SESSION_PARTS: AgentParts = {
       watcher: told.watcher,
       emit: (event: RunEvent) => place.emit(event),
     });
+    let first: number | null = null;
     const callModel: AgentEffects["callModel"] = async (step, at) => {
+      first ??= step.iteration;
       try {
         return await told.telling(step.iteration, () => effects.callModel(step, at));
       } catch (error) {
@@ -48,14 +51,19 @@ export const SESSION_PARTS: AgentParts = {
         if (left !== null) place.remember(left);
       }
     };
-    const further = (): JsonObject => JSON.parse(JSON.stringify(host.further()));
+    const further = (): JsonObject => {
+      const { mock_calls: own, ...members } = host.further();
+      if (!Array.isArray(own)) return JSON.parse(JSON.stringify(members));
+      const earlier = earlierMockCalls(place.records(), { spec, host, vault, before: first });
+      return JSON.parse(JSON.stringify({ ...members, mock_calls: [...earlier, ...own] }));
+    };
     return { effects: { ...effects, callModel }, vault, further };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
     const notes = new RunNotes();
-    const transcript = withRecords(emptyTranscript(newId()), notes.reading(records), newId);
+    const transcript = withRecords(emptyTranscript(newId()), notes.reading(records), newId, run.spec);
     return runResult(state, run, {
       transcript,
       notes,

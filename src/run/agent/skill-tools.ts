@@ -47,7 +47,7 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
 }
 
 /** The run that calls are made for. */
-export interface ToolRun extends Omit<PlaceOptions, "choice" | "policy"> {
+interface ToolRun extends Omit<PlaceOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;

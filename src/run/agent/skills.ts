@@ -15,8 +15,9 @@ import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { listedFiles, namesFiles } from "../own-skill.ts";
 import { checkTrust } from "../trust.ts";
+import { commandAnnotations } from "./command-annotations.ts";
 
-export interface RunSkills {
+interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];
@@ -114,7 +115,7 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   return (llm?.tools ?? []).map((tool) => ({
     definition: toolDefinition(tool),
     executor: "command",
-    annotations: {},
+    annotations: commandAnnotations(record, tool),
     handler: { slug, tool: tool.name },
     skill: slug,
   }));

@@ -8,7 +8,7 @@ import { checkAnswer, type Structured, schemaFailure } from "../../llm/structure
 import { readTextTurn } from "../../llm/text-turn.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-export interface StructuredRun {
+interface StructuredRun {
   structured: Structured;
   /** `null`: the run ends with any turn that calls no tool. */
   sentinel: string | null;
@@ -18,7 +18,7 @@ export interface StructuredRun {
 export type Ask = (request: AgentRequest, attempt: number) => Promise<{ turn: ModelTurn; cost_usd: number }>;
 
 /**
- * Asks until the answer matches, or the attempts are used up. Turns that call tools, and those of a persistent run that do
+ * Asks until the answer matches, or the attempts are used up. Turns that call tools, in whichever form, and those of a persistent run that do
  * not claim to be the last, are no answers. Tokens and cost of all attempts are those of the turn.
  * @throws SchemaValidation where `output_validation` is `error`
  */
@@ -62,12 +62,15 @@ export function answerData(texts: readonly string[], sentinel: string | null): J
 function faultsOf(
   structured: Structured,
   sentinel: string | null,
-  { tools_in_text: listed = [] }: AgentRequest,
+  { tools_in_text: listed = [], tools }: AgentRequest,
   turn: ModelTurn,
 ): string[] {
   const said = turnText(turn.blocks);
-  const read = listed.length > 0 ? readTextTurn(turn, listed) : { ...turn, text: said, text_format: null };
-  if (read.blocks.some(({ type }) => type === "tool_call")) return [];
+  const written = readTextTurn(turn, [...listed, ...tools]);
+  if (written.blocks.some(({ type }) => type === "tool_call")) return [];
+  // The loop itself asks for a call again that it cannot read.
+  if (listed.length > 0 && written.text_format?.tool_parse_errors.length !== 0) return [];
+  const read = listed.length > 0 ? written : { ...turn, text: said, text_format: null };
   if (sentinel === null) return checkAnswer(structured, read).errors;
   if (!said.includes(sentinel)) return [];
   return checkAnswer(structured, { ...read, text: said.replaceAll(sentinel, "") }).errors;

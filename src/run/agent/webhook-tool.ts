@@ -3,10 +3,11 @@
  * does it: so what the caller says counts where it makes the tool riskier, and never where it makes it safer.
  */
 import { nameMatches } from "../../engine/agent/glob.ts";
-import { onlyReads, PATH_ARGUMENTS, rankOf } from "../../engine/agent/policy.ts";
+import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";
 import { RISKS } from "../../skill/manifest.ts";
+import { morePaths } from "./command-annotations.ts";
 
 type Known = Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">>;
 
@@ -22,7 +23,7 @@ export function webhookPolicy({ host, approvals }: Settings, name: string, said:
       side_effect_level !== undefined && rankOf(side_effect_level) > rankOf(least)
         ? side_effect_level
         : least,
-    arg_schema: { ...arg_schema, path_params: [...PATH_ARGUMENTS, ...pathsIn(arg_schema)] },
+    arg_schema: morePaths(arg_schema),
   };
   const risk = annotations.side_effect_level === "read_only" ? "safe" : "dangerous";
   const required = approvals.require_risk ?? "none";
@@ -32,6 +33,3 @@ export function webhookPolicy({ host, approvals }: Settings, name: string, said:
     needs_approval: required !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(required),
   };
 }
-
-const pathsIn = (schema: ToolAnnotations["arg_schema"]): string[] =>
-  Array.isArray(schema?.path_params) ? schema.path_params.filter((path) => typeof path === "string") : [];

@@ -8,7 +8,7 @@ import { runnerEndpoint, runOptions } from "../runner.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 
-export interface RunnerPorts {
+interface RunnerPorts {
   /** Carries a call out. */
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
   /** Python of a handler that is not in the runner; answers what the handler gets. */

@@ -4,7 +4,7 @@ import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
 import { sha256 } from "../digest.ts";
 
-export interface ToolCallNote {
+interface ToolCallNote {
   run: string;
   /** `null`: the tool is the caller's. */
   skill: string | null;

@@ -14,7 +14,7 @@ export interface WorkFolder {
 }
 
 /** The configured values of one tool; those in `secrets` are for the handler alone. */
-export type ConfigReader = (
+type ConfigReader = (
   record: SkillRecord,
   tool: SkillTool,
 ) => Promise<{ values: JsonObject; secrets: string[]; diagnostics: { code: string; message: string }[] }>;

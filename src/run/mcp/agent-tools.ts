@@ -20,7 +20,7 @@ import {
 import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
 
 /** Where a run that begins has tools of servers from. */
-export interface RemoteSources {
+interface RemoteSources {
   /** Of the option `mcp_servers`. */
   asked: readonly ServerOwner[];
   /** The skills, each once. */

@@ -39,7 +39,7 @@ export interface FoundTool extends RemoteTool {
 }
 
 /** A tool that a model was told of: by its server, under the server's own name of it, with the schema of its arguments. */
-export type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters">;
+type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters">;
 
 /** One that brought no tools, and why: safe for callers. */
 export interface FailedServer {
@@ -53,7 +53,7 @@ export const allowedHosts = ({ mcp, local }: Settings): AllowedHosts => ({
   loopback: local && mcp.allow_loopback,
 });
 
-export interface McpOutcome {
+interface McpOutcome {
   ok: boolean;
   text: string;
   /** `null`: the server answered. */

@@ -66,7 +66,7 @@ async function* contentFrames(
 }
 
 /** A change that did not become the session's, and why. */
-export interface NotKept {
+interface NotKept {
   path: string;
   why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
 }

@@ -7,7 +7,7 @@ import type { Mock } from "../../model/mock/mock.ts";
 import { mockOf } from "../../model/mock/of-turn.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-export interface RecordedResult {
+interface RecordedResult {
   run_id: string;
   tool_call_id: string;
   name: string;

@@ -56,7 +56,7 @@ export interface ConversationHooks {
   due?(kind: string, now: number): void;
 }
 
-export interface ConversationOptions {
+interface ConversationOptions {
   storage: DurableObjectStorage;
   env: Bindings;
   background: (work: Promise<unknown>) => void;

@@ -131,7 +131,7 @@ function* fileSteps(files: readonly WorkspaceFile[]): Generator<WorkspaceFile[]>
 }
 
 /** What a session is to one that becomes a fork in it. */
-export interface Child {
+interface Child {
   log: SessionLog;
   files: SessionFiles;
   /** Removes what is left of a session. */

@@ -15,7 +15,7 @@ import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
 /** How a summary is had that is not given and that no plain strategy makes. */
-export interface Summariser {
+interface Summariser {
   parts: AgentParts;
   place: RunPlace;
 }

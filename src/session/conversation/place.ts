@@ -38,7 +38,7 @@ export function placeOf(options: PlaceOptions): RunPlace {
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,
-    known: (execution) => store.known(execution),
-    note: (execution, fact) => store.note(execution, fact),
+    known: (execution) => store.handedIn.known(execution),
+    note: (execution, fact) => store.handedIn.note(execution, fact),
   };
 }

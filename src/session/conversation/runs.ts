@@ -26,7 +26,7 @@ export const WATCH_MS = 15_000;
 /** What a run rests for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
-export interface RunsOptions extends EndOptions {
+interface RunsOptions extends EndOptions {
   env: Bindings;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
@@ -179,7 +179,7 @@ export class Runs {
     const row = this.row(id);
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
-    const executions = this.#log.store.handedIn();
+    const executions = this.#log.store.handedIn.ids();
     this.#settle(row, [this.#log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]);
     this.#stop(row, executions, data);
   }
@@ -324,7 +324,7 @@ export class Runs {
   }
 
   #giveUp(row: RunRow): void {
-    const executions = this.#log.store.handedIn();
+    const executions = this.#log.store.handedIn.ids();
     const error = loseRun(this.#options, row);
     this.#ended(row);
     this.#stop(row, executions, error);

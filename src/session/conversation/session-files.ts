@@ -22,7 +22,7 @@ export interface ForkedFile extends WorkspaceFile {
   from: string;
 }
 
-export interface SessionFilesOptions {
+interface SessionFilesOptions {
   storage: DurableObjectStorage;
   env: Bindings;
   store: ConversationStore;

@@ -21,7 +21,7 @@ export interface Also {
   write?: (state: AgentState, last: number) => void;
 }
 
-export interface Redactors {
+interface Redactors {
   /** Of answers. */
   answers: Redactor;
   /** Of events, errors and logs. */

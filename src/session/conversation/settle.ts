@@ -19,7 +19,7 @@ export interface EndOptions {
 }
 
 /** What the last life of a run knows. */
-export interface LastLife {
+interface LastLife {
   /** Further members of the result. */
   further: () => JsonObject;
   /** What its effects keep; `null`: as it is stored. */
@@ -85,7 +85,7 @@ function noteEnd(
   store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
   store.setDue({ watch: null, approval: null });
-  store.clearHandedIn();
+  store.handedIn.clear();
 }
 
 /** One line per run, or per failed one. @param state `null`: it was lost */

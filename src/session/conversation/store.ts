@@ -3,8 +3,8 @@ import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { EventSource } from "../event-log.ts";
+import { HandedIn } from "../handed-in.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
 import { StoredArtifacts } from "./artifacts.ts";
@@ -48,7 +48,7 @@ export interface SessionRow extends SessionIdentity {
 }
 
 /** An answer that is given again to the same request. */
-export interface KnownRequest {
+interface KnownRequest {
   hash: string;
   answer: string;
 }
@@ -58,13 +58,11 @@ interface Known {
   session?: SessionRow | null;
   /** The row that the stored fold reaches to. */
   checkpointAt?: number;
-  /** Whether the runner may know of anything. */
-  handedIn?: boolean;
 }
 
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
-export class ConversationStore implements EventSource, KnownExecutions {
+export class ConversationStore implements EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #records: Rows<AgentRecord[]>;
@@ -73,6 +71,8 @@ export class ConversationStore implements EventSource, KnownExecutions {
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
+  /** Of the run under way. */
+  readonly handedIn: HandedIn;
   #ready: boolean;
   /** What is stored, where it is known; nobody else writes here. `undefined`: not known. */
   #known: Known = {};
@@ -87,6 +87,7 @@ export class ConversationStore implements EventSource, KnownExecutions {
     this.#runs = new RunRows(this.#sql);
     this.#due = new DueTimes(storage);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records);
+    this.handedIn = new HandedIn(this.#sql);
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, CONVERSATION_STEPS);
   }
@@ -274,35 +275,8 @@ export class ConversationStore implements EventSource, KnownExecutions {
     this.#events.forget();
     this.#runs.forget();
     this.#due.forget();
+    this.handedIn.forget();
     this.#known = {};
-  }
-
-  known(id: string): "nothing" | "handed_in" | "admitted" {
-    const query = "SELECT admitted FROM handed_in WHERE execution_id = ?";
-    const [row] = this.#sql.exec<{ admitted: number }>(query, id).toArray();
-    if (row === undefined) return "nothing";
-    return row.admitted === 1 ? "admitted" : "handed_in";
-  }
-
-  note(id: string, fact: "handed_in" | "admitted"): void {
-    this.#sql.exec(
-      `INSERT INTO handed_in (execution_id, admitted) VALUES (?1, ?2)
-         ON CONFLICT (execution_id) DO UPDATE SET admitted = max(admitted, ?2)`,
-      ...[id, fact === "admitted" ? 1 : 0],
-    );
-    this.#known.handedIn = true;
-  }
-
-  /** Ids of all that the runner may know of the run under way. */
-  handedIn(): string[] {
-    const rows = this.#sql.exec<{ id: string }>("SELECT execution_id AS id FROM handed_in").toArray();
-    return rows.map(({ id }) => id);
-  }
-
-  /** A run that has ended asks nothing of the runner any more. */
-  clearHandedIn(): void {
-    if (this.#known.handedIn !== false) this.#sql.exec("DELETE FROM handed_in");
-    this.#known.handedIn = false;
   }
 
   /** What a request of this name was answered within the last day. */

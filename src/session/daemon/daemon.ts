@@ -361,7 +361,7 @@ export class Daemon {
 }
 
 /** The schedule of an idle daemon; `null`: it is not idle. */
-export function scheduleOf({ idle_at, timer_at, cron_at, tick_at, ticks }: DaemonRow): Schedule | null {
+function scheduleOf({ idle_at, timer_at, cron_at, tick_at, ticks }: DaemonRow): Schedule | null {
   return idle_at === null ? null : { idle_at, timer_at, cron_at, tick_at, ticks };
 }
 

@@ -24,7 +24,7 @@ export async function snapshotOf(
   const { visible, summary, waiting } = log.state();
   const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
   const { records: recent } = log.store.lastRecords(after, RECENT_BYTES);
-  const { messages, events } = withRecords(emptyTranscript(newId()), recent, newId);
+  const { messages, events } = withRecords(emptyTranscript(newId()), recent, newId, run?.spec);
   const watch_state = await watchState(files, run?.spec.daemon?.watch_paths ?? []);
   const snapshot = {
     _type: "daemon_snapshot",

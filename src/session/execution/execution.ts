@@ -38,7 +38,7 @@ const MAX_RECOVERIES = 3;
 /** Longer than the runner remembers an execution: until then a new run of the id needs a name of its own there. */
 const REMOVED_MS = 15 * 60_000;
 
-export interface ExecutionOptions {
+interface ExecutionOptions {
   storage: DurableObjectStorage;
   env: Bindings;
   background: (work: Promise<unknown>) => void;
@@ -247,8 +247,8 @@ export class Execution {
           this.#store.appendRecord(entry, event === null ? null : redacted(context, event));
           if (event !== null) this.#events.announce();
         },
-        known: (id) => this.#store.known(id),
-        note: (id, fact) => this.#store.note(id, fact),
+        known: (id) => this.#store.handedIn.known(id),
+        note: (id, fact) => this.#store.handedIn.note(id, fact),
       },
     });
   }
@@ -318,7 +318,7 @@ export class Execution {
 
   async #stopProcesses(row: ExecutionRow): Promise<void> {
     const context = this.#context(row);
-    for (const id of this.#store.handedIn()) {
+    for (const id of this.#store.handedIn.ids()) {
       const runner = await runnerEndpoint(context, id).catch(() => null);
       if (runner !== null) await cancelRequest(runner, runIdOf(row), Date.now());
     }

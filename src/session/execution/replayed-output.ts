@@ -1,5 +1,6 @@
 /** A script's output that is read a second time: what was told of it before is not told again. */
-import { fromBase64, textPayload } from "../../run/delta.ts";
+import { fromBase64 } from "../../bytes.ts";
+import { textPayload } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
 
 export class ReplayedOutput {

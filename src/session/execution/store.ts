@@ -2,8 +2,8 @@
 import type { RunRecord } from "../../engine/records.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
-import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { EventSource } from "../event-log.ts";
+import { HandedIn } from "../handed-in.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { cut, join } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
@@ -61,18 +61,20 @@ interface RawRow extends Record<string, SqlStorageValue> {
 type Plain = Omit<ExecutionRow, "input" | "begun" | "outcome">;
 
 /** An event with its number. */
-export interface NumberedEvent extends RunEvent {
+interface NumberedEvent extends RunEvent {
   seq: number;
 }
 
-export class ExecutionStore implements KnownExecutions, EventSource {
+export class ExecutionStore implements EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly handedIn: HandedIn;
   #ready: boolean;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.handedIn = new HandedIn(this.#sql);
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, MIGRATIONS);
   }
@@ -183,38 +185,13 @@ export class ExecutionStore implements KnownExecutions, EventSource {
     return all.filter(({ event }) => names.includes(event));
   }
 
-  known(id: string): "nothing" | "handed_in" | "admitted" {
-    const query = "SELECT admitted FROM handed_in WHERE execution_id = ?";
-    const [row] = this.#sql.exec<{ admitted: number }>(query, id).toArray();
-    if (row === undefined) return "nothing";
-    return row.admitted === 1 ? "admitted" : "handed_in";
-  }
-
-  note(id: string, fact: "handed_in" | "admitted"): void {
-    this.#sql.exec(
-      `INSERT INTO handed_in (execution_id, admitted) VALUES (?1, ?2)
-         ON CONFLICT (execution_id) DO UPDATE SET admitted = max(admitted, ?2)`,
-      id,
-      fact === "admitted" ? 1 : 0,
-    );
-  }
-
-  /** Ids of all that the runner may know. */
-  handedIn(): string[] {
-    const rows = this.#sql.exec<{ id: string }>("SELECT execution_id AS id FROM handed_in").toArray();
-    return rows.map(({ id }) => id);
-  }
-
   /** Counts what is done for good: settled effects, executions that the runner got, output of a script. */
   progress(): number {
-    const [row] = this.#sql
-      .exec<{ n: number }>("SELECT count(*) + coalesce(sum(admitted), 0) AS n FROM handed_in")
-      .toArray();
     const records = this.records();
     const settled = records.filter(({ type }) => type.endsWith("_settled")).length;
     // A model's words may be said again by every life; what a script says is said once.
     const told = records.length === 0 ? this.#count("event") : 0;
-    return (row?.n ?? 0) + settled + told;
+    return this.handedIn.progress() + settled + told;
   }
 
   /** Replaces the bytes under a name. */

@@ -21,7 +21,7 @@ interface Stored {
 }
 type Row = Stored & Record<string, SqlStorageValue>;
 
-export interface Reservation {
+interface Reservation {
   /** What it counts as where its end stays unknown. */
   full: Charge;
   /** Whether it was counted in full already. */

@@ -19,7 +19,7 @@ import { WORKSPACE_STEPS, WORKSPACE_VERSIONS } from "./schema.ts";
 /** Changes that are remembered for those who watch. */
 const REMEMBERED = 10_000;
 
-export interface WorkspaceHost {
+interface WorkspaceHost {
   storage: DurableObjectStorage;
   /** Binding `FILES`. */
   bucket: R2Bucket;

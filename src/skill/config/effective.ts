@@ -5,7 +5,7 @@ import { configFault } from "./value.ts";
 /** In rising order: a later layer's value counts. */
 export const CONFIG_LAYERS = ["global", "per_bot", "per_call"] as const;
 export type ConfigLayer = (typeof CONFIG_LAYERS)[number];
-export type ConfigSource = "default" | ConfigLayer;
+type ConfigSource = "default" | ConfigLayer;
 
 /** A value of a layer. A secret one that was not opened is only known to be there; `lost`: it cannot be opened. */
 export type LayerValue =
@@ -24,7 +24,7 @@ export interface ConfigDiagnostic {
   message: string;
 }
 
-export interface EffectiveConfig {
+interface EffectiveConfig {
   /** What has neither a value nor a default is missing. A secret that was not opened is `{set: true}`. */
   values: JsonObject;
   sources: { [param: string]: ConfigSource };

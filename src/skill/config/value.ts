@@ -3,7 +3,7 @@ import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
 
 /** What is wrong with a value. */
-export interface ConfigFault {
+interface ConfigFault {
   /** Below the parameter: empty, or `.2` for a member of a list, `.key` for one of a map. */
   path: string;
   message: string;

@@ -9,7 +9,7 @@ export interface Split {
   body: string;
 }
 
-export type SplitFault = "frontmatter_missing" | "frontmatter_unclosed";
+type SplitFault = "frontmatter_missing" | "frontmatter_unclosed";
 
 /** With line feeds for CRLF and CR. */
 export const withLineFeeds = (text: string): string => text.replace(/\r\n?/g, "\n");

@@ -22,7 +22,7 @@ interface Finding {
 }
 
 /** Something that was put right. */
-export interface Remedy {
+interface Remedy {
   /** Where an Agent Skill is loaded; `null`: nothing to tell. */
   tolerated: (Finding & { level: "warning" | "info" }) | null;
   /** Where serving.md §2 applies: an error; `null`: it accepts this too. */

@@ -1,5 +1,5 @@
 /** The frontmatter as the reference validator of Agent Skills reads it (skill-formats.md §1.3 steps 3 to 8). */
-import { Composer, type CST, isMap, isScalar, Parser } from "yaml";
+import { Composer, type CST, type Document, isCollection, isMap, isPair, isScalar, Parser } from "yaml";
 import { splitStrictly, withLineFeeds } from "./fences.ts";
 
 export type StrictFault =
@@ -11,7 +11,7 @@ export type StrictFault =
 /** Top-level fields in the order of the file: a text, untrimmed, or `null` for a list or mapping. */
 export type StrictFields = ReadonlyMap<string, string | null>;
 
-export type StrictReading =
+type StrictReading =
   | { fields: StrictFields }
   /** `why`: for people. */
   | { fault: StrictFault; why: string };
@@ -30,12 +30,13 @@ export function readStrictly(text: string): StrictReading {
   const yaml = (why: string): StrictReading => ({ fault: "frontmatter_yaml", why });
   const unprintable = UNPRINTABLE.exec(frontmatter)?.[0];
   if (unprintable !== undefined) return yaml(`it holds the control character ${JSON.stringify(unprintable)}`);
-  const options = { schema: "failsafe", uniqueKeys: true, prettyErrors: false, logLevel: "silent" } as const;
-  // What `parseDocument` does, with the tokens kept for what is refused of them.
-  const tokens = Array.from(new Parser().parse(frontmatter));
-  const [document, second] = new Composer(options).compose(tokens, true, frontmatter.length);
-  const [problem] = [...(document?.errors ?? []), ...(document?.warnings ?? [])];
+  const reading = composed(frontmatter);
+  if (reading === null) return yaml("values are nested too deeply");
+  const { tokens, document, second } = reading;
+  const problem = document?.errors[0] ?? document?.warnings[0];
   if (problem !== undefined) return yaml(problem.message);
+  const twice = repeatedKey(document?.contents);
+  if (twice !== null) return yaml(`the key ${twice} appears twice`);
   if (second !== undefined) return yaml("it holds several documents");
   for (const token of tokens) {
     const refused = refusedToken(token) ?? unevenMapping(token);
@@ -48,6 +49,47 @@ export function readStrictly(text: string): StrictReading {
     fields.set(isScalar(key) ? String(key.value) : String(key), textOf(value));
   }
   return { fields };
+}
+
+interface Composed {
+  tokens: CST.Token[];
+  document: Document | undefined;
+  second: Document | undefined;
+}
+
+/** What `parseDocument` does, with the tokens kept for what is refused of them; `null`: it recurs too deeply. */
+function composed(frontmatter: string): Composed | null {
+  // `yaml` compares each key with every other; `repeatedKey` takes linear time.
+  const options = { schema: "failsafe", uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
+  try {
+    const tokens = Array.from(new Parser().parse(frontmatter));
+    const [document, second] = new Composer(options).compose(tokens, true, frontmatter.length);
+    return { tokens, document, second };
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** A key that its mapping has already, anywhere; `null`: there is none. */
+function repeatedKey(root: unknown): string | null {
+  const open = [root];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (!isCollection(node)) continue;
+    const seen = new Set<unknown>();
+    for (const item of node.items) {
+      if (!isPair(item)) {
+        open.push(item);
+        continue;
+      }
+      open.push(item.key, item.value);
+      if (!isScalar(item.key)) continue;
+      if (seen.has(item.key.value)) return String(item.key.value);
+      seen.add(item.key.value);
+    }
+  }
+  return null;
 }
 
 function textOf(node: unknown): string | null {

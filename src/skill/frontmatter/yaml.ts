@@ -1,11 +1,19 @@
 /** YAML 1.2 (core schema) into nodes that know line and column (serving.md §2). */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, parseDocument } from "yaml";
 import type { MapNode, Node, Position } from "../tree.ts";
 
 const MAX_DEPTH = 64;
 /** Values after aliases are expanded; a bomb of nested aliases reaches it long before memory does. */
 const MAX_NODES = 20_000;
 const MAX_ALIASES = 100;
+/**
+ * Words, marks, blanks and line ends that are parsed. They are counted first, which is cheap, since `yaml` makes an error
+ * with a stack trace of each that stands wrong: it bounds what hostile YAML costs.
+ */
+const MAX_PIECES = 20_000;
+/** With more mistakes a text is no YAML of which some values lack their quotes, and is not parsed again. */
+const MAX_MISTAKES = 1000;
+const TOO_DEEP = "values are nested too deeply";
 
 export interface YamlFault {
   at: Position;
@@ -15,7 +23,7 @@ export interface YamlFault {
 }
 
 /** A key that its mapping has already; the later value counts. */
-export interface DuplicateKey {
+interface DuplicateKey {
   key: string;
   at: Position;
   /** Of the earlier one. */
@@ -33,16 +41,18 @@ export interface YamlReading {
 
 /** @param start where the source's first character stands in its file */
 export function readYaml(source: string, start: Position): YamlReading {
+  const refused = (at: Position, message: string, final: boolean): YamlReading => {
+    const fault: YamlFault = final ? { at, message, final } : { at, message };
+    return { node: null, fault, doubt: null, duplicates: [] };
+  };
   const counter = new LineCounter();
-  const document = parseDocument(source, {
-    version: "1.2",
-    schema: "core",
-    // `yaml` compares each key with every other; Walk finds duplicates in linear time.
-    uniqueKeys: false,
-    prettyErrors: false,
-    lineCounter: counter,
-    logLevel: "silent",
-  });
+  const long = lineOfTooMany(source);
+  if (long !== null) {
+    const at = { line: start.line + long, column: 1 };
+    return refused(at, `it is made of more than ${MAX_PIECES} words, marks and line ends`, true);
+  }
+  const document = parsed(source, counter);
+  if (document === null) return refused(start, TOO_DEEP, true);
   const position = (offset: number): Position => {
     const { line, col } = counter.linePos(offset);
     return { line: start.line + line - 1, column: line === 1 ? start.column + col - 1 : col };
@@ -50,12 +60,9 @@ export function readYaml(source: string, start: Position): YamlReading {
   // One mistake in YAML usually makes several errors; the first is the one to mend.
   const [error] = document.errors;
   if (error !== undefined) {
-    const at = position(error.pos[0]);
-    const fault: YamlFault =
-      error.code === "RESOURCE_EXHAUSTION"
-        ? { at, message: "values are nested too deeply", final: true }
-        : { at, message: error.message };
-    return { node: null, fault, doubt: null, duplicates: [] };
+    const tooDeep = error.code === "RESOURCE_EXHAUSTION";
+    const final = tooDeep || document.errors.length > MAX_MISTAKES;
+    return refused(position(error.pos[0]), tooDeep ? TOO_DEEP : error.message, final);
   }
   const [warning] = document.warnings;
   const walk = new Walk(position, source);
@@ -66,6 +73,35 @@ export function readYaml(source: string, start: Position): YamlReading {
     doubt: warning === undefined ? null : { at: position(warning.pos[0]), message: warning.message },
     duplicates: walk.duplicates,
   };
+}
+
+/** Where, without parsing, there are more pieces than are parsed: a line, counted from 0; `null`: nowhere. */
+function lineOfTooMany(source: string): number | null {
+  let pieces = 0;
+  let line = 0;
+  for (const piece of new Lexer().lex(source)) {
+    if (++pieces > MAX_PIECES) return line;
+    line += piece.split("\n").length - 1;
+  }
+  return null;
+}
+
+/** `null`: it is nested more deeply than the parser, which recurs, can follow. */
+function parsed(source: string, lineCounter: LineCounter): Document | null {
+  try {
+    return parseDocument(source, {
+      version: "1.2",
+      schema: "core",
+      // `yaml` compares each key with every other; Walk finds duplicates in linear time.
+      uniqueKeys: false,
+      prettyErrors: false,
+      lineCounter,
+      logLevel: "silent",
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 /** Turns a YAML document into nodes with positions. `convert` answers `null` after it noted why it stopped. */

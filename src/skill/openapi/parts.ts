@@ -1,7 +1,7 @@
 /** Small building blocks of the OpenAPI document (https://spec.openapis.org/oas/v3.1.1.html). */
 import type { Json, JsonObject } from "../manifest.ts";
 
-export type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
+type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
 
 /** A Reference Object. `name` holds `A-Z a-z 0-9 . _ -` only, so that it needs no escaping. */
 export function ref(kind: ComponentKind, name: string): { $ref: string } {

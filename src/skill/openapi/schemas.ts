@@ -202,7 +202,10 @@ export function schemaComponents(): JsonObject {
         { ...object({ rollback: { const: true } }), additionalProperties: false },
       ],
     },
-    ExecutionAccepted: object({ id: EXECUTION_ID, status: EXECUTION_STATE }),
+    ExecutionAccepted: object(
+      { id: EXECUTION_ID, run_id: TEXT, session_id: { type: "null" }, status: EXECUTION_STATE },
+      ["run_id", "session_id"],
+    ),
     Execution: object(
       {
         id: EXECUTION_ID,

@@ -28,7 +28,7 @@ const KEYS = [
 ];
 
 /** What the keys say of a tool, and the tier that its author asks for. */
-export type Extensions = Pick<
+type Extensions = Pick<
   SkillTool,
   | "timeout_ms"
   | "env"

@@ -28,7 +28,7 @@ export type HandlerMaker = (
   wanted: ToolDraft["wanted"],
 ) => Promise<MadeHandler | { faults: ModuleFault[] }>;
 
-export interface MadeTools {
+interface MadeTools {
   /** `null`: the skill has no tools.json. */
   tools: SkillTool[] | null;
   modules: { sha256: string; bytes: Bytes }[];
@@ -38,7 +38,7 @@ export interface MadeTools {
 }
 
 /** Largest module that an isolate loads. */
-export const MAX_MODULE_BYTES = 10 * 1024 * 1024;
+const MAX_MODULE_BYTES = 10 * 1024 * 1024;
 
 /** The tools of a skill's files; what is wrong with one leaves that one out. */
 export async function makeTools(

@@ -8,19 +8,19 @@ const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 const LITERAL = /true|false|null/y;
 
-export interface JsonFault {
+interface JsonFault {
   /** A sentence. */
   message: string;
   at: Position;
 }
 
 /** A key that stands in its object more than once; the last one counts. */
-export interface RepeatedKey {
+interface RepeatedKey {
   key: string;
   at: Position;
 }
 
-export type JsonTree = { node: Node; repeated: RepeatedKey[] } | { fault: JsonFault };
+type JsonTree = { node: Node; repeated: RepeatedKey[] } | { fault: JsonFault };
 
 /** Parses a whole text; a byte order mark is passed over. The values are those that `JSON.parse` gives. */
 export function parseJsonTree(text: string): JsonTree {

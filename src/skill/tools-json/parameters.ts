@@ -14,7 +14,7 @@ const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** The schema of a tool without parameters. */
-export function emptySchema(): JsonObject {
+function emptySchema(): JsonObject {
   return { type: "object", properties: {}, required: [] };
 }
 
@@ -125,7 +125,8 @@ function checkName(findings: Findings, slot: Slot, name: string): void {
 }
 
 function definition(findings: Findings, slot: Slot, map: MapNode): JsonObject {
-  const { optional: _, ...schema } = mapToJson(map);
+  const { optional: _, ...given } = mapToJson(map);
+  const schema = withoutFlag(findings, slot, map, given);
   const type = child(map, "type", slot.path);
   if (
     type === undefined &&
@@ -150,6 +151,18 @@ function definition(findings: Findings, slot: Slot, map: MapNode): JsonObject {
     );
   }
   return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
+}
+
+/** `required` of a definition, a flag in older formats, is a list in JSON Schema; here `optional` says it. */
+function withoutFlag(findings: Findings, slot: Slot, map: MapNode, schema: JsonObject): JsonObject {
+  const flag = child(map, "required", slot.path);
+  if (flag === undefined || typeof schema.required !== "boolean") return schema;
+  const { required, ...rest } = schema;
+  if (!required && !map.entries.has("optional")) {
+    const message = `${flag.path} is false, which has no meaning here; the parameter stays required.`;
+    findings.warning("required_is_flag", flag, message, 'Write "optional": true instead.');
+  }
+  return rest;
 }
 
 /** P3. */

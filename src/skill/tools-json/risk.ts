@@ -1,7 +1,7 @@
 /** How risky a tool is, where its author leaves that to Hull (skill-formats.md §7.2). */
 import type { Risk } from "../manifest.ts";
 
-export interface RiskFlags {
+interface RiskFlags {
   side_effects: boolean;
   /** Whether it may read and write the work folder. */
   filesystem: boolean;

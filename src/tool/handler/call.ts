@@ -51,3 +51,13 @@ export interface HandlerOutcome {
 export function failedCall(fault: HandlerFault, error: string, duration_ms: number): HandlerOutcome {
   return { value: { error }, fault, duration_ms, exit_code: null, diagnostics: [] };
 }
+
+/** What systems, Python, Node and isolates say where there is no network. */
+const NO_NETWORK =
+  /network is unreachable|not permitted to access the internet|fetch failed|name resolution|could not resolve host|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b/i;
+
+/** Authors of tools that declare no network learn that here. */
+export function networkHint(error: string, { name, network }: SkillTool): string {
+  if (network !== null || !NO_NETWORK.test(error)) return "";
+  return `\n${name} declares no network, so it has none: set "x-requires-network" in tools.json to true or to its hosts.`;
+}

@@ -7,9 +7,8 @@ import {
   RunnerDraining,
   RunnerUnavailable,
 } from "../../errors/run.ts";
-import type { SkillTool } from "../../skill/manifest.ts";
 import { DEPENDENCIES_FAULT, type EndedStatus } from "../protocol.ts";
-import { failedCall, type HandlerCall, type HandlerOutcome } from "./call.ts";
+import { failedCall, type HandlerCall, type HandlerOutcome, networkHint } from "./call.ts";
 import { MAX_RESULT_BYTES, type ProcessResult } from "./process-result.ts";
 
 /** Of what a handler's process writes: its result, and what it tells meanwhile. */
@@ -52,16 +51,6 @@ export function outcomeOf(
   if (result?.kind !== "text") return { value: result?.value ?? null, ...succeeded, diagnostics: [] };
   const message = `What ${script} wrote to stdout is not JSON: it was taken as a text.`;
   return { value: result.text, ...succeeded, diagnostics: [{ code: "stdout_not_json", message }] };
-}
-
-/** What systems, Python and Node say of a process without network. */
-const NO_NETWORK =
-  /network is unreachable|fetch failed|name resolution|could not resolve host|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b/i;
-
-/** Authors of tools that declare no network learn that here. */
-function networkHint(error: string, { name, network }: SkillTool): string {
-  if (network !== null || !NO_NETWORK.test(error)) return "";
-  return `\n${name} declares no network, so it has none: set "x-requires-network" in tools.json to true or to its hosts.`;
 }
 
 /** A sentence for ends that a process says nothing of itself. */

@@ -2,8 +2,9 @@
  * What a handler's process answers (skill-formats.md §4.2, §7.6). The shims of Python and Node send messages, `RS JSON LF`
  * each (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
  */
+
 import * as z from "zod/mini";
-import { nestsTooDeep } from "../../skill/json-depth.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { HandlerNote } from "./call.ts";
 
@@ -83,7 +84,7 @@ export class ResultReader {
     if (this.#bytes > MAX_RESULT_BYTES) return { kind: "too_large" };
     const text = this.#text().trim();
     if (text === "") return null;
-    const value = parsed(text);
+    const value = parsedJson(text);
     return value === undefined ? { kind: "text", text } : { kind: "value", value };
   }
 
@@ -103,7 +104,7 @@ export class ResultReader {
     this.#pieces = [];
     this.#bytes = 0;
     if (large) this.#result = { kind: "too_large" };
-    const { data } = message.safeParse(parsed(text));
+    const { data } = message.safeParse(parsedJson(text));
     if (data === undefined) return;
     if ("emit" in data) this.#note({ kind: "output", stream: "emit", text: data.emit });
     else if ("artifact" in data) this.#note({ kind: "artifact", value: data.artifact });
@@ -123,15 +124,5 @@ export class ResultReader {
 
   #flush(text: string): void {
     if (text !== "") this.#note({ kind: "output", stream: "stderr", text });
-  }
-}
-
-/** `undefined`: it is no JSON, or nests too deep. */
-function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return nestsTooDeep(value) ? undefined : value;
-  } catch {
-    return undefined;
   }
 }

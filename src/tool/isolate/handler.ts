@@ -1,8 +1,15 @@
 /** One call of a Skill Tools handler in an isolate (skill-formats.md §4, §6): JSON in, JSON out, files in between. */
+
 import * as z from "zod/mini";
-import { nestsTooDeep } from "../../skill/json-depth.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { failedCall, type HandlerCall, type HandlerFault, type HandlerOutcome } from "../handler/call.ts";
+import {
+  failedCall,
+  type HandlerCall,
+  type HandlerFault,
+  type HandlerOutcome,
+  networkHint,
+} from "../handler/call.ts";
 import {
   type FolderFile,
   type HandlerRpc,
@@ -47,7 +54,7 @@ export interface HandlerIsolate {
 }
 
 /** What a call may use beside itself. */
-export interface HandlerHelp {
+interface HandlerHelp {
   /** What the work folder holds when the call begins. */
   files: readonly FolderFile[];
   /** `null`: the tool has no `ctx.python`. Answers what the handler is given, as JSON. */
@@ -55,7 +62,7 @@ export interface HandlerHelp {
 }
 
 /** What became of the work folder. */
-export interface FolderChanges {
+interface FolderChanges {
   written: FolderFile[];
   removed: string[];
   /** What was not taken, and why. */
@@ -107,8 +114,8 @@ export async function callHandler(
   if (kind === "timeout") return late();
   const duration_ms = Date.now() - started;
   const failed = (message: string) => ({ outcome: failedCall("tool_error", message, duration_ms), changes });
-  if (kind === "thrown") return failed(text);
-  const value = kind === "value" ? parsed(text) : undefined;
+  if (kind === "thrown") return failed(text + networkHint(text, tool));
+  const value = kind === "value" ? parsedJson(text) : undefined;
   if (value === undefined) return failed(`The result cannot be sent as JSON: ${text.slice(0, 200)}.`);
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
 }
@@ -166,12 +173,12 @@ function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): Hear 
         note({ kind: "output", stream: kind, text });
         return "";
       case "artifact": {
-        const value = noteShape.safeParse(parsed(text));
+        const value = noteShape.safeParse(parsedJson(text));
         if (value.success) note({ kind: "artifact", value: value.data });
         return "";
       }
       case "python": {
-        const asked = pythonShape.safeParse(parsed(text));
+        const asked = pythonShape.safeParse(parsedJson(text));
         if (python === null || !asked.success) return JSON.stringify({ error: "There is no Python here." });
         return JSON.stringify(await python(asked.data.code, asked.data.timeoutMs));
       }
@@ -189,14 +196,4 @@ function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) resolve();
   else signal.addEventListener("abort", () => resolve(), { once: true });
   return promise;
-}
-
-/** `undefined`: it is no JSON, or nests too deep. */
-function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return nestsTooDeep(value) ? undefined : value;
-  } catch {
-    return undefined;
-  }
 }

@@ -52,7 +52,7 @@ const finite = (_, value) => {
 const encoded = (value, most) => {
   if (value === undefined) return { kind: "value", text: "null" };
   let text;
-  try { text = JSON.stringify(value, finite); } catch (error) { return { kind: "invalid", text: String(error?.message) }; }
+  try { text = JSON.stringify(value, finite); } catch (error) { return { kind: "invalid", text: String(error?.message ?? error) }; }
   if (text === undefined) return { kind: "invalid", text: "it is a " + typeof value };
   if (text.length > most) return { kind: "invalid", text: "it is longer than " + most + " characters" };
   return { kind: "value", text };

@@ -3,13 +3,13 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import type { HookModule } from "../../skill/manifest.ts";
 
 /** A skill of a run, as far as hooks go. */
-export interface HookSkill {
+interface HookSkill {
   slug: string;
   hooks?: HookModule;
   uploaded_by?: string;
 }
 
-export interface ResolvedHook {
+interface ResolvedHook {
   slug: string;
   /** SHA-256 of the module. */
   module: string;

@@ -1,4 +1,5 @@
 /** Arguments that a tool's schema wants in headers too: `x-mcp-header` (MCP 2026-07-28, "Custom Headers"). Pure. */
+import { toBase64 } from "../../bytes.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 const KEYWORD = "x-mcp-header";
@@ -36,8 +37,7 @@ export function headersOf(schema: JsonObject, args: JsonObject): Record<string, 
 export function headerValue(text: string): string {
   const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text);
   if (plain) return text;
-  const bytes = new TextEncoder().encode(text);
-  return `=?base64?${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))}?=`;
+  return `=?base64?${toBase64(new TextEncoder().encode(text))}?=`;
 }
 
 /** Those that a chain of `properties` leads to; `null`: one of them is not as it may be. */

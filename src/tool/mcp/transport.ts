@@ -5,6 +5,8 @@
 import * as z from "zod/mini";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
+import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type AllowedHosts, addressFault } from "./address.ts";
 import { failed, type Reply } from "./failure.ts";
@@ -97,7 +99,7 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
   const text = await bounded(response.body);
   if (text === null)
     return failed("protocol", `It answered with more than ${MAX_ANSWER_BYTES} bytes.`, { status });
-  const answer = type === "application/json" ? parsed(text) : null;
+  const answer = type === "application/json" ? messageIn(text) : null;
   if (answer !== null && isResponse(answer, asked))
     return { ok: true, value: { message: answer, status, headers } };
   // An error whose request could not be told, e.g. one of a missing header.
@@ -138,7 +140,7 @@ async function fromEvents(
   };
   try {
     await readFrames(body, options, ({ data, unfinished }) => {
-      const message = data === "" || unfinished === true ? null : parsed(data);
+      const message = data === "" || unfinished === true ? null : messageIn(data);
       if (message === null) return false;
       if (isResponse(message, id)) found = message;
       else onMessage?.(message);
@@ -164,11 +166,7 @@ async function bounded(body: ReadableStream<Uint8Array>): Promise<string | null>
   return text + decoder.decode();
 }
 
-function parsed(text: string): JsonObject | null {
-  try {
-    const value: Json = JSON.parse(text);
-    return value !== null && typeof value === "object" && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
+function messageIn(text: string): JsonObject | null {
+  const value = parsedJson(text);
+  return isObject(value) ? value : null;
 }

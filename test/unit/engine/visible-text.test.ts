@@ -25,6 +25,7 @@ describe("visible text (agent-runtime.md §1.6)", () => {
   it("a run's markers go where they stand alone, and at the very end", () => {
     const markers = ["##DONE##", "DONE", "PLAN_READY"];
     expect(visibleText("one\nDONE\ntwo DONE three ##DONE##", { markers })).toBe("one\ntwo DONE three");
+    expect(visibleText("The move is DONE", { markers })).toBe("The move is DONE");
   });
 
   it("JSON that was asked for stays, whatever it looks like", () => {

@@ -1,8 +1,9 @@
 /** What a process writes, as events: any bytes in any pieces come out whole, and no character is split (serving.md §5.4). */
 
 import { expect, test } from "vitest";
+import { fromBase64 } from "../../../src/bytes.ts";
 import { Redactor } from "../../../src/redact.ts";
-import { DeltaText, fromBase64 } from "../../../src/run/delta.ts";
+import { DeltaText } from "../../../src/run/delta.ts";
 import { cutAt, join } from "../../support/chunks.ts";
 import { fc } from "../../support/property.ts";
 

@@ -238,3 +238,21 @@ test("init makes a project that builds, and keeps what is there", async () => {
   chmodSync(join(dir, "skills/hello/main.sh"), 0o700);
   expect((await hull(["init"], { cwd: dir })).out).toContain("kept   skills/hello/main.sh");
 });
+
+test("hull clean leaves the state unless it is asked for, and never takes it from a server", async () => {
+  const files = { "hull.toml": "", ".hull/build/a": "", ".hull/cache/b": "", ".hull/state/c": "" };
+  const dir = folder(files);
+  const first = await hull(["clean", dir]);
+  expect(first).toMatchObject({ code: 0, out: expect.stringContaining("Removed build, cache from") });
+  expect(readdirSync(join(dir, ".hull"))).toEqual(["state"]);
+  put(dir, ".hull/state/server.lock", JSON.stringify({ pid: process.pid, began: null }));
+  expect(await hull(["clean", "--all"], { cwd: dir })).toMatchObject({
+    code: 4,
+    err: expect.stringContaining(`process ${process.pid}`),
+  });
+  expect(existsSync(join(dir, ".hull/state/c"))).toBe(true);
+  put(dir, ".hull/state/server.lock", JSON.stringify({ pid: process.pid, began: "1" }));
+  expect((await hull(["clean", "--all"], { cwd: dir })).code).toBe(0);
+  expect(readdirSync(join(dir, ".hull"))).toEqual([]);
+  expect((await hull(["clean", dir])).out).toContain("Removed nothing");
+});

@@ -50,6 +50,16 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     /may not/,
   ],
   [
+    "exports",
+    {
+      "src/skill/a.ts": "export const used = 1;\nexport function unused(): void {}\n",
+      "test/t.ts": 'import { used } from "../src/skill/a.ts";\nexport const t = used;\n',
+    },
+    "src/skill/a.ts",
+    2,
+    /nobody uses unused/,
+  ],
+  [
     "unknown part",
     { "src/new/a.ts": 'import "../skill/b.ts";', "src/skill/b.ts": "x" },
     "src/new/a.ts",

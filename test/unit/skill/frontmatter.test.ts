@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseManifest } from "../../../src/skill/parse.ts";
+import { parseSkill } from "../../../src/skill/parse-skill.ts";
 
 const parse = (text: string) => parseManifest(text, { folder: "f", file: "f/SKILL.md" });
 const HEAD = "name: a\ndescription: d\nmode: llm\n";
@@ -68,5 +69,40 @@ describe("YAML", () => {
   test("scalars follow the core schema of YAML 1.2", () => {
     const { manifest } = parse(`---\n${HEAD}metadata: {a: yes, b: 0o17, c: 1e3, d: ~, e: 012}\n---\nb`);
     expect(manifest?.metadata).toEqual({ a: "yes", b: 15, c: 1000, d: null, e: 12 });
+  });
+
+  // With 64 KiB of any of these, `yaml` makes tens of thousands of errors, or recurs until there is no stack left.
+  test.each([
+    ["x: [", ","],
+    ["x:\n  ", "{}"],
+    ["x: {", "a: "],
+    ["x: {", ": "],
+    ["", "`\n"],
+    ["x: ", "}"],
+    ["", "]\n"],
+    ["", "- a\n"],
+    ["x: ", "'' "],
+    ["x: [", "!a b,"],
+    ["x: [", "? "],
+    ["", "a:\n"],
+  ])("%j and 64 KiB of %j are refused, strictly too, as what is no frontmatter", (start, unit) => {
+    const fields = `${HEAD}${start}${unit.repeat(Math.floor(65_000 / unit.length))}`;
+    const [found, ...others] = parse(`---\n${fields}\n---\nb`).diagnostics;
+    expect(found?.message).toMatch(/more than 20000 words|nested too deeply/);
+    expect(found?.code).toBe("frontmatter_yaml");
+    expect(others).toEqual([]);
+    const { strict } = parseSkill(`---\n${fields}\n---\nb`).verdicts;
+    expect(strict.diagnostics.map(({ code }) => code)).toEqual(["frontmatter_yaml"]);
+  });
+
+  test("long frontmatter of honest kinds loads, and keys that repeat are found among thousands", () => {
+    const list = `tags:\n${"  - a-tag-of-some-length\n".repeat(2500)}`;
+    const text = `metadata:\n  notes: >-\n${"    One line of a text that goes on for long.\n".repeat(1300)}`;
+    const keys = Array.from({ length: 2400 }, (_, i) => `  key_${i}: the value`).join("\n");
+    for (const fields of [list, text, `metadata:\n${keys}`])
+      expect(parseSkill(`---\n${HEAD}${fields}\n---\nb`).record).toMatchObject({ name: "a" });
+    const { strict, lenient } = parseSkill(`---\n${HEAD}metadata:\n${keys}\n  key_7: b\n---\nb`).verdicts;
+    expect(strict.diagnostics.map(({ code }) => code)).toEqual(["frontmatter_yaml"]);
+    expect(lenient.diagnostics.map(({ code }) => code)).toContain("duplicate_key");
   });
 });

@@ -125,6 +125,19 @@ const TABLE: Record<string, [string, string[]][]> = {
       `${TOOL}    parameters:\n      - name: n\n        items: string`,
       ["warning items_without_array 10 tools[0].parameters[0].items"],
     ],
+    [
+      `${TOOL}    idempotent: maybe\n    annotations:\n      kind: reed\n      side_effect_level: some\n      capabilities: {fs: [read, 1], net: all}\n      arg_schema: [path]\n      cost: 1`,
+      [
+        "error wrong_type 8 tools[0].idempotent",
+        "warning unknown_field 14 tools[0].annotations.cost",
+        "error value_not_allowed 10 tools[0].annotations.kind",
+        "error value_not_allowed 11 tools[0].annotations.side_effect_level",
+        "error list_member 12 tools[0].annotations.capabilities.fs[1]",
+        "error wrong_type 12 tools[0].annotations.capabilities.net",
+        "error wrong_type 13 tools[0].annotations.arg_schema",
+      ],
+    ],
+    [`${TOOL}    annotations: read`, ["error wrong_type 8 tools[0].annotations"]],
   ],
   daemons: [
     [
@@ -320,6 +333,26 @@ describe("S18, S25 and the rest of normalisation", () => {
   ];
   test.each(CASES)("%s", (fields, expected) => {
     expect(manifestOf(fields)).toMatchObject(expected);
+  });
+
+  test("what a tool says of its effects", () => {
+    const effects = `    idempotent: true
+    annotations:
+      kind: read
+      side_effect_level: read_only
+      capabilities: {fs: [read]}
+      arg_schema: {path_params: [dir]}
+`;
+    const { llm } = manifestOf(`${TOOL}${effects}`);
+    expect(llm?.tools).toMatchObject([
+      {
+        idempotent: true,
+        annotations: {
+          ...{ kind: "read", side_effect_level: "read_only" },
+          ...{ capabilities: { fs: ["read"] }, arg_schema: { path_params: ["dir"] } },
+        },
+      },
+    ]);
   });
 
   test("models, fallback and parameters", () => {

@@ -4,9 +4,13 @@ import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import { clientCalls } from "../../../../src/engine/agent/calls.ts";
 import type { AgentRecord, Delivery } from "../../../../src/engine/agent/records.ts";
-import type { AgentState } from "../../../../src/engine/agent/state.ts";
+import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import { Tracer } from "../../../../src/engine/agent/trace.ts";
 import { sha256 } from "../../../../src/engine/sha256.ts";
-import { play, type Reply, tool, userTexts } from "./harness.ts";
+import { withRecords } from "../../../../src/llm/history.ts";
+import { emptyTranscript } from "../../../../src/llm/transcript.ts";
+import { eventsOf } from "../../../../src/run/agent/events.ts";
+import { type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
 
 const says = (text: string, delivery: Delivery): AgentRecord => ({
   ...{ v: 1, at: 0, type: "message_received", run: "run_1", delivery },
@@ -101,6 +105,94 @@ describe("a run that ends in the middle of its tools", () => {
     const { state, step } = await play({ spec: { tools: [client], policies }, replies });
     expect([step.type === "wait" && step.for, clientCalls(state, 0)]).toEqual(["approval", []]);
   });
+});
+
+describe("a call that the client answers", () => {
+  const client = (name: string) => ({ ...tool(name), executor: "client" as const });
+  const answered = ({ state, step }: Played, content: string): AgentState => {
+    const call_id = clientCalls(state, 0)[0]?.call.id ?? "";
+    expect(step).toMatchObject({ type: "wait", for: "tool" });
+    return applyAgentRecord(state, {
+      ...{ v: 1, at: 0, type: "client_tool_answered", run: "run_1", call_id, content, is_error: false },
+    });
+  };
+
+  it("is repeated no longer than any other one, however its numbers are written", async () => {
+    const ask = client("ask");
+    ask.definition.parameters = { type: "object", properties: { n: { type: "integer" } } };
+    const spec = { tools: [ask] };
+    const replies: Reply[] = ["1", 1, "1", 1].map((n) => ({ calls: [["ask", { n }]] }));
+    let played = await play({ spec, replies: replies.slice(0, 1) });
+    for (const reply of replies.slice(1, 3))
+      played = await play({ spec, replies: [reply], state: answered(played, "same") });
+    const last = [...replies.slice(3), "end"];
+    const { requests, run } = await play({ spec, replies: last, state: answered(played, "same") });
+    expect([run.status, run.tools_used.length]).toEqual(["done", 4]);
+    const shown = requests[1] === undefined ? [] : toolTexts(requests[1]);
+    expect(shown.map((text) => /this is call|not repeated here|was not executed/.exec(text)?.[0])).toEqual([
+      undefined,
+      "this is call",
+      "not repeated here",
+      "was not executed",
+    ]);
+  });
+
+  it("may be the verification that a sentinel waits for", async () => {
+    const spec = { tools: [client("run")], persistent: true, exit_when_verified: true };
+    const asked = await play({ spec, replies: [{ calls: [["run", {}]] }] });
+    const { run } = await play({ spec, replies: ["##DONE##"], state: answered(asked, "exit_code=0") });
+    expect(run.status).toBe("done");
+  });
+
+  it("is shown with the arguments that hooks gave it, and told once, as hooks left its result", async () => {
+    const tool_hooks = [{ pattern: "ask", pre: "change", post: "shorten", deny: null, max_output: null }];
+    const spec = { tools: [client("ask")], tool_hooks };
+    const hooks = { change: () => ({ args: { q: "changed" } }), shorten: () => "short" };
+    const asked = await play({ spec, hooks, replies: [{ calls: [["ask", { q: "mine" }]] }] });
+    const [open] = clientCalls(asked.state, 0);
+    expect(open?.call.arguments).toEqual({ q: "changed" });
+    const state = answered(asked, "long");
+    const call_id = open?.call.id ?? "";
+    const answer: AgentRecord = {
+      ...{
+        v: 1,
+        at: 0,
+        type: "client_tool_answered",
+        run: "run_1",
+        call_id,
+        content: "long",
+        is_error: false,
+      },
+    };
+    const rest = await play({ spec, hooks, replies: ["end"], state });
+    const records = [started(spec), ...asked.records, answer, ...rest.records];
+    const told = records.reduce(
+      (all, record) => ({
+        state: applyAgentRecord(all.state, record),
+        events: [...all.events, ...eventsOf(record, all.state)],
+      }),
+      { state: EMPTY_SESSION, events: eventsOf(started(spec), EMPTY_SESSION).slice(1) },
+    );
+    const results = told.events.filter(({ event }) => event === "tool_result");
+    expect(results).toMatchObject([{ data: { name: "ask", ok: true, status: "ok", bytes: 5 } }]);
+    const { messages } = withRecords(emptyTranscript("t"), records, () => "m");
+    expect(messages.filter(({ role }) => role === "tool")).toMatchObject([{ content: "short" }]);
+    const traced = new Tracer();
+    const ends = records.flatMap((record) => traced.entries(record)).filter(({ kind }) => kind === "TurnEnd");
+    expect(ends).toMatchObject([{ successful_tool_names: ["ask"], session_tools_used: ["ask"] }]);
+  });
+});
+
+it("a message that comes while calls are open stands behind their results in the transcript", async () => {
+  const incoming = { 1: [says("hurry", "interrupt_immediate")] };
+  const { records } = await play({
+    spec: { tools: [tool("edit")] },
+    replies: [{ calls: [["edit", {}]] }, "end"],
+  });
+  const taken = records.findIndex(({ type }) => type === "turn_taken") + 1;
+  const all = [started({}), ...records.slice(0, taken), ...incoming[1], ...records.slice(taken)];
+  const { messages } = withRecords(emptyTranscript("t"), all, () => "m");
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
 });
 
 it("SHA-256 is that of the platform, for texts of all lengths around a block", () => {

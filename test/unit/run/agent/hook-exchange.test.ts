@@ -64,3 +64,23 @@ test("a context hook sees what was compacted among the recorded messages only", 
   const asked = hookPayload(step("mask", JSON.parse(JSON.stringify([canonical("x")]))), none);
   expect(asked).toEqual([{ role: "user", content: "x" }]);
 });
+
+test("a context hook gets the latest text of each role, of what is visible and of what was recorded", () => {
+  const said = { role: "assistant" as const, content: [{ type: "output_text" as const, text: "hello" }] };
+  const called = { role: "assistant" as const, content: [] };
+  const seen = [canonical("hi"), said, canonical("more"), called];
+  const payload = { messages: seen, compacted: true, latest_tool_result: null, system: "", iteration: 0 };
+  const result = { call_id: "c", name: "look", content: "found", is_error: false };
+  const records: AgentRecord[] = [canonical("first"), { role: "tool" as const, results: [result] }].map(
+    (message) => ({ v: 1, at: 0, type: "message_added", source: "inject", message }),
+  );
+  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), () => records);
+  expect(given).toMatchObject({
+    latest_visible_user_message: "more",
+    latest_visible_assistant_message: "hello",
+    latest_tool_result: null,
+    latest_recorded_user_message: "first",
+    latest_recorded_assistant_message: null,
+    latest_recorded_tool_result: "found",
+  });
+});

@@ -117,6 +117,15 @@ const TABLE: Record<string, [text: string, names: string[], findings: string[]][
       ["warning optional_not_boolean 2 [0].parameters.t.optional"],
     ],
   ],
+  "P3: required is no flag of one parameter, and costs no tool": [
+    [
+      declared({ t: { type: "string", description: "x", required: false } }),
+      ["a"],
+      ["warning required_is_flag 2 [0].parameters.t.required"],
+    ],
+    [declared({ t: { type: "string", description: "x", required: true } }), ["a"], []],
+    [declared({ t: { type: "string", description: "x", required: false, optional: true } }), ["a"], []],
+  ],
   "P4: parameters that are a JSON Schema": [
     [
       declared({ type: "object", properties: { t: { type: "string" } } }),
@@ -219,9 +228,12 @@ describe("conversion to JSON Schema", () => {
       a: { ...text, optional: true },
       m: { ...text, optional: false },
       b: { ...text, optional: "true" },
+      c: { ...text, required: false },
     });
-    expect(schema.required).toEqual(["z", "m", "b"]);
-    expect(Object.keys(Object(schema.properties))).toEqual(["z", "a", "m", "b"]);
+    expect(schema.required).toEqual(["z", "m", "b", "c"]);
+    expect(Object.keys(Object(schema.properties))).toEqual(["z", "a", "m", "b", "c"]);
+    expect(schema.properties).toMatchObject({ c: text });
+    expect(Object(schema.properties).c).not.toHaveProperty("required");
   });
 
   test("P4: a schema is used as it is; parameters of these names are not taken for one", () => {

@@ -1,0 +1,99 @@
+/**
+ * One server at a time has a folder of state: two of them on the same objects would fire every alarm twice and undo each
+ * other's writes. The lock is a file that names a process; it means nothing once that process is gone.
+ */
+import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandError, EXIT } from "../command.ts";
+
+const LOCK_FILE = "server.lock";
+/** Of several that find the lock of a process that is gone, some try again. */
+const TRIES = 5;
+
+interface Holder {
+  pid: number;
+  /** Tells a process from a later one of the same number, where the system says when it began. */
+  began: string | null;
+}
+
+/**
+ * Takes the folder, which is made where it is missing; answers how to give it back.
+ * @throws CommandError (exit 4) where another server that lives has it
+ */
+export async function lockState(stateDir: string): Promise<() => Promise<void>> {
+  await mkdir(stateDir, { recursive: true });
+  const file = join(stateDir, LOCK_FILE);
+  const own = `${file}.${process.pid}`;
+  const holder: Holder = { pid: process.pid, began: await beginOf(process.pid) };
+  await writeFile(own, JSON.stringify(holder));
+  try {
+    for (let left = TRIES; left > 0; left -= 1) {
+      // The name appears with all that it holds, and only where it is not taken.
+      if (await made(file, own)) return () => rm(file, { force: true });
+      const found = await checkUnlocked(stateDir);
+      await leaveBehind(file, found);
+    }
+  } finally {
+    await rm(own, { force: true });
+  }
+  throw inUse(stateDir, null);
+}
+
+/** Answers what the lock of a server that is gone holds, `null` where there is none. @throws CommandError (exit 4) */
+export async function checkUnlocked(stateDir: string): Promise<string | null> {
+  const text = await readFile(join(stateDir, LOCK_FILE), "utf8").catch(() => null);
+  if (text === null) return null;
+  const holder: Holder = JSON.parse(text);
+  if (await lives(holder)) throw inUse(stateDir, holder.pid);
+  return text;
+}
+
+async function made(file: string, from: string): Promise<boolean> {
+  try {
+    await link(from, file);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Moves an old lock away, and back where it is another one by now. */
+async function leaveBehind(file: string, old: string | null): Promise<void> {
+  const aside = `${file}.${process.pid}.old`;
+  const moved = await rename(file, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!moved) return;
+  if ((await readFile(aside, "utf8")) !== old) await made(file, aside);
+  await rm(aside, { force: true });
+}
+
+async function lives({ pid, began }: Holder): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // A process of another user is one, too.
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+  }
+  const now = await beginOf(pid);
+  return now !== GONE && (now === null || began === null || now === began);
+}
+
+const GONE = "gone";
+
+/** In ticks since the machine began; `null` where nobody says so. */
+async function beginOf(pid: number): Promise<string | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
+  if (stat === null) return null;
+  // The second field, the command in brackets, may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === "Z" ? GONE : (fields[19] ?? null);
+}
+
+function inUse(stateDir: string, pid: number | null): CommandError {
+  const who = pid === null ? "Another hull dev" : `Another hull dev (process ${pid})`;
+  const hint = "Stop it, or give this one a folder of its own: --state DIR.";
+  return new CommandError(EXIT.unreachable, "state_in_use", `${who} uses the state in ${stateDir}.`, hint);
+}

@@ -1,0 +1,27 @@
+/** Bytes: several as one, and as standard Base64 (RFC 4648 §4). */
+
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** Of each call: what a call may have as arguments is limited. */
+const PIECE = 0x8000;
+
+export function toBase64(bytes: Uint8Array): string {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    parts.push(String.fromCharCode(...bytes.subarray(at, at + PIECE)));
+  }
+  return btoa(parts.join(""));
+}
+
+/** @throws where it is no Base64 */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}

@@ -1,0 +1,69 @@
+/** What mocks were asked by the earlier lives of a run, as `mock_calls` of its result has it (agent-runtime.md §16.1). */
+import { applyAgentRecord } from "../../engine/agent/apply.ts";
+import { nextAgentStep, type Vault } from "../../engine/agent/next.ts";
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
+import type { AgentRequest } from "../../engine/agent/step.ts";
+import type { LlmHost } from "../../llm/host.ts";
+import { mockCallJson } from "../../llm/mock-calls.ts";
+import type { RequestSettings } from "../../llm/prepare.ts";
+import { mockCallOf } from "../../model/mock/answering.ts";
+import { modelOf } from "./run-model.ts";
+
+interface Asked {
+  spec: AgentSpec;
+  host: LlmHost;
+  vault: Vault | null;
+  /** The first iteration that is not asked for; `null`: all are. */
+  before: number | null;
+}
+
+/**
+ * A life keeps the calls that it made. Those before it follow from the records: what a model was asked is decided by the state
+ * alone. Attempts that failed are not among them.
+ * @param records of the session, in order
+ */
+export function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
+  if (before === 0) return [];
+  const settings = settingsOf(spec, host);
+  const calls: ReturnType<typeof mockCallJson>[] = [];
+  let state: AgentState = EMPTY_SESSION;
+  for (const record of records) {
+    if (record.type === "model_call_settled" && record.run === spec.run_id) {
+      const step = nextAgentStep(state, vault, record.at);
+      if (step.type === "call_model" && (before === null || step.iteration < before)) {
+        for (const request of attempts(step.request, record))
+          calls.push(mockCallJson(mockCallOf({ ...settings, ...request })));
+      }
+    }
+    state = applyAgentRecord(state, record);
+  }
+  return calls;
+}
+
+/** The end of a run does not depend on them: they are for whoever looks at a test. */
+function settingsOf(spec: AgentSpec, host: LlmHost): RequestSettings {
+  try {
+    const { targets, settings } = modelOf(spec, host);
+    return targets[0] === undefined ? PLAIN : settings(targets[0]);
+  } catch {
+    return PLAIN;
+  }
+}
+
+const PLAIN: RequestSettings = { max_tokens: 0, json: false };
+
+/** The request, and once more for each correction that a structured answer needed. */
+function attempts(
+  request: AgentRequest,
+  { retries = [] }: Extract<AgentRecord, { type: "model_call_settled" }>,
+): AgentRequest[] {
+  const corrected = retries.map(
+    ({ correction_prompt: text }): AgentRequest =>
+      typeof text === "string"
+        ? { ...request, messages: [...request.messages, { role: "user", content: [{ type: "text", text }] }] }
+        : request,
+  );
+  return [request, ...corrected];
+}

@@ -1,0 +1,55 @@
+/** Options of a run that have no effect beside its others (agent-runtime.md §0.3): its result names them. */
+import type { Warning } from "../../engine/messages.ts";
+import type { CallOptions } from "../../llm/options.ts";
+import { readStructured } from "../../llm/structured.ts";
+import { isObject } from "../../skill/json.ts";
+import { listOf, type RunOptions } from "./option-shapes.ts";
+
+const OF_DAEMONS = [
+  ...(["wake_interval_ms", "cron", "time_zone", "watch_paths", "watch_events", "wake_budget"] as const),
+  ...(["consolidate_on_idle", "idle_watchdog_attempts", "persist_path", "resume_path"] as const),
+];
+const OF_PERSISTENT = ["exit_when_verified", "break_unless_phase"] as const;
+
+/** @param session `null`: an anonymous run */
+export function ignoredOptions(options: RunOptions, call: CallOptions, session: string | null): Warning[] {
+  const found: Warning[] = [];
+  const given = (names: readonly (keyof RunOptions)[], why: string): void => {
+    for (const name of names)
+      if (options[name] !== undefined && options[name] !== false) found.push(ignored(name, why));
+  };
+  if (options.daemon !== true) given(OF_DAEMONS, "the run is no daemon");
+  else if (session === null && listOf(options.watch_paths).length > 0)
+    given(["watch_paths"], "a run without a session has no files");
+  if (options.persistent !== true) given(OF_PERSISTENT, "the run is not persistent");
+  if (options.turn_policy !== undefined) given(["nudge"], "turn_policy has words of its own");
+  if (options.context_callback !== undefined) given(["context_filter"], "context_callback is given");
+  if (options.task_ledger !== undefined) given(["deliverables"], "task_ledger is given");
+  if (options.task_ledger === undefined && options.deliverables === undefined)
+    given(["root_task"], "the run has neither task_ledger nor deliverables");
+  if (readStructured(call) === null) {
+    for (const name of ["schema_retries", "schema_retry_nudge"] as const)
+      if (call[name] !== undefined) found.push(ignored(name, "no structured output is asked for"));
+  }
+  return [...found, ...skillKeys(options)];
+}
+
+/** Skills that a request brings along may say which model they are written for. */
+function skillKeys({ skills }: RunOptions): Warning[] {
+  const list = isObject(skills) ? (skills.skills ?? skills) : (skills ?? []);
+  return [list]
+    .flat()
+    .flatMap((skill, index) =>
+      isObject(skill)
+        ? ["model", "effort"]
+            .filter((key) => skill[key] !== undefined)
+            .map((key) => ignored(`skills.${index}.${key}`, "a run has one model, that of its own options"))
+        : [],
+    );
+}
+
+const ignored = (option: string, why: string): Warning => ({
+  code: "option_ignored",
+  option,
+  message: `${option} has no effect: ${why}.`,
+});

@@ -1,0 +1,113 @@
+/** What is granted to a call, and what a grant does not reach (agent-runtime.md §9). */
+import { describe, expect, it } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import type { AgentSpec, RunPolicies } from "../../../../src/engine/agent/spec.ts";
+import type { AgentState } from "../../../../src/engine/agent/state.ts";
+import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";
+import { goOn, type Played, play, type Reply, SPEC, tool, toolTexts } from "./harness.ts";
+
+const edit = tool("edit");
+const policies = (given: Partial<RunPolicies>) => ({ policies: { ...SPEC.policies, ...given } });
+const refused = (answers: JsonObject = {}): Partial<RunPolicies> => ({
+  permissions: { deny: ["edit"], on_escalation: "ask" },
+  ...answers,
+});
+const call = (args: JsonObject = {}): Reply => ({ calls: [["edit", args]] });
+const asks = (answer: Json) => ({ ask: () => answer });
+const becomes = ({ executed, step, run }: Played): string =>
+  step.type === "wait" ? step.status : executed.length > 0 ? "runs" : run.rejected_tools.join();
+
+describe("what an escalation grants still passes the approvals", () => {
+  it.each<[string, JsonObject, string]>([
+    ["denied beforehand", { auto_deny: ["edit"] }, "edit"],
+    ["a person has to approve", { require_approval: ["edit"] }, "awaiting_approval"],
+    ["a path outside of the list", { write_path_allowlist: ["out/*"] }, "edit"],
+    ["approved beforehand", { auto_approve: ["*"] }, "runs"],
+  ])("%s", async (_, approval_policy, expected) => {
+    const spec = { tools: [edit], ...policies(refused({ approval_policy })) };
+    const played = await play({ spec, replies: [call({ path: "etc/x" }), "end"], hooks: asks("session") });
+    expect(becomes(played)).toBe(expected);
+  });
+});
+
+it("the hook's reason for a refusal reaches the model, after that of the rule", async () => {
+  const hooks = asks({ grant: false, reason: "Not on Fridays.", approver: "ada" });
+  const spec = { tools: [edit], ...policies(refused()) };
+  const { requests } = await play({ spec, replies: [call(), "end"], hooks });
+  const [shown = ""] = requests[1] === undefined ? [] : toolTexts(requests[1]);
+  expect(JSON.parse(shown).reason).toMatch(/denied by the run's permissions\. Not on Fridays\.$/);
+});
+
+describe("a grant for the session is of its own kind", () => {
+  const approved = (state: AgentState): AgentState => {
+    const asked = state.run?.calls[0]?.approval?.id ?? "";
+    const decided = { decision: "approve" as const, scope: "session" as const, reason: null };
+    return applyAgentRecord(state, {
+      ...{ v: 1, at: 1, type: "approval_decided", run: "run_1", approval: asked, ...decided },
+    });
+  };
+  const further = async (before: Played, given: Partial<RunPolicies>, answer: Json): Promise<Played> => {
+    const spec = { run_id: "run_2", tools: [edit], ...policies(given) };
+    return play({ spec, replies: [call(), "end"], hooks: asks(answer), state: goOn(before, spec) });
+  };
+  const needsPerson = { approval_policy: { require_approval: ["edit"] } };
+
+  it("what a person approved is not permitted by it", async () => {
+    const spec = { tools: [edit], ...policies(needsPerson) };
+    const waiting = await play({ spec, replies: [call()] });
+    const first = await play({ spec, replies: ["end"], state: approved(waiting.state) });
+    expect(becomes(await further(first, needsPerson, false))).toBe("runs");
+    expect(becomes(await further(first, refused(), false))).toBe("edit");
+  });
+
+  it("what a hook permitted is not approved by it", async () => {
+    const spec = { tools: [edit], ...policies(refused()) };
+    const first = await play({ spec, replies: [call(), "end"], hooks: asks("session") });
+    expect(becomes(await further(first, refused(), false))).toBe("runs");
+    expect(becomes(await further(first, needsPerson, false))).toBe("awaiting_approval");
+  });
+
+  it("holds for arguments that a hook of the deployment put in place", async () => {
+    const tool_hooks = [{ pattern: "edit", pre: "change", post: null, deny: null, max_output: null }];
+    const spec: Partial<AgentSpec> = {
+      ...{ tools: [edit], tool_hooks },
+      ...policies({ permissions: { deny: { edit: ["changed"] }, on_escalation: "ask" } }),
+    };
+    const hooks = { ...asks("session"), change: () => ({ args: { text: "changed" } }) };
+    const played = await play({ spec, replies: [call({ n: 1 }), call({ n: 2 }), "end"], hooks });
+    expect(played.executed.map(({ args }) => args)).toEqual([{ text: "changed" }, { text: "changed" }]);
+    expect(played.hooks.filter(({ hook }) => hook === "ask")).toHaveLength(1);
+  });
+});
+
+describe("a capability policy", () => {
+  const judged = async (policy: JsonObject, args: JsonObject): Promise<string> =>
+    becomes(await play({ spec: { tools: [edit], ...policies({ policy }) }, replies: [call(args), "end"] }));
+  const constraint = (tool: string, more: JsonObject = {}): JsonObject => ({
+    tool_arg_constraints: [{ tool, arg_patterns: ["test-*"], ...more }],
+  });
+  const nested = constraint("edit", { arg_key: "to.stage" });
+
+  it.each<[string, JsonObject, JsonObject, string]>([
+    ["a constraint names tools by a glob", constraint("ed*"), { text: "prod" }, "edit"],
+    ["that of other tools counts for nothing", constraint("x*"), { text: "prod" }, "runs"],
+    ["a name with dots leads into an argument", nested, { to: { stage: "test-1" } }, "runs"],
+    ["which may break it", nested, { to: { stage: "prod" } }, "edit"],
+    [
+      "no argument of that name stands in for it",
+      nested,
+      { to: { stage: "prod" }, "to.stage": "test-1" },
+      "edit",
+    ],
+    ["nothing breaks it as well", nested, { to: 7 }, "edit"],
+    ["tools are blocked by globs", { blocked_tools: ["e*"] }, {}, "edit"],
+    [
+      "its own annotations say which arguments are paths",
+      { workspace_roots: ["a/"], tool_annotations: { edit: { arg_schema: { path_params: ["to"] } } } },
+      { to: "b/x" },
+      "edit",
+    ],
+  ])("%s", async (_, policy, args, expected) => {
+    expect(await judged(policy, args)).toBe(expected);
+  });
+});

@@ -1,0 +1,34 @@
+/** What policies are told of command tools (agent-runtime.md §9.1; contract.md "Rulings"). */
+import { expect, test } from "vitest";
+import { commandAnnotations } from "../../../../src/run/agent/command-annotations.ts";
+import type { CommandTool } from "../../../../src/skill/manifest.ts";
+
+const published = {};
+const uploaded = { uploaded_by: "acme" };
+type Said = Pick<CommandTool, "annotations" | "idempotent">;
+
+test.each<[string, Said, object]>([
+  ["nothing", {}, {}],
+  [
+    "that it only reads",
+    { annotations: { kind: "read", side_effect_level: "none" } },
+    { side_effect_level: "process_exec" },
+  ],
+  ["that it edits", { annotations: { kind: "edit" } }, { kind: "edit" }],
+  [
+    "that it uses the network",
+    { annotations: { side_effect_level: "network" } },
+    { side_effect_level: "network" },
+  ],
+  ["capabilities", { annotations: { capabilities: { a: ["b"] } } }, { capabilities: { a: ["b"] } }],
+  [
+    "fewer paths",
+    { annotations: { arg_schema: { path_params: ["to"] } } },
+    { arg_schema: { path_params: ["path", "file", "file_path", "dir", "directory", "to"] } },
+  ],
+  ["that it may run again", { idempotent: true }, { idempotent: true }],
+])("%s: all of it counts of a published skill, of an upload what makes it no safer", (_, said, counts) => {
+  const idempotent = said.idempotent === true ? { idempotent: true } : {};
+  expect(commandAnnotations(published, said)).toEqual({ ...said.annotations, ...idempotent });
+  expect(commandAnnotations(uploaded, said)).toEqual(counts);
+});

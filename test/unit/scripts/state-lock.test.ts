@@ -1,0 +1,56 @@
+/** Who has a folder of state: one living process, whatever earlier ones left. */
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { checkUnlocked, lockState } from "../../../scripts/dev/state-lock.ts";
+import { folder, put } from "./folder.ts";
+
+const MODULE = new URL("../../../scripts/dev/state-lock.ts", import.meta.url).href;
+const gone = (): number => spawnSync(process.execPath, ["-e", ""]).pid;
+const run = promisify(execFile);
+
+test("a folder is taken once, made where it is missing, and free again when it is given back", async () => {
+  const dir = join(folder(), "deep", "state");
+  const giveBack = await lockState(dir);
+  const refusal = { code: "state_in_use", exit: 4 };
+  await expect(lockState(dir)).rejects.toMatchObject(refusal);
+  await expect(checkUnlocked(dir)).rejects.toMatchObject(refusal);
+  await giveBack();
+  expect(readdirSync(dir)).toEqual([]);
+  await (await lockState(dir))();
+});
+
+test.each([
+  ["a process that has ended", () => ({ pid: gone(), began: "1" })],
+  ["an earlier process of a number that is taken again", () => ({ pid: process.pid, began: "1" })],
+])("the lock of %s means nothing", async (_, holder) => {
+  const dir = folder({ "server.lock": JSON.stringify(holder()) });
+  await expect(checkUnlocked(dir)).resolves.toContain("began");
+  const giveBack = await lockState(dir);
+  await expect(checkUnlocked(dir)).rejects.toMatchObject({ code: "state_in_use" });
+  await giveBack();
+});
+
+test("of many that find an old lock, one has the folder", async () => {
+  const dir = folder();
+  put(dir, "server.lock", JSON.stringify({ pid: gone(), began: "1" }));
+  put(dir, "out/none", "");
+  // Whoever has the lock holds it until all have tried.
+  const script = `
+    import { readdirSync, writeFileSync } from "node:fs";
+    import { setTimeout } from "node:timers/promises";
+    const { lockState } = await import(process.env.LOCK);
+    const had = await lockState(process.env.DIR).then(() => "had", ({ code }) => code);
+    writeFileSync(process.env.DIR + "/out/" + process.pid, had);
+    while (readdirSync(process.env.DIR + "/out").length < 7) await setTimeout(10);
+    console.log(had);`;
+  const env = { ...process.env, LOCK: MODULE, DIR: dir };
+  const all = await Promise.all(
+    Array.from({ length: 6 }, () => run(process.execPath, ["--input-type=module", "-e", script], { env })),
+  );
+  const said = all.map(({ stdout }) => stdout.trim()).sort();
+  expect(said).toEqual(["had", ...Array<string>(5).fill("state_in_use")]);
+  expect(existsSync(join(dir, "server.lock"))).toBe(true);
+});
