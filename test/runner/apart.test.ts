@@ -1,12 +1,23 @@
 /** What executions of one uid are kept away from: each other's files, memory, environment and signals (serving.md §6.2). */
 import { execFileSync } from "node:child_process";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/apart.ts";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
-import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
+import {
+  type Bundle,
+  bundle,
+  collect,
+  run,
+  runOptions,
+  spec,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
 
 const CHILD_UID = 65_124;
 const CANARY = "canary-of-another-execution";
@@ -170,6 +181,24 @@ describe.runIf(possible).each([
   ])("%s: what programs do in their own folders goes on as before", async (name, value) => {
     const { value: got, said } = await callScript(runner, files, `scripts/${name}`);
     expect([got, said]).toEqual([value, expect.any(String)]);
+  });
+
+  test("the folder of a session is its own, and that of its next execution", async () => {
+    const inSession = async (id: string, script: string) => {
+      const manifest = async () => JSON.stringify({ id, version: 1, files: [] });
+      const workspace = { manifest, contents: () => new Blob([]).stream() };
+      const fields = { argv: ["sh", "-c", script], digest: files.digest };
+      const wanted = spec({ ...fields, workspace: { id, version: 1, cwd: true } });
+      const events = runExecution(runner, wanted, {}, runOptions(files, { workspace }));
+      return (await collect(events)).stdout.toString();
+    };
+    const [one, two] = ["a".repeat(32), "b".repeat(32)];
+    const folder = (await inSession(one, "echo mine > f; mkdir d; pwd")).trim();
+    const pry = `cat ${folder}/f; ls ${folder}; echo x > ${folder}/g && echo wrote; mv ${folder}/d . && echo moved; echo tried`;
+    expect(await inSession(two, pry)).toBe("tried\n");
+    expect(await readFile(join(folder, "f"), "utf8")).toBe("mine\n");
+    // Its manifest still says that there are no files.
+    expect(await inSession(one, "ls; echo again > f; cat f")).toBe("d\nagain\n");
   });
 
   test("a process that cannot start says why", async () => {

@@ -238,7 +238,10 @@ describe("where it works, and what it is given", () => {
     });
     expect(notes).toEqual([
       { kind: "output", stream: "emit", text: "half" },
-      { kind: "artifact", value: { type: "code", content: "c", __artifact__: true } },
+      {
+        kind: "artifact",
+        value: { type: "code", content: "c", __artifact__: true, id: expect.any(String) },
+      },
       { kind: "artifact", value: { title: "t", __artifact_update__: true, id: "i" } },
     ]);
     expect(await callScript(runner, files, "ctx.js")).toMatchObject({

@@ -82,6 +82,24 @@ describe("in a session", () => {
     expect(second).toMatchObject({ next_cursor: null });
   });
 
+  it("calls of one turn that update one artifact each make a version of their own, and none is lost", async () => {
+    const path = await session();
+    const edits = ["b", "c", "d", "e"].map((key) => ({
+      name: "edit",
+      arguments: { id: "page", metadata: { [key]: 1 } },
+    }));
+    await run(path, "go", calling(["draw", PAGE]));
+    // Calls that read are made at once.
+    const tools = declared.map((tool) => ({ ...tool, annotations: { kind: "read" } }));
+    const mock = [{ tool_calls: edits }, { text: "edited" }];
+    await run(path, "go on", { skills: ["artist"], tools, mock });
+    expect(await get(`${path}/artifacts/page`)).toMatchObject({
+      version: 5,
+      metadata: { a: 1, b: 1, c: 1, d: 1, e: 1 },
+      versions: [{ version: 1 }, { version: 2 }, { version: 3 }, { version: 4 }, { version: 5 }],
+    });
+  });
+
   it("an update of what is not there, and an id that is none, are errors to the model", async () => {
     const path = await session();
     const events = await stream(`${path}/runs`, calling(["edit", { id: "none" }], ["draw", { id: "a/b" }]));

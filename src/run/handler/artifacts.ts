@@ -34,8 +34,10 @@ export class RunArtifacts {
 
   /** What the session has by now need not be remembered here. */
   #forgetStored(): void {
-    for (const [effect, { artifacts }] of this.#calls) {
-      const stored = artifacts.every(({ id, version }) => (this.#stored(id)?.version ?? 0) >= version);
+    for (const [effect, { artifacts, settled }] of this.#calls) {
+      // One that is under way may make some yet.
+      const stored =
+        settled && artifacts.every(({ id, version }) => (this.#stored(id)?.version ?? 0) >= version);
       if (stored) this.#calls.delete(effect);
     }
   }
@@ -54,6 +56,8 @@ export class RunArtifacts {
 /** What one call makes, in the order in which it comes. */
 export class CallArtifacts {
   readonly artifacts: Artifact[] = [];
+  /** Nothing more comes. */
+  settled = false;
   readonly #latest: (id: string) => Artifact | null;
   readonly #newId: () => string;
 
@@ -80,6 +84,7 @@ export class CallArtifacts {
 
   /** The result of the call, with what it made. */
   settle(result: AgentToolResult): AgentToolResult {
+    this.settled = true;
     return this.artifacts.length === 0 ? result : { ...result, artifacts: this.artifacts };
   }
 }
