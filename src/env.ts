@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
-import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
+import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES, WEBHOOK_SECRETS } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
@@ -136,7 +136,7 @@ const servingConfig = z.lazy(() => {
       { allowed_hosts: [], allow_loopback: false, servers: {} },
     ),
     /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
-    webhook_secrets: z._default(z.array(z.string()), ["WEBHOOK_*", "*_WEBHOOK_SECRET"]),
+    webhook_secrets: z._default(z.array(z.string()), [...WEBHOOK_SECRETS]),
     /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),

@@ -32,3 +32,5 @@ export const SECRET_VARIABLES: readonly string[] = [
   "HULL_RUNNER_SECRET",
   "HULL_SECRET_KEY",
 ];
+/** The variables that signed events may be checked with, where hull.toml lists none; `*` stands for any characters. */
+export const WEBHOOK_SECRETS: readonly string[] = ["WEBHOOK_*", "*_WEBHOOK_SECRET"];

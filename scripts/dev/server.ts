@@ -69,6 +69,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       first.skills.map((skill) => skill.manifest),
       layers,
       Object.values(project.config.mcp?.servers ?? {}),
+      project.config.daemons?.webhook_secrets,
     );
     for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
       const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { keyVariablesOf, type Layer } from "../../src/model/catalogue/layer.ts";
-import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { PROVIDER_KEY_VARIABLES, WEBHOOK_SECRETS } from "../../src/secrets.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { templateVariables } from "../../src/skill/placeholder.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
@@ -11,10 +11,11 @@ const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(
 
 /**
  * Everything of `.env` and `.dev.vars`; of the environment only provider keys and settings, `HULL_*` and `HARN_*`, what
- * the served skills, the configured models and MCP servers name, and what `HULL_GRANTS` gives to uploaded skills. The rest of a
- * shell's environment is none of the Worker's business.
+ * the served skills, the configured models and MCP servers name, what `HULL_GRANTS` gives to uploaded skills, and what signed
+ * events may be checked with. The rest of a shell's environment is none of the Worker's business.
  * @param models layers of configuration
  * @param servers the MCP servers of hull.toml, whose headers name variables
+ * @param webhooks globs over the variables of signed events
  */
 export function workerVariables(
   files: ReadonlyMap<string, string>,
@@ -22,6 +23,7 @@ export function workerVariables(
   manifests: Iterable<Manifest>,
   models: readonly Layer[],
   servers: readonly { headers: Record<string, string> }[] = [],
+  webhooks: readonly string[] = WEBHOOK_SECRETS,
 ): Map<string, string> {
   const grants = granted(environment.HULL_GRANTS ?? files.get("HULL_GRANTS"));
   const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants]);
@@ -31,11 +33,16 @@ export function workerVariables(
     for (const name of templateVariables(Object.values(headers))) named.add(name);
   }
   const variables = new Map(files);
+  const signs = new RegExp(`^(${webhooks.map(expression).join("|") || "(?!)"})$`);
   for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && (named.has(name) || PROVIDER_SETTINGS.test(name))) variables.set(name, value);
+    const wanted = named.has(name) || PROVIDER_SETTINGS.test(name) || signs.test(name);
+    if (value !== undefined && wanted) variables.set(name, value);
   }
   return variables;
 }
+
+/** A glob as a regular expression. */
+const expression = (glob: string): string => glob.replace(/[^\w*]/g, "\\$&").replaceAll("*", ".*");
 
 /** Names that `HULL_GRANTS` gives to uploaded skills; where it cannot be read, the Worker says so. */
 function granted(text: string | undefined): string[] {

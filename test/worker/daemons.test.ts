@@ -206,9 +206,10 @@ describe("files", () => {
 
   it("wake it by the kinds of change that it asks for", async () => {
     const mock = ["ready", "a", "b"].map((text) => ({ text }));
-    const { id } = await spawn({ mock, watch_paths: "a.txt", watch_events: ["change"] });
-    await put(id, "a.txt", "1");
-    await put(id, "a.txt", "2");
+    // The same name in another form of Unicode.
+    const { id } = await spawn({ mock, watch_paths: "u\u0308.txt", watch_events: ["change"] });
+    await put(id, "%C3%BC.txt", "1");
+    await put(id, "%C3%BC.txt", "2");
     await idle(id, 2);
     await drop(id, "a.txt");
     expect(await one(id)).toMatchObject({ total_iterations: 2, daemon_state: "idle", pending_wakes: [] });
@@ -261,6 +262,8 @@ describe("refuses", () => {
     [{ task: "" }, "task"],
     [{ task: "x", cron: "61 * * * *" }, "cron"],
     [{ task: "x", time_zone: "Mars/Base" }, "time_zone"],
+    [{ task: "x", watch_paths: ["in", "/tmp/in"] }, "watch_paths"],
+    [{ task: "x", watch_paths: "in/../../out" }, "watch_paths"],
     [{ task: "x", event_queue_capacity: 0 }, "event_queue_capacity"],
     [{ task: "x", persist_path: "../x" }, "persist_path"],
     [{ task: "x", persist_path: "/x" }, "persist_path"],

@@ -115,6 +115,7 @@ describe("a session", () => {
       [`${path}/compact`, { strategy: "custom" }, "strategy"],
       [`${path}/compact`, { options: { keep: 1 } }, "options.keep"],
       [`${path}/inject`, { message: { content: "x" } }, "message.role"],
+      [`${path}/inject`, { message: { role: "user" } }, "message.content"],
       [`${path}/messages`, { content: "x", delivery: "soon" }, "delivery"],
       [`${path}/messages`, { content: [{ type: "video" }] }, "content"],
       [`${path}/approvals/x`, { decision: "approve" }, "arguments_digest"],

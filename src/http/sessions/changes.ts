@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import type { SessionState } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import { InputInvalid } from "../../errors/request.ts";
 import { messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -58,7 +59,10 @@ function injected(message: PublicMessage): Message[] {
     const detail = 'A session has no system messages: give "system" with a run.';
     throw new InvalidRequest({ option: "message.role", detail });
   }
-  return readMessages([message], "message").messages;
+  const { messages } = readMessages([message], "message");
+  if (messages.length > 0) return messages;
+  const fault = { path: "message.content", message: "holds nothing" };
+  throw new InputInvalid({ reason: "message.content holds nothing.", errors: [fault] });
 }
 
 /** `POST /sessions/:id/compact`: a summary in place of older messages. */

@@ -4,7 +4,7 @@ import { refused } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
-/** @throws InputInvalid for a schedule that is none */
+/** @throws InputInvalid for a schedule that is none, and for paths that no file of a session can have */
 export function daemonOptions(options: RunOptions): DaemonOptions {
   const { cron = null, time_zone = "UTC" } = options;
   const parsed = cron === null ? null : parseCron(cron);
@@ -16,13 +16,20 @@ export function daemonOptions(options: RunOptions): DaemonOptions {
     const at = "options.time_zone";
     throw refused([{ path: at, message: `${at}: "${time_zone}" is no time zone, e.g. Europe/Berlin` }]);
   }
+  const watch_paths = listOf(options.watch_paths).map((given) => given.normalize("NFC"));
+  const outside = watch_paths.find((given) => /^\/./.test(given) || given.split("/").includes(".."));
+  if (outside !== undefined) {
+    const at = "options.watch_paths";
+    const message = `${at}: "${outside}" is outside of the session's files: relative, without ..`;
+    throw refused([{ path: at, message }]);
+  }
   return {
     bounded: options.max_iterations !== undefined,
     ...(options.wake_budget === undefined ? {} : { wake_budget: options.wake_budget }),
     wake_interval_ms: options.wake_interval_ms ?? 0,
     cron,
     time_zone,
-    watch_paths: listOf(options.watch_paths),
+    watch_paths,
     watch_events: options.watch_events ?? ["change", "create", "delete"],
     consolidate_on_idle: options.consolidate_on_idle ?? false,
     idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,

@@ -235,7 +235,13 @@ describe("the variables", () => {
     const { models: own } = await openProject(dir);
     const environment = {
       ...{ MY_PROXY_API_KEY: "k", X_API_KEY: "x", X_HOST: "h", HARN_LLM_MODEL: "m", STRANGER: "s" },
-      ...{ TOGETHER_AI_API_KEY: "t", X_BASE_URL: "b", TRACKER_TOKEN: "tt" },
+      ...{
+        TOGETHER_AI_API_KEY: "t",
+        X_BASE_URL: "b",
+        TRACKER_TOKEN: "tt",
+        WEBHOOK_A: "w",
+        MY_WEBHOOK_SECRET: "w",
+      },
     };
     const servers = [{ headers: { authorization: "Bearer ${TRACKER_TOKEN}" } }];
     const variables = workerVariables(new Map(), environment, [], [own.root], servers);
@@ -244,5 +250,9 @@ describe("the variables", () => {
         .filter((name) => name !== "STRANGER")
         .toSorted(),
     );
+    const hooks = { "G.HOOK": "1", GXHOOK: "2", WEBHOOK_A: "3" };
+    const listed = workerVariables(new Map(), hooks, [], [], [], ["G.*"]);
+    expect([...listed.keys()]).toEqual(["G.HOOK"]);
+    expect(workerVariables(new Map(), hooks, [], [], [], []).size).toBe(0);
   });
 });
