@@ -10,6 +10,14 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
+/** As `concat`, but of one part that part itself. */
+export function join<B extends ArrayBufferLike>(
+  parts: readonly Uint8Array<B>[],
+): Uint8Array<B | ArrayBuffer> {
+  const only = parts[0];
+  return parts.length === 1 && only !== undefined ? only : concat(parts);
+}
+
 /** Of each call: what a call may have as arguments is limited. */
 const PIECE = 0x8000;
 

@@ -2,6 +2,7 @@
  * What a tool call comes back as (serving.md §4.3): an outcome that never depends on reading the text, and the text
  * that the model sees, kept within `max_tool_output_bytes`.
  */
+import { join } from "../bytes.ts";
 import type { ArgumentErrorCode } from "./arguments.ts";
 import type { Part } from "./messages.ts";
 
@@ -135,18 +136,6 @@ export class OutputWindow {
 
 function withRemark(text: string, replaced: boolean): string {
   return replaced ? `${text}\n[hull: the output was not valid UTF-8; invalid bytes were replaced]` : text;
-}
-
-function join(chunks: Uint8Array[]): Uint8Array {
-  const only = chunks[0];
-  if (chunks.length === 1 && only !== undefined) return only;
-  const out = new Uint8Array(chunks.reduce((sum, c) => sum + c.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, at);
-    at += chunk.length;
-  }
-  return out;
 }
 
 function decode(bytes: Uint8Array): { text: string; replaced: boolean } {

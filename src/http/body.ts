@@ -1,6 +1,7 @@
 /** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
 
 import type * as z from "zod/mini";
+import { join } from "../bytes.ts";
 import { shapeErrors } from "../engine/fault.ts";
 import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
@@ -76,15 +77,7 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   for await (const chunk of bodyChunks(request, limit)) chunks.push(chunk);
-  const only = chunks[0];
-  if (chunks.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return join(chunks);
 }
 
 /**

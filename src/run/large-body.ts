@@ -1,4 +1,5 @@
 /** Bodies of any length: in memory while they are short, in R2 beyond that (serving.md, platform facts). */
+import { concat } from "../bytes.ts";
 import { Internal } from "../errors.ts";
 
 /** Bytes that stay in memory, and bytes of one part of an upload. */
@@ -188,12 +189,7 @@ export class Gathered {
 
   /** All of them as one; none are left. */
   take(): Uint8Array {
-    const whole = new Uint8Array(this.bytes);
-    let at = 0;
-    for (const chunk of this.#chunks) {
-      whole.set(chunk, at);
-      at += chunk.length;
-    }
+    const whole = concat(this.#chunks);
     this.#chunks = [];
     this.bytes = 0;
     return whole;

@@ -2,6 +2,7 @@
  * Output of a process while it runs: kept in memory up to a budget, only counted beyond it. What does not fit is read
  * again from the runner's journal, so that the Worker never holds a large output (serving.md, platform facts).
  */
+import { join } from "../bytes.ts";
 
 /** Bytes of one run's output that the Worker keeps in memory. */
 export const SPOOL_BYTES = 8 * 1024 * 1024;
@@ -54,16 +55,7 @@ export class Spool {
 
   /** Everything pushed, or `null` when it did not fit. */
   content(): Uint8Array | null {
-    if (this.#overflow) return null;
-    const only = this.#chunks[0];
-    if (this.#chunks.length === 1 && only !== undefined) return only;
-    const whole = new Uint8Array(this.#bytes);
-    let at = 0;
-    for (const chunk of this.#chunks) {
-      whole.set(chunk, at);
-      at += chunk.length;
-    }
-    return whole;
+    return this.#overflow ? null : join(this.#chunks);
   }
 
   #check(chunk: Uint8Array, more: boolean): void {

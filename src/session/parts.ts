@@ -1,7 +1,5 @@
 /** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB (design.md §2.5). */
 
-import { concat } from "../bytes.ts";
-
 /** Bytes of one row. */
 const PART_BYTES = 256 * 1024;
 
@@ -10,9 +8,4 @@ export function* cut(bytes: Uint8Array): Generator<[part: number, data: Uint8Arr
   for (let part = 0; part === 0 || part * PART_BYTES < bytes.length; part += 1) {
     yield [part, bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)];
   }
-}
-
-export function join(parts: readonly Uint8Array[]): Uint8Array {
-  const only = parts[0];
-  return parts.length === 1 && only !== undefined ? only : concat(parts);
 }

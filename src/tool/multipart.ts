@@ -1,4 +1,5 @@
 /** Encodes the body of `POST /v1/executions` (serving.md §6.1, RFC 7578): `spec`, then the files, then `stdin`. */
+import { concat } from "../bytes.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 type Body = Uint8Array | ReadableStream<Uint8Array>;
@@ -42,8 +43,7 @@ export function encodeMultipart(specText: string, input: ExecutionInput, gate: P
     pieces.push(utf8(`\r\n${head(boundary, "stdin", "stdin", "application/octet-stream")}\r\n`), input.stdin);
   }
   pieces.push(utf8(`\r\n--${boundary}--\r\n`));
-  const whole = concat(pieces);
-  return { contentType, body: whole ?? stream(pieces, gate) };
+  return { contentType, body: whole(pieces) ?? stream(pieces, gate) };
 }
 
 function head(boundary: string, name: string, filename?: string, mime?: string): string {
@@ -62,17 +62,11 @@ function utf8(text: string): Uint8Array {
 }
 
 /** All pieces in one, when none is a stream and all together are short. */
-function concat(pieces: Body[]): Bytes | null {
+function whole(pieces: Body[]): Bytes | null {
   const arrays = pieces.filter((piece) => piece instanceof Uint8Array);
   const size = arrays.reduce((total, piece) => total + piece.length, 0);
   if (arrays.length < pieces.length || size > WHOLE_BYTES) return null;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of arrays) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return concat(arrays);
 }
 
 function stream(pieces: Body[], gate: Promise<void>): ReadableStream<Uint8Array> {

@@ -1,4 +1,5 @@
 /** Makes zips, right ones and wrong ones. No platform but the web's, so that tests inside workerd use it too. */
+import { concat } from "../../src/bytes.ts";
 
 export interface ZipEntry {
   name: string;
@@ -84,7 +85,7 @@ export async function makeZip(
     ...[end.size ?? size, end.start ?? at].flatMap(u32),
     ...u16(comment.length),
   ];
-  return join([...parts, ...directory, new Uint8Array(last), comment]);
+  return concat([...parts, ...directory, new Uint8Array(last), comment]);
 }
 
 const u16 = (value: number): number[] => [value & 0xff, (value >>> 8) & 0xff];
@@ -93,16 +94,6 @@ const u32 = (value: number): number[] => [...u16(value), ...u16(Math.floor(value
 async function deflated(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const stream = new Response(bytes).body?.pipeThrough(new CompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream ?? null).arrayBuffer());
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** Bit by bit, unlike the reader's. */

@@ -1,4 +1,5 @@
 /** What is stored of one session, and nothing decided about it (docs/storage-schema.md). */
+import { join } from "../../bytes.ts";
 import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -6,7 +7,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
 import { HandedIn } from "../handed-in.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { cut, join } from "../parts.ts";
+import { cut } from "../parts.ts";
 import { StoredArtifacts } from "./artifacts.ts";
 import { type Due, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";

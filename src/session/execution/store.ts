@@ -1,11 +1,12 @@
 /** What is stored of one execution, and nothing decided about it (docs/storage-schema.md). */
+import { join } from "../../bytes.ts";
 import type { RunRecord } from "../../engine/records.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { EventSource } from "../event-log.ts";
 import { HandedIn } from "../handed-in.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { cut, join } from "../parts.ts";
+import { cut } from "../parts.ts";
 import type { ExecutionCall, ExecutionState } from "./rpc.ts";
 import { MIGRATIONS } from "./schema.ts";
 

@@ -3,12 +3,13 @@
  * that positions outlive isolates; a scope that nobody used for a day is forgotten. A deployment's own mocks win over
  * what is queued, and each scope has its own position in them.
  */
+import { join } from "../../bytes.ts";
 import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../../model/mock/mock.ts";
 import { nextMock } from "../../model/mock/queue.ts";
 import type { Taken } from "../../model/mock/source.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { cut, join } from "../parts.ts";
+import { cut } from "../parts.ts";
 
 const MIGRATIONS = [
   `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);
