@@ -1,4 +1,4 @@
-/** One HTTP response that follows a frame log, at the pace of its reader (serving.md §6.1). */
+/** One HTTP response that follows a frame log, at the pace of its reader. */
 import type { ServerResponse } from "node:http";
 import { encodeFrame, FRAME, HEARTBEAT_MS } from "../src/tool/protocol.ts";
 import type { FrameLog } from "./frame-log.ts";

@@ -1,4 +1,4 @@
-/** The runner secret and what it permits (serving.md §6.1). */
+/** The runner secret and what it permits. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { readTicket, type TicketSubject } from "../src/tool/protocol.ts";

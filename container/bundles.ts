@@ -1,4 +1,4 @@
-/** Skills' files by digest (serving.md §6.1): verified, unpacked once, read-only; the least recently used go first. */
+/** Skills' files by digest: verified, unpacked once, read-only; the least recently used go first. */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -7,11 +7,12 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { log, reasonOf } from "./log.ts";
 import { Refused } from "./refusal.ts";
-import { makeFolder, removeTree } from "./scratch.ts";
+import { makeFolder } from "./scratch.ts";
+import { removeTree } from "./tree.ts";
 import { BadTar, unpackTar } from "./untar.ts";
 
 /** Largest tar taken. */
-const MAX_TAR_BYTES = 512 * 1024 * 1024;
+export const MAX_TAR_BYTES = 512 * 1024 * 1024;
 
 interface Bundle {
   dir: string;
@@ -38,6 +39,11 @@ export class Bundles {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Largest tar that has room here. */
+  get largest(): number {
+    return Math.min(MAX_TAR_BYTES, this.#limit);
   }
 
   get count(): number {
@@ -68,6 +74,11 @@ export class Bundles {
     this.#bundles.delete(digest);
     this.#bundles.set(digest, bundle);
     return bundle.dir;
+  }
+
+  /** The folder of a bundle in use. */
+  folderOf(digest: string): string | null {
+    return this.#bundles.get(digest)?.dir ?? null;
   }
 
   release(digest: string): void {

@@ -1,5 +1,5 @@
 /**
- * Memory and process limits of each execution, by cgroup (serving.md §6.2): version 2, or version 1 where the controllers
+ * Memory and process limits of each execution, by cgroup: version 2, or version 1 where the controllers
  * are there. https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";

@@ -1,22 +1,23 @@
 /**
- * The Python packages of handlers (skill-formats.md §4.2): those of the script's inline metadata (PEP 723), else of the
+ * The Python packages of handlers: those of the script's inline metadata (PEP 723), else of the
  * requirements.txt at the root of the skill. They are installed once per bundle, text of the requirements and interpreter,
  * before the first call, by a process like a handler's own; what it answers, a tar, is unpacked and kept as bundles are.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bundles } from "./bundles.ts";
+import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
 import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
 import type { Environment } from "./environment.ts";
-import { INSTALL_PROGRAM } from "./install-program.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
+import { PackageRecords } from "./package-records.ts";
 import type { Pipes } from "./pipes.ts";
-import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome } from "./process.ts";
-import { makeFolder, type ScratchRoot } from "./scratch.ts";
+import { GroupProcess, type ProcessOutcome } from "./process.ts";
+import { program } from "./programs.ts";
+import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -26,7 +27,7 @@ export class DependenciesFailed extends Error {
 }
 
 interface DependencyParts {
-  /** Which requirements became which bundle, a file each. */
+  /** Of the records (package-records.ts). */
   dir: string;
   bundles: Bundles;
   cgroups: Cgroups | null;
@@ -52,6 +53,7 @@ interface Requirements {
   key: string;
 }
 
+const INSTALLER = program("install.py");
 /** Kept of the installer's output. */
 const TAIL_CHARACTERS = 2000;
 /** A failure is the answer for so long: a model that tries again at once does not start another installation. */
@@ -65,6 +67,7 @@ const BLOCK = /^# \/\/\/ script\r?\n((?:#(?:| .*)\r?\n)+?)# \/\/\/\r?$/m;
 
 export class Dependencies {
   readonly #parts: DependencyParts;
+  readonly #records: PackageRecords;
   readonly #known = new Map<string, Promise<Requirements | null>>();
   /** Installations under way, and those that failed of late. */
   readonly #installing = new Map<string, Promise<string>>();
@@ -72,11 +75,12 @@ export class Dependencies {
 
   constructor(parts: DependencyParts) {
     this.#parts = parts;
+    this.#records = new PackageRecords(parts.dir);
   }
 
   /** Lets go of what it started. */
   async close(): Promise<void> {
-    (await this.#outside)?.close();
+    await (await this.#outside)?.close();
   }
 
   /**
@@ -86,12 +90,11 @@ export class Dependencies {
   async use(digest: string, bundle: string, script: string): Promise<{ digest: string; dir: string } | null> {
     const needed = await this.#requirements(digest, bundle, script);
     if (needed === null) return null;
-    const { bundles, dir } = this.#parts;
-    const record = join(dir, needed.key);
-    const installed = await readFile(record, "utf8").catch(() => null);
+    const { bundles } = this.#parts;
+    const installed = await this.#records.find(needed.key);
     const found = installed === null ? null : bundles.use(installed);
     if (installed !== null && found !== null) return { digest: installed, dir: found };
-    const fresh = await this.#install(needed, bundle, record);
+    const fresh = await this.#install(needed, bundle);
     const folder = bundles.use(fresh);
     if (folder === null)
       throw new DependenciesFailed("The packages do not fit into the runner's disk space.");
@@ -126,10 +129,10 @@ export class Dependencies {
   }
 
   /** Installs, but once at a time; answers the bundle's digest. */
-  #install(needed: Requirements, bundle: string, record: string): Promise<string> {
+  #install(needed: Requirements, bundle: string): Promise<string> {
     let installing = this.#installing.get(needed.key);
     if (installing === undefined) {
-      installing = this.#run(needed, bundle, record);
+      installing = this.#run(needed, bundle);
       this.#installing.set(needed.key, installing);
       const forget = (): void => void this.#installing.delete(needed.key);
       installing.then(forget, () => setTimeout(forget, FAILED_MS).unref());
@@ -137,12 +140,12 @@ export class Dependencies {
     return installing;
   }
 
-  async #run(needed: Requirements, bundle: string, record: string): Promise<string> {
+  async #run(needed: Requirements, bundle: string): Promise<string> {
     const { bundles, scratch } = this.#parts;
     const since = performance.now();
     const work = scratch.create();
     // Beside what the process may reach.
-    const tar = `${record}.tar`;
+    const tar = this.#records.archive(needed.key);
     try {
       const said = new Tail();
       const outcome = await this.#installer(needed, bundle, work.dir, tar, said);
@@ -152,7 +155,7 @@ export class Dependencies {
       for await (const chunk of createReadStream(tar)) hash.update(chunk);
       const digest = hash.digest("hex");
       await bundles.receive(digest, createReadStream(tar));
-      await writeFile(record, digest);
+      await this.#records.put(needed.key, digest);
       log("info", "packages_installed", { digest, duration_ms: Math.round(performance.now() - since) });
       return digest;
     } finally {
@@ -162,6 +165,10 @@ export class Dependencies {
   }
 
   #faultOf({ exitCode, signal, stopped, startError, outOfMemory }: ProcessOutcome): string | null {
+    if (stopped === "output_too_large") {
+      const limit = this.#parts.bundles.largest;
+      return `The packages have more than ${limit} bytes, which is all that this runner takes of them (--bundle-bytes, and ${MAX_TAR_BYTES} at most).`;
+    }
     if (stopped === "timed_out") return `It was stopped after ${this.#parts.limitMs} ms.`;
     if (startError !== null) return `The installer could not be started (${startError}).`;
     if (outOfMemory) return "It used more memory than it may.";
@@ -185,11 +192,11 @@ export class Dependencies {
     tar: string,
     said: Tail,
   ): Promise<ProcessOutcome> {
-    const { cgroups, environment, pipes, network, limitMs } = this.#parts;
+    const { bundles, cgroups, environment, pipes, network, limitMs } = this.#parts;
     const python = this.#python();
     const launcher = await this.#launcher();
-    while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
-    await makeFolder(this.#parts.dir, null);
+    while (!pipes.ready) await pipes.more();
+    let room = bundles.largest;
     const out = createWriteStream(tar, { mode: 0o600 });
     const written = new Promise<void>((resolve, reject) => out.once("finish", resolve).once("error", reject));
     const cgroup = cgroups?.create() ?? null;
@@ -197,21 +204,33 @@ export class Dependencies {
     const outcome = await new Promise<ProcessOutcome>((resolve) => {
       const process = new GroupProcess(
         {
-          ...{ executionId, ...python, cwd, graceMs: GRACE_MS, timeoutMs: limitMs, resultApart: true },
-          args: ["-I", "-c", INSTALL_PROGRAM],
+          ...python,
+          cwd,
+          graceMs: GRACE_MS,
+          timeoutMs: limitMs,
+          resultApart: true,
+          args: ["-I", "-c", INSTALLER],
           rooms: [folder, cwd],
           environment: {
             ...environment,
-            ...{ HOME: folder, TMPDIR: folder, PWD: cwd, HULL_EXECUTION_ID: executionId },
+            HOME: folder,
+            TMPDIR: folder,
+            PWD: cwd,
+            HULL_EXECUTION_ID: executionId,
           },
           stdin: Buffer.from(JSON.stringify({ file, metadata, network })),
           onStdout: (chunk) => {
+            room -= chunk.length;
+            if (room < 0) {
+              process.stop("output_too_large");
+              return;
+            }
             if (out.write(chunk)) return;
             process.pauseOutput();
             out.once("drain", () => process.resumeOutput());
           },
           onStderr: (chunk) => said.push(chunk),
-          onEnd: (ended) => process.whenGone(() => resolve(ended)),
+          onEnd: (ended) => void process.gone.then(() => resolve(ended)),
         },
         { launcher, pipes, cgroup },
       );

@@ -1,4 +1,4 @@
-/** The exact environment of a process (serving.md §3.1, §6.2). */
+/** The exact environment of a process. */
 import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";

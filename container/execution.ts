@@ -19,17 +19,18 @@ import type { Environment } from "./environment.ts";
 import type { FrameLog } from "./frame-log.ts";
 import type { Handlers } from "./handlers.ts";
 import type { Journal } from "./journal.ts";
+import type { LastFolder } from "./last-folder.ts";
 import type { Launcher } from "./launcher.ts";
 import { codeOf, log, reasonOf } from "./log.ts";
 import { sendOutputs } from "./outputs.ts";
 import type { Pipes } from "./pipes.ts";
-import { GroupProcess, PIPES_PER_PROCESS, type ProcessOutcome, type StopReason } from "./process.ts";
+import { GroupProcess, type ProcessOutcome, type StopReason } from "./process.ts";
 import { commandProgram, type Place, type Program } from "./program.ts";
 import type { Slot } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 import type { Scratch, ScratchRoot } from "./scratch.ts";
+import type { SkillFolders } from "./skill-folders.ts";
 import { StderrTail } from "./stderr-tail.ts";
-import type { Sweep } from "./sweep.ts";
 import type { Workspace } from "./workspace.ts";
 import type { Workspaces } from "./workspaces.ts";
 
@@ -48,7 +49,7 @@ export interface Workshop {
   cgroups: Cgroups | null;
   pipes: Pipes;
   scratch: ScratchRoot;
-  sweep: Sweep;
+  skillFolders: SkillFolders;
   workspaces: Workspaces;
 }
 
@@ -90,6 +91,8 @@ export class Execution {
   #cgroup: Cgroup | null = null;
   /** The bundle of packages that it uses. */
   #packages: string | null = null;
+  /** Tells where a command ended. */
+  #lastFolder: LastFolder | null = null;
   #stopReason: StopReason | null = null;
   #ending = false;
   #ended = false;
@@ -163,7 +166,7 @@ export class Execution {
     if (this.scratch === null) return;
     const found = this.#program({ ...this.#folders, scratch: this.scratch, inputFile: input.file }, input);
     const program = found instanceof Promise ? await found : found;
-    while (!pipes.has(PIPES_PER_PROCESS)) await pipes.more();
+    while (!pipes.ready) await pipes.more();
     clearTimeout(this.#receiving);
     this.#packages = program?.packages ?? null;
     if (program === null || this.#ending) {
@@ -181,11 +184,10 @@ export class Execution {
       return;
     }
     journal.started(this.spec.id, this.specDigest);
-    const { launcher, stdin, ...start } = program;
+    const { launcher, stdin, lastFolder: _, ...start } = program;
     const came = input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream";
     this.#process = new GroupProcess(
       {
-        executionId: this.spec.id,
         ...start,
         stdin: stdin ?? came,
         timeoutMs: this.spec.timeout_ms,
@@ -215,7 +217,16 @@ export class Execution {
     const all = await wholeOf(input);
     clearTimeout(this.#receiving);
     try {
-      return await this.#shop.handlers.program(this.spec, handler, place, all);
+      const { skills, request_id } = this.spec;
+      const folder = skills === undefined ? null : await this.#shop.skillFolders.ready(skills, request_id);
+      const program = await this.#shop.handlers.program(
+        this.spec,
+        handler,
+        { ...place, skills: folder },
+        all,
+      );
+      this.#lastFolder = program?.lastFolder ?? null;
+      return program;
     } catch (error) {
       if (!(error instanceof DependenciesFailed)) throw error;
       this.#stderr.push(Buffer.from(error.message));
@@ -295,6 +306,8 @@ export class Execution {
   /** What became of the session's files, however the process ended; what a cancelled one wrote is undone instead. */
   async #reportChanges(workspace: Workspace, ending: Ending): Promise<Ending> {
     if (this.#process === null) return ending;
+    // Nothing of its own changes any more.
+    await this.#process.gone;
     try {
       if (ending.cause !== "cancelled" && ending.cause !== "lost") {
         await workspace.report((type, payload) => this.#appendFile(type, payload));
@@ -310,10 +323,11 @@ export class Execution {
   async #endWithFiles(ending: Ending): Promise<void> {
     let result = ending;
     try {
+      await this.#process?.gone;
       if (this.scratch !== null) {
         const limit = this.spec.limits.max_output_bytes;
         await this.#shop.launcher.openTree(this.scratch.dir);
-        const fits = await sendOutputs(this.scratch, limit, (type, payload) =>
+        const fits = await sendOutputs(this.scratch.tree, limit, (type, payload) =>
           this.#appendFile(type, payload),
         );
         if (!fits) result = { ...ending, cause: "output_too_large" };
@@ -335,10 +349,11 @@ export class Execution {
     this.#ending = true;
     const { workspace } = this.#folders;
     const ending = workspace === null ? wanted : await this.#reportChanges(workspace, wanted);
+    const cwd = (await this.#lastFolder?.read(workspace?.dir ?? null)) ?? null;
     this.#ended = true;
     clearTimeout(this.#receiving);
     clearTimeout(this.#orphaned);
-    const { journal, sweep } = this.#shop;
+    const { journal } = this.#shop;
     const duration = this.#startedAt === 0 ? 0 : performance.now() - this.#startedAt;
     const stderr = this.#stderr.finish();
     this.#status({
@@ -348,21 +363,22 @@ export class Execution {
       stdout_bytes: Math.min(this.#stdoutBytes, this.spec.limits.max_output_bytes),
       stderr_bytes: stderr.bytes,
       stderr_truncated: stderr.truncated,
+      ...(cwd === null ? {} : { cwd }),
     });
     this.#log.finish();
-    if (this.#process === null) this.#slot?.release();
-    else {
-      this.#process.whenGone(() => {
-        this.#slot?.release();
-        void this.#cgroup?.remove();
-      });
-      sweep.add(this.spec.id);
-    }
-    if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
+    if (this.#process === null) this.#releasePlace();
+    else void this.#process.gone.then(() => this.#releasePlace());
     this.#releaseFolders();
     await this.#log.settled();
     journal.ended(this.spec.id, this.specDigest, this.#log);
     this.#onEnded(ending.cause, duration);
+  }
+
+  /** What only its processes use. */
+  #releasePlace(): void {
+    this.#slot?.release();
+    void this.#cgroup?.remove();
+    if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
   }
 
   #releasePackages(): void {
@@ -374,6 +390,7 @@ export class Execution {
     this.#shop.bundles.release(this.spec.digest);
     this.#releasePackages();
     if (this.#folders.workspace !== null) this.#shop.workspaces.release(this.#folders.workspace);
+    if (this.spec.skills !== undefined) this.#shop.skillFolders.release(this.spec.skills);
   }
 }
 

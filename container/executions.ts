@@ -37,6 +37,13 @@ export class Executions {
       throw new Refused("workspace_missing", "The files of this session are not here yet, or are others.");
     }
     const folders = { bundle: dir, workspace };
+    try {
+      if (spec.skills !== undefined) this.#shop.skillFolders.use(spec.skills);
+    } catch (error) {
+      this.#shop.bundles.release(spec.digest);
+      if (workspace !== null) this.#shop.workspaces.release(workspace);
+      throw error;
+    }
     const execution = new Execution(spec, specDigest, folders, this.#shop, (cause, durationMs) => {
       this.#remove(execution);
       this.endings.set(cause, (this.endings.get(cause) ?? 0) + 1);

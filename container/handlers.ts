@@ -1,19 +1,20 @@
 /**
- * How the handler of a tool is started (skill-formats.md §4.2, §4.3): by which program, with which arguments, where. Python
+ * How the handler of a tool is started: by which program, with which arguments, where. Python
  * handlers are forks of a warm interpreter where there are spawners.
  */
 import { writeFile } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
-import { type Command, type Commands, isFile } from "./commands.ts";
+import { type Command, type Commands, isFile, isFolder } from "./commands.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import type { Lanes } from "./lanes.ts";
-import { NODE_SHIM_PROGRAM } from "./node-shim.ts";
+import { LastFolder } from "./last-folder.ts";
 import { absolute, type Place, type Program, roomsOf } from "./program.ts";
-import { PYTHON_SHIM_PROGRAM } from "./python-shim.ts";
+import { program } from "./programs.ts";
 import { Refused } from "./refusal.ts";
-import { makeFolder, removeTree } from "./scratch.ts";
+import { makeFolder } from "./scratch.ts";
+import { removeTree } from "./tree.ts";
 
 type Handler = NonNullable<ExecutionSpec["handler"]>;
 
@@ -34,6 +35,8 @@ interface HandlerParts {
 
 export class Handlers {
   readonly #parts: HandlerParts;
+  /** What bash runs commands by. */
+  readonly #bash = program("commands.sh");
 
   constructor(parts: HandlerParts) {
     this.#parts = parts;
@@ -45,8 +48,8 @@ export class Handlers {
     await removeTree(dir);
     await makeFolder(dir, group);
     for (const [name, text] of [
-      [PYTHON_SHIM_FILE, PYTHON_SHIM_PROGRAM],
-      [NODE_SHIM_FILE, NODE_SHIM_PROGRAM],
+      [PYTHON_SHIM_FILE, program("handler.py", "handler_main.py")],
+      [NODE_SHIM_FILE, program("handler.mjs")],
     ] as const)
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
@@ -64,7 +67,7 @@ export class Handlers {
   async program(
     spec: ExecutionSpec,
     handler: Handler,
-    place: Place,
+    place: Place & { skills: string | null },
     input: Uint8Array,
   ): Promise<Program | null> {
     const { bundle, workspace, scratch } = place;
@@ -76,8 +79,13 @@ export class Handlers {
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
     Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
-    const rooms = [...roomsOf(place), this.#parts.dir];
+    const skills = place.skills === null ? [] : [place.skills];
+    const rooms = [...roomsOf(place), this.#parts.dir, ...skills];
     const start = { cwd, rooms, environment, packages: null };
+    if (handler.language === "bash") {
+      const begun = { ...start, launcher: await lane.launcher(), resultApart: false };
+      return this.#commands(begun, handler, place, input);
+    }
     const [name = "", ...rest] = spec.argv;
     const script = resolve(bundle, name);
     const isScript = handler.language === "program" || (script.startsWith(bundle + sep) && isFile(script));
@@ -111,6 +119,39 @@ export class Handlers {
     const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
     const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
     return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
+  }
+
+  /** A text of commands for bash, which is looked up where no skill has its files. */
+  async #commands(
+    begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
+    { cwd: wanted = "", skill }: Handler,
+    { scratch, skills }: Place & { skills: string | null },
+    commands: Uint8Array,
+  ): Promise<Program | null> {
+    const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
+    if (bash === null) return null;
+    const cwd = resolve(begun.cwd, wanted);
+    const text = join(scratch.dir, ".hull-commands");
+    const told = join(scratch.dir, ".hull-folder");
+    await writeFile(text, commands, { mode: 0o640, flag: "wx" });
+    const environment = { ...begun.environment };
+    delete environment.HULL_TOOL_CONFIG;
+    delete environment.HULL_SKILL_DIR;
+    const named = skills === null || skill === undefined ? null : join(skills, skill);
+    if (named !== null) {
+      for (const name of ["HULL_SKILL_DIR", "CLAUDE_SKILL_DIR", "SKILL_DIR"]) environment[name] = named;
+      const plugin = join(skills ?? "", ".plugins", skill ?? "");
+      if (isFolder(plugin)) environment.CLAUDE_PLUGIN_ROOT = plugin;
+    }
+    return {
+      ...begun,
+      ...bash,
+      args: ["-c", this.#bash, "bash", text, told],
+      cwd: isFolder(cwd) ? cwd : begun.cwd,
+      environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
+      stdin: new Uint8Array(0),
+      lastFolder: await LastFolder.at(told),
+    };
   }
 }
 

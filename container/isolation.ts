@@ -1,5 +1,5 @@
 /**
- * What the processes of executions are kept away from (serving.md §6.2): the runner's uid, the network, the memory of
+ * What the processes of executions are kept away from: the runner's uid, the network, the memory of
  * others. What was asked for as a promise (`--child-uid`, egress off) and cannot be kept stops the start; limits that
  * cannot be kept are logged and shown by `/readyz` and `/metrics`.
  */
@@ -7,16 +7,16 @@ import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { APART_PROBE, LANDLOCK_FOR_FILES, LANDLOCK_FOR_SIGNALS } from "./apart.ts";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
-import { GATEWAY_PORT, LOOPBACK_PROGRAM } from "./gateway.ts";
+import { GATEWAY_PORT } from "./egress-proxy.ts";
+import { APART_PROBE, LANDLOCK_FOR_FILES, LANDLOCK_FOR_SIGNALS } from "./landlock.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
 import { OwnLauncher } from "./own-launcher.ts";
 import { Pipes } from "./pipes.ts";
-import { SEAL_PROBE } from "./seal.ts";
+import { program } from "./programs.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -136,11 +136,17 @@ async function findSpawners(
           sealed: false,
           gateway: null,
           state: apart.state,
+          warm: false,
         };
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
         const sealed = await canSeal(options, argv);
-        const listed = await findListed(options, python, Pipes.directory(state), apart.state);
+        const listed = await findListed(
+          options,
+          python,
+          Pipes.directory(state, apart.state !== null),
+          apart.state,
+        );
         return { python, usual, networked, offline: { ...usual, sealed }, listed, signals: apart.signals };
       }
       failures.push(failure);
@@ -156,7 +162,7 @@ async function findSpawners(
 /** Whether processes can be started without network for themselves; where they are to be and cannot, the log says so. */
 async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: string[]): Promise<boolean> {
   if (!egress || !declaredNetwork) return false;
-  const failure = await probe([...python, "-I", "-S", "-c", SEAL_PROBE]);
+  const failure = await probe([...python, "-I", "-S", "-c", program("seal.py", "seal_probe.py")]);
   if (failure !== null) notSealed(failure);
   return failure === null;
 }
@@ -187,7 +193,7 @@ async function findListed(
 ): Promise<SpawnerCommands["listed"]> {
   if (!options.egress || !options.declaredNetwork) return null;
   const uid = toUid(options);
-  const up = [python, "-I", "-S", "-c", LOOPBACK_PROGRAM];
+  const up = [python, "-I", "-S", "-c", program("loopback.py")];
   const ways = [
     ["unshare", "--net", "--", ...up, ...uid],
     [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
@@ -201,8 +207,9 @@ async function findListed(
         argv,
         private: options.childUid !== null,
         sealed: false,
-        gateway: join(dir, "way-out"),
+        gateway: join(dir, "egress-proxy"),
         state,
+        warm: false,
       };
     failures.push(failure);
   }

@@ -1,5 +1,5 @@
 /**
- * What happened, on local disk (serving.md §6.3): that an execution began, and later all its frames. It answers a
+ * What happened, on local disk: that an execution began, and later all its frames. It answers a
  * caller that comes back, and after a restart it keeps an execution from being run a second time.
  *
  * `<dir>/<n>.log` are segments of records, each a line of JSON, an `end` record followed by `bytes` bytes of frames.

@@ -1,14 +1,13 @@
 /**
- * What starts handlers, by the network that their tools declare (skill-formats.md §7.1): one set of spawners and fork servers
+ * What starts handlers, by the network that their tools declare: one set of spawners and fork servers
  * for those that have the network of every process, one for those that have none, one for those that list hosts. Each begins with the first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { EgressProxy } from "./egress-proxy.ts";
 import type { SpawnerCommands } from "./isolation.ts";
 import type { Launcher } from "./launcher.ts";
-import type { Pipes } from "./pipes.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
-import type { WayOut } from "./way-out.ts";
 
 type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 
@@ -18,11 +17,10 @@ const MOST_FORK_SERVERS = 2;
 interface LaneParts {
   /** Starts what every process is started by. */
   launcher: Launcher;
-  pipes: Pipes;
   /** How spawners are started; null: there are none. */
   spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
   /** Where those that list hosts get out; null: they have the network of every process. */
-  wayOut: WayOut | null;
+  egressProxy: EgressProxy | null;
   /** Most spawners of one kind. */
   count: number;
 }
@@ -52,7 +50,7 @@ export class Lanes {
       });
     // Where no network is taken away from some alone, there is one way for all.
     this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
-    const listed = parts.wayOut === null ? null : spawners?.listed;
+    const listed = parts.egressProxy === null ? null : spawners?.listed;
     this.#listed = listed ? apart("listed", listed) : this.#usual;
   }
 
@@ -63,20 +61,20 @@ export class Lanes {
 
   /** Variables by which a handler gets out. @param ms how long it may run */
   variables(network: Network, ms: number): { [name: string]: string } {
-    const { wayOut } = this.#parts;
-    return wayOut === null || !network?.hosts ? {} : wayOut.variables(network.hosts, ms);
+    const { egressProxy } = this.#parts;
+    return egressProxy === null || !network?.hosts ? {} : egressProxy.variables(network.hosts, ms);
   }
 
   /** Ends what was started for handlers alone. */
   async close(): Promise<void> {
-    for (const started of this.#started.values()) (await started)?.close();
-    this.#parts.wayOut?.close();
+    for (const started of this.#started.values()) await (await started)?.close();
+    this.#parts.egressProxy?.close();
   }
 
   #lane(name: string, command: SpawnerCommand | null, launcher: Lane["launcher"]): Lane {
     if (command === null) return { launcher, forks: launcher };
-    const { pipes, count } = this.#parts;
-    const forking = { ...command, calls: (bytes: Uint8Array) => pipes.file(bytes) };
+    const { count } = this.#parts;
+    const forking = { ...command, warm: true };
     // A Python that cannot be forked warm is started by itself.
     const forks = async () =>
       (await this.#start(name, forking, Math.min(MOST_FORK_SERVERS, count))) ?? (await launcher());

@@ -1,4 +1,4 @@
-/** Who starts processes (serving.md §6.2): the runner itself, or spawners it started beforehand. */
+/** Who starts processes: the runner itself, or spawners it started beforehand. */
 
 /** One process to start, as the leader of a session and group of its own. */
 export interface Launch {
@@ -6,7 +6,7 @@ export interface Launch {
   argv0: string;
   args: string[];
   cwd: string;
-  /** The folders of the runner that it may use, where executions are kept apart (apart.ts). */
+  /** The folders of the runner that it may use, where executions are kept apart (programs/apart.py). */
   rooms: readonly string[];
   environment: Record<string, string>;
   /** Paths of the standard streams; null for an empty stdin. */
@@ -17,25 +17,35 @@ export interface Launch {
   result: string | null;
   /** A FIFO from which the process takes one byte before it becomes the program; null to begin at once. */
   gate: string | null;
+  /** Makes a file that holds what a fork is to be called with (programs/fork.py), which only that fork can find. */
+  callFile(bytes: Uint8Array): string;
   onStarted(pid: number): void;
   /** It could not start: the system's code. Nothing follows. */
   onFailed(code: string): void;
   onExit(exitCode: number | null, signal: string | null): void;
-  /** Its spawner ended first, and nobody will hear of its end any more. Nothing follows. */
+  /** Whoever watched over it is gone, and nobody will hear of its end any more. Nothing follows. */
   onLost(): void;
+  /** After `Launched.end`: none of its processes is left. */
+  onGone(): void;
+}
+
+/** A process that was launched, with all that it started. */
+export interface Launched {
+  /** Signals its group, if its leader still runs. */
+  signal(signal: NodeJS.Signals): void;
+  /** Ends every process that comes from it, wherever it went, with SIGKILL. To be called once, for each that started. */
+  end(): void;
 }
 
 export interface Launcher {
-  /** Never throws; one of the callbacks may come before it returns. */
-  launch(launch: Launch): void;
-  /** Signals a group, 0 only asks; `false` when it has no process any more. */
-  signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean;
-  /** SIGKILL to every process of these executions; answers how many there were. */
+  /** Never throws. No callback comes before it has returned. */
+  launch(launch: Launch): Launched;
+  /** SIGKILL to every process that carries the id of one of these executions; answers how many there were. */
   killProcessesOf(ids: ReadonlySet<string>): Promise<number>;
   /** Makes what processes left in a folder readable and removable for the runner. */
   openTree(path: string): Promise<void>;
   /** Lets go of the spawners. What still runs is ended. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Text that the kernel takes as a C string. */

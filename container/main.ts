@@ -1,5 +1,5 @@
 /**
- * The runner: where scripts and tools run as processes (serving.md §6).
+ * The runner: where scripts and tools run as processes.
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
@@ -20,6 +20,7 @@ import { Auth, MIN_SECRET_CHARS } from "./auth.ts";
 import { Bundles } from "./bundles.ts";
 import { Commands } from "./commands.ts";
 import { Dependencies } from "./dependencies.ts";
+import { EgressProxy } from "./egress-proxy.ts";
 import { inheritedEnvironment, installerEnvironment } from "./environment.ts";
 import { Executions } from "./executions.ts";
 import { Handlers } from "./handlers.ts";
@@ -33,8 +34,7 @@ import { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 import { ScratchRoot } from "./scratch.ts";
 import { makeServer } from "./server.ts";
-import { Sweep } from "./sweep.ts";
-import { WayOut } from "./way-out.ts";
+import { SkillFolders } from "./skill-folders.ts";
 import { Workspaces } from "./workspaces.ts";
 
 /** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
@@ -65,7 +65,7 @@ async function run(options: RunnerOptions): Promise<void> {
   const leftover = await launcher.killProcessesOf(new Set(journal.lost()));
   if (leftover > 0) log("warn", "leftover_processes_killed", { count: leftover });
   const scratch = new ScratchRoot(join(state, "scratch"), group, (path) => launcher.openTree(path));
-  const pipes = new Pipes(Pipes.directory(state), group);
+  const pipes = new Pipes(Pipes.directory(state, enforced.apart), group);
   const bundles = new Bundles(join(state, "bundles"), options.bundleBytes, group);
   const workspaces = new Workspaces(join(state, "workspaces"), options.workspaceBytes, group, (path) =>
     launcher.openTree(path),
@@ -75,23 +75,35 @@ async function run(options: RunnerOptions): Promise<void> {
       ? await commands.resolve("python3", state)
       : { file: spawners.python, argv0: spawners.python };
   const dependencies = new Dependencies({
-    ...{ dir: join(state, "packages"), network: options.installs, limitMs: options.installMs },
-    ...{ bundles, cgroups, launcher, pipes, python, scratch },
+    dir: join(state, "packages"),
+    network: options.installs,
+    limitMs: options.installMs,
+    bundles,
+    cgroups,
+    launcher,
+    pipes,
+    python,
+    scratch,
     environment: installerEnvironment(process.env),
     networked: options.egress || !options.installs ? null : (spawners?.networked ?? null),
   });
   await pipes.prepare();
   const gateway = enforced.declared_hosts ? (spawners?.listed?.gateway ?? null) : null;
-  const wayOut = gateway === null ? null : await WayOut.open(gateway, process.env);
-  const lanes = new Lanes({ launcher, pipes, spawners, wayOut, count: options.spawners });
+  const egressProxy = gateway === null ? null : await EgressProxy.open(gateway, process.env);
+  const lanes = new Lanes({ launcher, spawners, egressProxy, count: options.spawners });
   const handlers = new Handlers({
-    ...{ dir: join(state, "programs"), group },
-    ...{ commands, dependencies, inherited, lanes, python },
+    dir: join(state, "programs"),
+    group,
+    commands,
+    dependencies,
+    inherited,
+    lanes,
+    python,
   });
-  const folders = [scratch, bundles, workspaces, handlers];
+  const skillFolders = new SkillFolders(join(state, "skills"), bundles, group);
+  const folders = [scratch, bundles, workspaces, handlers, skillFolders];
   await Promise.all(folders.map((folder) => folder.prepare()));
 
-  const sweep = new Sweep((ids) => launcher.killProcessesOf(ids));
   const shop = {
     bundles,
     cgroups,
@@ -102,7 +114,7 @@ async function run(options: RunnerOptions): Promise<void> {
     launcher,
     pipes,
     scratch,
-    sweep,
+    skillFolders,
     workspaces,
   };
   const executions = new Executions(shop);
@@ -123,7 +135,11 @@ async function run(options: RunnerOptions): Promise<void> {
   const drain = async (waitMs: number, graceMs: number): Promise<void> => {
     draining = true;
     log("info", "draining", { running: queue.running, wait_ms: waitMs });
-    queue.close(new Refused("runner_draining", "The runner is shutting down and takes no new work.", 2));
+    queue.close(
+      new Refused("runner_draining", "The runner is shutting down and takes no new work.", {
+        retry_after_s: 2,
+      }),
+    );
     const stop = setTimeout(() => executions.stopAll(graceMs), waitMs);
     await executions.idle();
     clearTimeout(stop);
@@ -132,10 +148,9 @@ async function run(options: RunnerOptions): Promise<void> {
     server.closeIdleConnections();
     const last = new Promise<void>((resolve) => setTimeout(resolve, graceMs + 1000).unref());
     await Promise.race([closed, last]);
-    await sweep.finish();
     journal.close();
     await Promise.all([...folders, pipes, dependencies].map((part) => part.close()));
-    launcher.close();
+    await Promise.race([launcher.close(), last]);
     log("info", "stopped");
     flushLog();
     process.exit(0);
@@ -149,7 +164,7 @@ async function run(options: RunnerOptions): Promise<void> {
       reason: error instanceof Error ? (error.stack ?? error.message) : reasonOf(error),
     });
     executions.killAll();
-    void sweep.finish();
+    void launcher.close();
     flushLog();
     process.exit(1);
   };

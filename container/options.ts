@@ -1,4 +1,4 @@
-/** The runner's command line (serving.md §6.3 names the defaults). */
+/** The runner's command line. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 

@@ -1,10 +1,9 @@
-/** The files an execution left as its output (serving.md §3.1). */
+/** The files an execution left as its output. */
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open, readdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import type { FileHandle } from "node:fs/promises";
 import { FRAME, type FrameType, MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
-import type { Scratch } from "./scratch.ts";
+import { OUTPUT, OUTPUT_FILE } from "./scratch.ts";
+import type { Tree } from "./tree.ts";
 
 interface OutputFile {
   filename: string;
@@ -16,26 +15,24 @@ const MAX_FILES = 1000;
 
 /**
  * Hands every output file to `send` as frames, name-sorted: the non-empty regular files at the top of `OUTPUT_DIR`;
- * without any, `OUTPUT_FILE`. Symlinks are not followed. `send` answers a promise when the caller must wait.
- * Answers `false`, with nothing sent, when all files together have more than `limit` bytes.
+ * without any, `OUTPUT_FILE`. Symlinks are not followed, be it a file or a folder that became one. `send` answers a promise
+ * when the caller must wait. Answers `false`, with nothing sent, when all files together have more than `limit` bytes.
  */
 export async function sendOutputs(
-  scratch: Scratch,
+  tree: Tree,
   limit: number,
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
 ): Promise<boolean> {
-  const names = (await readdir(scratch.outputDir)).sort((a, b) =>
-    Buffer.compare(Buffer.from(a), Buffer.from(b)),
-  );
+  const names = (await tree.names(OUTPUT)).sort(Buffer.compare).map(String);
   const files: OutputFile[] = [];
   try {
     for (const name of names) {
-      const file = await openOutput(join(scratch.outputDir, name));
+      const file = await openOutput(tree, `${OUTPUT}/${name}`, name);
       if (file !== null) files.push(file);
       if (files.length > MAX_FILES) return false;
     }
     if (files.length === 0) {
-      const file = await openOutput(scratch.outputFile);
+      const file = await openOutput(tree, OUTPUT_FILE, OUTPUT_FILE);
       if (file !== null) files.push(file);
     }
     if (files.reduce((total, { size }) => total + size, 0) > limit) return false;
@@ -47,16 +44,11 @@ export async function sendOutputs(
 }
 
 /** Opens a regular, non-empty file; null for anything else. */
-async function openOutput(path: string): Promise<OutputFile | null> {
-  let handle: FileHandle;
-  try {
-    // O_NONBLOCK: a FIFO opens at once instead of waiting for a writer, and is then turned away below.
-    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch {
-    return null;
-  }
-  const stats = await handle.stat();
-  if (stats.isFile() && stats.size > 0) return { filename: basename(path), size: stats.size, handle };
+async function openOutput(tree: Tree, path: string, filename: string): Promise<OutputFile | null> {
+  const handle = await tree.read(path);
+  if (handle === null) return null;
+  const { size } = await handle.stat();
+  if (size > 0) return { filename, size, handle };
   await handle.close();
   return null;
 }

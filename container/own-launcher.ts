@@ -1,12 +1,18 @@
 /** Starts processes from the runner itself: where there is no Python, and nothing has to be kept apart. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
-import type { Launch, Launcher } from "./launcher.ts";
+import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
-import { killProcessesOf } from "./sweep.ts";
+import { killProcessesOf, Sweep } from "./sweep.ts";
 
+/** A killed group is asked about this often. */
+const GONE_POLL_MS = 5;
+
+/** Who leaves the group is found by the id in its environment, if it keeps that. */
 export class OwnLauncher implements Launcher {
-  launch(launch: Launch): void {
+  readonly #sweep = new Sweep(killProcessesOf);
+
+  launch(launch: Launch): Launched {
     const opened: number[] = [];
     const open = (path: string, flags: number): number => {
       const fd = openSync(path, flags);
@@ -29,24 +35,39 @@ export class OwnLauncher implements Launcher {
       });
     } catch (error) {
       setImmediate(() => launch.onFailed(codeOf(error) ?? "EINVAL"));
-      return;
+      return { signal: () => {}, end: () => {} };
     } finally {
       for (const fd of opened) closeSync(fd);
     }
+    const { pid } = child;
     child.once("error", (error) => {
-      if (child.pid === undefined) launch.onFailed(codeOf(error) ?? "EINVAL");
+      if (pid === undefined) launch.onFailed(codeOf(error) ?? "EINVAL");
     });
-    child.once("exit", (exitCode, signal) => launch.onExit(exitCode, signal));
-    if (child.pid !== undefined) launch.onStarted(child.pid);
-  }
-
-  signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
-    try {
-      process.kill(-pgid, signal);
-      return true;
-    } catch (error) {
-      return codeOf(error) === "EPERM";
-    }
+    let ended = false;
+    child.once("exit", (exitCode, signal) => {
+      ended = true;
+      launch.onExit(exitCode, signal);
+    });
+    if (pid === undefined) return { signal: () => {}, end: () => {} };
+    queueMicrotask(() => launch.onStarted(pid));
+    return {
+      signal: (signal) => {
+        if (!ended) signalGroup(pid, signal);
+      },
+      end: () => {
+        const id = launch.environment.HULL_EXECUTION_ID;
+        signalGroup(pid, "SIGKILL");
+        if (id !== undefined) {
+          if (!ended) killProcessesOf(new Set([id]));
+          this.#sweep.add(id);
+        }
+        const look = (): void => {
+          if (signalGroup(pid, 0)) setTimeout(look, GONE_POLL_MS).unref();
+          else launch.onGone();
+        };
+        look();
+      },
+    };
   }
 
   async killProcessesOf(ids: ReadonlySet<string>): Promise<number> {
@@ -55,5 +76,17 @@ export class OwnLauncher implements Launcher {
 
   async openTree(): Promise<void> {}
 
-  close(): void {}
+  async close(): Promise<void> {
+    this.#sweep.finish();
+  }
+}
+
+/** 0 only asks. `false`: the group has no process any more. */
+function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-pgid, signal);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
 }

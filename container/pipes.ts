@@ -1,35 +1,39 @@
 /**
  * Pipes for the standard streams of processes. Node's own "pipe" is a socket pair, on which a process cannot open
- * `/dev/stdin`, `/dev/stdout` or `/dev/stderr` (ENXIO); scripts do that every day. So each stream is a FIFO, made
- * ahead in batches and without a name once it is open.
+ * `/dev/stdin`, `/dev/stdout` or `/dev/stderr` (ENXIO); scripts do that every day. So each stream is a FIFO.
+ *
+ * Each execution has a folder of its own for them, under a name that nobody can guess. The folders are made ahead in batches
+ * and are never used twice. Their parent cannot be listed, and where executions are kept apart (programs/apart.py) each process
+ * reaches its own folder alone.
  */
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { accessSync, closeSync, constants, openSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, writeFileSync, writeSync } from "node:fs";
+import { mkdir, rmdir, unlink } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { makeFolder, removeTree } from "./scratch.ts";
+import { log, reasonOf } from "./log.ts";
+import { makeFolder } from "./scratch.ts";
+import { removeTree } from "./tree.ts";
 
-/** FIFOs made by one start of `mkfifo`, and the number below which the next batch is made. */
-const BATCH = 256;
-const LOW = 128;
+/** Folders made at a time, and the number below which the next batch is made. */
+const BATCH = 64;
+const LOW = 32;
 
-/** Something a process opens by its path. */
-export interface Named {
+const FIFOS = ["stdin", "stdout", "stderr", "gate"] as const;
+const FILES = ["input", "call"] as const;
+
+export interface Pipe {
   path: string;
-  /** To be called once the process has opened it, or never will. Further calls do nothing. */
-  unname(): void;
-}
-
-export interface Pipe extends Named {
   /** The runner's end. */
   own: Socket;
 }
 
 /** A FIFO that lets a process wait. */
-export interface Gate extends Named {
-  /** Lets it go on; without this it reads the end of the file. */
+export interface Gate {
+  path: string;
+  /** Lets it go on; a process whose gate is dropped instead reads the end of the file. */
   open(): void;
 }
 
@@ -38,10 +42,8 @@ export class Pipes {
   readonly #group: number | null;
   readonly #mode: number;
   readonly #ready: string[] = [];
+  readonly #removals = new Set<Promise<void>>();
   #refill: Promise<void> | null = null;
-  /** Nobody who is not told knows the name of a file: it can hold what its process alone is given. */
-  readonly #secret = randomBytes(12).toString("hex");
-  #files = 0;
 
   /** `group`: who opens the pipes too, when that is another uid. */
   constructor(dir: string, group: number | null) {
@@ -51,16 +53,19 @@ export class Pipes {
   }
 
   /**
-   * Where the pipes of the runner with this state folder are made: in memory where the system has a file system there,
-   * since making and removing a file on a disk can take as long as starting a process.
+   * Where the pipes of the runner with this state folder are made. Where executions are kept apart that is in the state
+   * folder, the only one that is closed to their processes; else in memory where the system has a file system there, since
+   * making and removing a file on a disk can take as long as starting a process.
    */
-  static directory(state: string): string {
+  static directory(state: string, apart: boolean): string {
     const shared = "/dev/shm";
+    const inState = join(state, "pipes");
+    if (apart) return inState;
     try {
       accessSync(shared, constants.W_OK | constants.X_OK);
       return join(shared, `hull-${createHash("sha256").update(state).digest("hex").slice(0, 16)}`);
     } catch {
-      return join(state, "pipes");
+      return inState;
     }
   }
 
@@ -71,10 +76,10 @@ export class Pipes {
     await this.#fill();
   }
 
-  /** Whether `count` pipes can be opened now; if not, wait for `more()`. */
-  has(count: number): boolean {
+  /** Whether `take` can be called now; if not, wait for `more()`. */
+  get ready(): boolean {
     if (this.#ready.length < LOW) void this.more().catch(() => {});
-    return this.#ready.length >= count;
+    return this.#ready.length > 0;
   }
 
   more(): Promise<void> {
@@ -84,74 +89,102 @@ export class Pipes {
     return this.#refill;
   }
 
+  /** The pipes of one execution. */
+  take(): ExecutionPipes {
+    const dir = this.#ready.pop();
+    if (dir === undefined) throw new RangeError("no pipes are ready");
+    return new ExecutionPipes(dir, this.#mode, () => this.#remove(dir));
+  }
+
   /** Removes what is unused. */
   async close(): Promise<void> {
     await this.#refill?.catch(() => {});
+    await Promise.all(this.#removals);
     await removeTree(this.dir);
   }
 
-  /** A pipe from the process to the runner. */
-  output(): Pipe {
-    const fifo = this.#take();
-    const own = openSync(fifo.path, constants.O_RDONLY | constants.O_NONBLOCK);
-    return { ...fifo, own: new Socket({ fd: own, readable: true, writable: false }) };
+  /** Nobody waits for it. */
+  #remove(dir: string): void {
+    const removal = removePipes(dir)
+      .catch((error: unknown) => log("error", "pipes_not_removed", { reason: reasonOf(error) }))
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
   }
 
-  /**
-   * A stdin that holds these bytes: a file. A short input is not piped: once its writer was done, opening `/dev/stdin`
-   * would wait for another writer for ever.
-   */
-  file(bytes: Uint8Array): Named {
-    this.#files += 1;
-    const path = join(this.dir, `stdin-${this.#secret}-${this.#files}`);
-    writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
-    return { path, unname: once(() => unlinkSync(path)) };
+  async #fill(): Promise<void> {
+    const dirs = Array.from({ length: BATCH }, () => join(this.dir, randomBytes(16).toString("hex")));
+    // The group, and the bit that hands it on, come from the parent.
+    await Promise.all(dirs.map((dir) => mkdir(dir, { mode: this.#group === null ? 0o700 : 0o710 })));
+    const paths = dirs.flatMap((dir) => FIFOS.map((name) => join(dir, name)));
+    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
+    this.#ready.push(...dirs);
+  }
+}
+
+/** Only the runner makes files here, so that their names are known. */
+async function removePipes(dir: string): Promise<void> {
+  await Promise.all(FIFOS.map((name) => unlink(join(dir, name))));
+  // Not each is there.
+  await Promise.allSettled(FILES.map((name) => unlink(join(dir, name))));
+  await rmdir(dir);
+}
+
+class ExecutionPipes {
+  readonly dir: string;
+  readonly #mode: number;
+  readonly #remove: () => void;
+  /** Open at both ends, so that nobody who opens a FIFO has to wait. */
+  readonly #held: number[] = [];
+  #dropped = false;
+
+  constructor(dir: string, mode: number, remove: () => void) {
+    this.dir = dir;
+    this.#mode = mode;
+    this.#remove = remove;
+  }
+
+  /** A pipe from the process to the runner. */
+  output(name: "stdout" | "stderr"): Pipe {
+    const path = this.#hold(name);
+    const own = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return { path, own: new Socket({ fd: own, readable: true, writable: false }) };
   }
 
   /** A pipe from the runner to the process, for an input longer than the pipe holds. */
   input(): Pipe {
-    const fifo = this.#take();
-    const own = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK);
-    return { ...fifo, own: new Socket({ fd: own, readable: false, writable: true }) };
+    const path = this.#hold("stdin");
+    const own = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    return { path, own: new Socket({ fd: own, readable: false, writable: true }) };
   }
 
   gate(): Gate {
-    const fifo = this.#take();
-    const own = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK);
-    return {
-      path: fifo.path,
-      open: () => writeSync(own, "g"),
-      unname: once(() => {
-        closeSync(own);
-        fifo.unname();
-      }),
-    };
+    const path = this.#hold("gate");
+    const own = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    this.#held.push(own);
+    return { path, open: () => writeSync(own, "g") };
   }
 
-  /** A FIFO held open at both ends, so that nobody who opens it has to wait, until its name is gone. */
-  #take(): Named {
-    const path = this.#ready.pop();
-    if (path === undefined) throw new RangeError("no pipe is ready");
-    const held = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-    const unname = once(() => {
-      closeSync(held);
-      unlinkSync(path);
-    });
-    return { path, unname };
+  /**
+   * A file that holds these bytes: a short stdin, for one. Such an input is not piped: once its writer was done, opening
+   * `/dev/stdin` would wait for another writer for ever.
+   */
+  file(name: (typeof FILES)[number], bytes: Uint8Array): string {
+    const path = join(this.dir, name);
+    writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
+    return path;
   }
 
-  async #fill(): Promise<void> {
-    const prefix = join(this.dir, randomBytes(6).toString("hex"));
-    const paths = Array.from({ length: BATCH }, (_, index) => `${prefix}-${index}`);
-    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
-    this.#ready.push(...paths);
+  /** To be called once the process has opened what it needs, or never will: takes the names away. Further calls do nothing. */
+  drop(): void {
+    if (this.#dropped) return;
+    this.#dropped = true;
+    for (const fd of this.#held) closeSync(fd);
+    this.#remove();
   }
-}
 
-function once(act: () => void): () => void {
-  let done = false;
-  return () => {
-    if (!done) act();
-    done = true;
-  };
+  #hold(name: (typeof FIFOS)[number]): string {
+    const path = join(this.dir, name);
+    this.#held.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
+    return path;
+  }
 }

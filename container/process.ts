@@ -1,24 +1,22 @@
-/** One process group: start, streams, time limit, end (serving.md §6.2). */
+/** One process group: start, streams, time limit, end. */
 import type { Writable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
-import type { Launcher } from "./launcher.ts";
+import type { Launched, Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
 import type { Gate, Pipe, Pipes } from "./pipes.ts";
 
 /** How long the streams may stay open after the leader ended. */
 const PIPES_MS = 250;
-/** How long they may after everybody who holds them was sent SIGKILL: while bytes still come, and without any. */
+/** How long they may after all processes were sent SIGKILL: while bytes still come, and without any. */
 const KILLED_MS = 150;
 const SILENT_MS = 25;
-/** A killed group is asked about this often, and no longer than this in all. */
-const GONE_POLL_MS = 5;
+/** Whoever waits until no process is left waits no longer than this: the system may hold one that was sent SIGKILL. */
 const GONE_LIMIT_MS = 2000;
 
 /** Why the runner itself ended a process. */
 export type StopReason = "timed_out" | "cancelled" | "output_too_large" | "lost";
 
 export interface ProcessSpec {
-  executionId: string;
   file: string;
   argv0: string;
   args: string[];
@@ -34,7 +32,7 @@ export interface ProcessSpec {
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
   onStderr(chunk: Uint8Array): void;
-  /** Called once, after the last chunk; the group has been sent SIGKILL by then. */
+  /** Called once, after the last chunk; what is left of its processes is being ended by then. */
   onEnd(outcome: ProcessOutcome): void;
 }
 
@@ -48,12 +46,9 @@ export interface ProcessOutcome {
   outOfMemory: boolean;
 }
 
-/** Needed of `Pipes` for one process with stdin and a gate. */
-export const PIPES_PER_PROCESS = 4;
-
 interface ProcessTools {
   launcher: Launcher;
-  /** Must have `PIPES_PER_PROCESS` ready. */
+  /** Must be ready. */
   pipes: Pipes;
   /** Where the process is to be before it begins; null for the runner's own. */
   cgroup: Cgroup | null;
@@ -62,17 +57,20 @@ interface ProcessTools {
 export class GroupProcess {
   readonly stdin: Writable | null;
   readonly #spec: ProcessSpec;
-  readonly #launcher: Launcher;
   readonly #cgroup: Cgroup | null;
   readonly #outputs: [Pipe, Pipe];
-  #pid: number | null = null;
-  /** To be sent as soon as there is a group to send it to. */
-  #early: NodeJS.Signals | null = null;
+  readonly #launched: Launched;
+  #started = false;
+  /** SIGTERM is to be sent as soon as there is a group to send it to. */
+  #early = false;
   #open = 2;
   #exit: { exitCode: number | null; signal: string | null } | null = null;
   #stopped: StopReason | null = null;
   #ended = false;
-  #gone = false;
+  /** Its processes were told to end. */
+  #ending = false;
+  readonly #whenGone = Promise.withResolvers<void>();
+  #goneLimit: NodeJS.Timeout | undefined;
   #paused = false;
   #lastRead = 0;
   #timeout: NodeJS.Timeout | undefined;
@@ -81,55 +79,67 @@ export class GroupProcess {
   /** Starts the process. A failure to start is an outcome, not an exception. */
   constructor(spec: ProcessSpec, { launcher, pipes, cgroup }: ProcessTools) {
     this.#spec = spec;
-    this.#launcher = launcher;
     this.#cgroup = cgroup;
-    const input = spec.stdin === "stream" ? pipes.input() : null;
-    const file = spec.stdin instanceof Uint8Array ? pipes.file(spec.stdin) : null;
-    const gate = cgroup === null ? null : pipes.gate();
+    const own = pipes.take();
+    const input = spec.stdin === "stream" ? own.input() : null;
+    const file = spec.stdin instanceof Uint8Array ? own.file("input", spec.stdin) : null;
+    const gate = cgroup === null ? null : own.gate();
     this.stdin = input?.own ?? null;
     // The process may close its stdin whenever it likes.
     input?.own.on("error", () => {});
-    this.#outputs = [pipes.output(), pipes.output()];
+    this.#outputs = [own.output("stdout"), own.output("stderr")];
     const [stdout, stderr] = this.#outputs;
     this.#read(stdout, spec.onStdout);
     this.#read(stderr, spec.onStderr);
     this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
-    /** The process has its streams, or never will. */
-    const settled = (): void => {
-      for (const pipe of [input, file, gate, stdout, stderr]) pipe?.unname();
-    };
     const { argv0, args, cwd, environment, resultApart } = spec;
-    const rooms = [...spec.rooms, pipes.dir];
+    const rooms = [...spec.rooms, own.dir];
     const paths = {
-      stdin: input?.path ?? file?.path ?? null,
+      stdin: input?.path ?? file,
       stdout: resultApart ? stderr.path : stdout.path,
       stderr: stderr.path,
       result: resultApart ? stdout.path : null,
     };
-    launcher.launch({
-      ...{ file: spec.file, argv0, args, cwd, rooms, environment, ...paths, gate: gate?.path ?? null },
+    this.#launched = launcher.launch({
+      file: spec.file,
+      argv0,
+      args,
+      cwd,
+      rooms,
+      environment,
+      ...paths,
+      gate: gate?.path ?? null,
+      callFile: (bytes) => own.file("call", bytes),
       onStarted: (pid) => {
-        this.#pid = pid;
-        if (this.#ended) this.#signal("SIGKILL");
-        else if (this.#early !== null) this.#signal(this.#early);
+        this.#started = true;
+        if (this.#early) this.#launched.signal("SIGTERM");
         this.#admit(pid, gate);
-        settled();
+        own.drop();
       },
       onFailed: (code) => {
-        settled();
-        this.#pid = null;
+        own.drop();
+        this.#ending = true;
+        this.#settleGone();
         this.#conclude({ exitCode: null, signal: null }, code);
       },
       onExit: (exitCode, signal) => {
-        settled();
+        own.drop();
         this.#exited(exitCode, signal);
       },
       onLost: () => {
-        settled();
+        own.drop();
         this.#stopped ??= "lost";
+        this.#ending = true;
+        this.#settleGone();
         this.#kill();
       },
+      onGone: () => this.#settleGone(),
     });
+  }
+
+  /** Resolves after its end, when none of its processes is left, wherever they went. */
+  get gone(): Promise<void> {
+    return this.#whenGone.promise;
   }
 
   /** Ends the group: SIGTERM, after the grace SIGKILL; too much output: SIGKILL at once. The first reason stays. */
@@ -142,7 +152,8 @@ export class GroupProcess {
       this.#kill();
       return;
     }
-    this.#signal("SIGTERM");
+    if (this.#started) this.#launched.signal("SIGTERM");
+    else this.#early = true;
     this.#escalation = setTimeout(() => this.#kill(), graceMs);
   }
 
@@ -157,19 +168,9 @@ export class GroupProcess {
     for (const { own } of this.#outputs) own.resume();
   }
 
-  /** SIGKILL to the whole group, without waiting for anything; for the death of the runner. */
+  /** SIGKILL to all of it, without waiting for anything; for the death of the runner. */
   killNow(): void {
-    this.#signal("SIGKILL");
-  }
-
-  /** Calls back when no process of the group is left; at once, in the common case. */
-  whenGone(done: () => void): void {
-    const limit = performance.now() + GONE_LIMIT_MS;
-    const look = (): void => {
-      if (!this.#gone && this.#signal(0) && performance.now() < limit) setTimeout(look, GONE_POLL_MS);
-      else done();
-    };
-    look();
+    this.#endAll();
   }
 
   /** Puts the process into its cgroup, then lets it become its program. */
@@ -202,12 +203,11 @@ export class GroupProcess {
     else if (!this.#ended) setTimeout(() => this.#kill(), PIPES_MS);
   }
 
-  /** Ends the group and whoever left it. The streams' ends follow, and with them the outcome. */
+  /** Ends all of its processes. The streams' ends follow, and with them the outcome. */
   #kill(): void {
     if (this.#ended) return;
     clearTimeout(this.#escalation);
-    this.#signal("SIGKILL");
-    void this.#launcher.killProcessesOf(new Set([this.#spec.executionId]));
+    this.#endAll();
     const since = performance.now();
     // Bytes written before the end still arrive; only a process out of reach keeps a stream open beyond that.
     const giveUp = (): void => {
@@ -225,17 +225,22 @@ export class GroupProcess {
     this.#ended = true;
     clearTimeout(this.#timeout);
     clearTimeout(this.#escalation);
-    this.#gone = !this.#signal("SIGKILL");
+    this.#endAll();
     this.stdin?.destroy();
     for (const { own } of this.#outputs) own.destroy();
     const outOfMemory = this.#cgroup !== null && this.#cgroup.oomKills() > 0;
     this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError, outOfMemory });
   }
 
-  /** Signals the group; `false` when it has no process any more, or none yet. */
-  #signal(signal: NodeJS.Signals | 0): boolean {
-    if (this.#pid !== null) return this.#launcher.signalGroup(this.#pid, signal);
-    if (signal !== 0 && this.#early !== "SIGKILL") this.#early = signal;
-    return false;
+  #endAll(): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    this.#goneLimit = setTimeout(() => this.#settleGone(), GONE_LIMIT_MS);
+    this.#launched.end();
+  }
+
+  #settleGone(): void {
+    clearTimeout(this.#goneLimit);
+    this.#whenGone.resolve();
   }
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { Command, Commands } from "./commands.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
+import type { LastFolder } from "./last-folder.ts";
 import type { Launcher } from "./launcher.ts";
 import type { Scratch } from "./scratch.ts";
 import type { Workspace } from "./workspace.ts";
@@ -22,6 +23,8 @@ export interface Program {
   launcher: Launcher;
   /** Digest of the packages that it uses, which are released with it. */
   packages: string | null;
+  /** Where it says in which folder it ended; absent: it does not. */
+  lastFolder?: LastFolder;
 }
 
 /** Where it is started. */

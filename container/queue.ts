@@ -1,4 +1,4 @@
-/** Who runs now, who waits, who is turned away (serving.md §6.3). First come, first served. */
+/** Who runs now, who waits, who is turned away. First come, first served. */
 import { Refused } from "./refusal.ts";
 
 interface QueueOptions {
@@ -175,15 +175,13 @@ export class AdmissionQueue {
   }
 
   #busy(): Refused {
-    return new Refused(
-      "runner_busy",
-      "All places of the runner and of its queue are taken.",
-      this.#retryAfterS(),
-    );
+    return new Refused("runner_busy", "All places of the runner and of its queue are taken.", {
+      retry_after_s: this.#retryAfterS(),
+    });
   }
 
   #skillBusy(skill: string): Refused {
     const detail = `"${skill}" runs as often as it may, and its queue is full or too slow.`;
-    return new Refused("concurrency_limited", detail, this.#retryAfterS());
+    return new Refused("concurrency_limited", detail, { retry_after_s: this.#retryAfterS() });
   }
 }

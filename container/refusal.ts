@@ -25,10 +25,13 @@ export class Refused extends Error {
   readonly refusal: Refusal;
   readonly status: number;
 
-  constructor(code: Refusal["code"], detail: string, retryAfterS?: number) {
+  constructor(
+    code: Refusal["code"],
+    detail: string,
+    further: Pick<Refusal, "retry_after_s" | "digest"> = {},
+  ) {
     super(detail);
-    this.refusal =
-      retryAfterS === undefined ? { code, detail } : { code, detail, retry_after_s: retryAfterS };
+    this.refusal = { code, detail, ...further };
     this.status = STATUS[code];
   }
 }

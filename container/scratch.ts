@@ -1,9 +1,10 @@
 /** An execution's own writable folder: input files, output files, temporary files. Gone when the execution is. */
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync } from "node:fs";
-import { chmod, chown, lstat, mkdir, readdir, rm } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { chmod, chown, mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { log, reasonOf } from "./log.ts";
+import { codeOf, log, reasonOf } from "./log.ts";
+import { removeTree, Tree } from "./tree.ts";
 
 export interface Scratch {
   /** `TMPDIR` */
@@ -11,25 +12,35 @@ export interface Scratch {
   inputDir: string;
   outputDir: string;
   outputFile: string;
+  /** What is in `dir`, for the runner: processes may put anything in its place. */
+  tree: Tree;
 }
 
-/**
- * Folders that an execution left untouched serve again: on common file systems making and removing three folders costs
- * half of what starting a small process does. They rest first, until every process of that execution is surely gone.
- */
-const REST_MS = 500;
-const MAX_READY = 512;
+/** The folders of a scratch folder, and the name of the output file. */
+export const INPUT = "in";
+export const OUTPUT = "out";
+export const OUTPUT_FILE = "output";
 
+/** Folders made at a time ahead of their executions, and the number below which the next batch is made. */
+const BATCH = 32;
+const LOW = 16;
+/** Folders are opened to the runner some levels at a time (programs/leftovers.py). */
+const MOST_OPENINGS = 100;
+
+/**
+ * No folder is used twice: a process that outlived its execution would have access to that of another one. They are made
+ * ahead, since on common file systems making three folders takes a good part of what starting a small process does.
+ */
 export class ScratchRoot {
   readonly #root: string;
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
   /** Of every folder of an execution. */
   readonly #mode: number;
+  readonly #ready: Scratch[] = [];
   readonly #removals = new Set<Promise<void>>();
-  #ready: Scratch[] = [];
-  #resting: { scratch: Scratch; since: number }[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #refill: Promise<void> | null = null;
+  #closed = false;
 
   /**
    * `group`: processes run as another uid, in this group. `openTree` gives the runner access to what they left.
@@ -41,81 +52,87 @@ export class ScratchRoot {
     this.#mode = group === null ? 0o700 : 0o2770;
   }
 
-  /** Makes the root and clears what an earlier runner left. */
+  /** Makes the root, clears what an earlier runner left, and makes the first folders. */
   async prepare(): Promise<void> {
     await this.#removeAll(this.#root);
     await makeFolder(this.#root, this.#group);
+    await this.#fill();
   }
 
-  /** An empty folder for one execution. */
+  /** An empty folder for one execution, and never for another one. */
   create(): Scratch {
     const ready = this.#ready.pop();
+    if (this.#ready.length < LOW && !this.#closed) {
+      this.#refill ??= this.#fill()
+        .catch((error: unknown) => log("error", "scratch_not_made", { reason: reasonOf(error) }))
+        .finally(() => {
+          this.#refill = null;
+        });
+    }
     if (ready !== undefined) return ready;
-    const dir = join(this.#root, randomBytes(8).toString("hex"));
-    const scratch = {
-      dir,
-      inputDir: join(dir, "in"),
-      outputDir: join(dir, "out"),
-      outputFile: join(dir, "output"),
-    };
-    // With a group, the bit that hands it on comes from the root.
-    for (const path of [dir, scratch.inputDir, scratch.outputDir]) mkdirSync(path, this.#mode & 0o777);
+    const scratch = this.#plan();
+    for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);
     return scratch;
   }
 
-  /** Takes a folder back when its execution has ended. What was left in it is removed right away. */
+  /** Takes a folder back when the processes of its execution have ended. It is removed right away. */
   release(scratch: Scratch): void {
-    if (isUntouched(scratch, this.#mode)) {
-      this.#resting.push({ scratch, since: performance.now() });
-      this.#timer ??= setTimeout(() => this.#wake(), REST_MS).unref();
-    } else this.#remove(scratch);
-  }
-
-  /** Removes everything, and resolves when that is done. */
-  async close(): Promise<void> {
-    clearTimeout(this.#timer);
-    await Promise.all(this.#removals);
-    await this.#removeAll(this.#root);
-  }
-
-  #wake(): void {
-    const rested = performance.now() - REST_MS;
-    const count = this.#resting.filter(({ since }) => since <= rested).length;
-    for (const { scratch } of this.#resting.splice(0, count)) {
-      // Looked at again: a process that outlived its execution may have written meanwhile.
-      if (this.#ready.length < MAX_READY && isUntouched(scratch, this.#mode)) this.#ready.push(scratch);
-      else this.#remove(scratch);
-    }
-    this.#timer =
-      this.#resting.length === 0 ? undefined : setTimeout(() => this.#wake(), REST_MS / 4).unref();
-  }
-
-  #remove(scratch: Scratch): void {
-    const removal = this.#removeAll(scratch.dir)
+    const removal = removeEmpty(scratch)
+      .catch(() => this.#removeAll(scratch.dir))
       .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 
+  /** Removes everything, and resolves when that is done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#refill;
+    await Promise.all(this.#removals);
+    await this.#removeAll(this.#root);
+  }
+
+  #plan(): Scratch {
+    const dir = join(this.#root, randomBytes(16).toString("hex"));
+    return {
+      dir,
+      inputDir: join(dir, INPUT),
+      outputDir: join(dir, OUTPUT),
+      outputFile: join(dir, OUTPUT_FILE),
+      tree: new Tree(dir, this.#mode),
+    };
+  }
+
+  async #fill(): Promise<void> {
+    const made = Array.from({ length: BATCH }, () => this.#plan());
+    await Promise.all(
+      made.map(async (scratch) => {
+        // With a group, the bit that hands it on comes from the root.
+        for (const path of foldersOf(scratch)) await mkdir(path, this.#mode & 0o777);
+      }),
+    );
+    this.#ready.push(...made);
+  }
+
   async #removeAll(path: string): Promise<void> {
-    if (this.#group !== null) await this.#openTree(path);
-    await removeTree(path);
+    for (let openings = 1; ; openings += 1) {
+      if (this.#group !== null) await this.#openTree(path);
+      try {
+        return await removeTree(path);
+      } catch (error) {
+        if (codeOf(error) !== "EACCES" || openings === MOST_OPENINGS) throw error;
+      }
+    }
   }
 }
 
-/** Nothing in it, and still as open as it was made. */
-function isUntouched({ dir, inputDir, outputDir }: Scratch, mode: number): boolean {
-  try {
-    const closed = [dir, inputDir, outputDir].every((path) => (lstatSync(path).mode & 0o7777) === mode);
-    return (
-      closed &&
-      readdirSync(dir).length === 2 &&
-      [inputDir, outputDir].every((p) => readdirSync(p).length === 0)
-    );
-  } catch {
-    return false;
-  }
+/** As most executions leave it: three calls instead of a walk. Throws where something is in it. */
+async function removeEmpty({ dir, inputDir, outputDir }: Scratch): Promise<void> {
+  await Promise.all([rmdir(inputDir), rmdir(outputDir)]);
+  await rmdir(dir);
 }
+
+const foldersOf = ({ dir, inputDir, outputDir }: Scratch): string[] => [dir, inputDir, outputDir];
 
 /** Makes a folder for the runner alone, or one that `group` may enter, but not list, and that hands its group on. */
 export async function makeFolder(path: string, group: number | null): Promise<void> {
@@ -123,22 +140,4 @@ export async function makeFolder(path: string, group: number | null): Promise<vo
   if (group === null) return;
   await chown(path, -1, group);
   await chmod(path, 0o2710);
-}
-
-/** Removes a tree, also one whose folders were made unwritable. Symlinks are removed, never followed. */
-export async function removeTree(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true, maxRetries: 2 });
-  } catch {
-    await makeRemovable(path);
-    await rm(path, { recursive: true, force: true, maxRetries: 2 });
-  }
-}
-
-/** Of what it cannot change the removal tells; some of it may be gone, since a removal that fails is still under way. */
-async function makeRemovable(path: string): Promise<void> {
-  const stats = await lstat(path).catch(() => null);
-  if (!stats?.isDirectory()) return;
-  await chmod(path, 0o700).catch(() => {});
-  for (const name of await readdir(path).catch(() => [])) await makeRemovable(join(path, name));
 }

@@ -1,4 +1,4 @@
-/** The runner's routes (serving.md §6.1). */
+/** The runner's routes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { TicketSubject } from "../src/tool/protocol.ts";
 import { MIN_SECRET_CHARS } from "./auth.ts";

@@ -1,11 +1,23 @@
-/** One spawner process and the talk with it (spawner-program.ts says the protocol). */
+/** One spawner process and the talk with it (programs/spawner.py says the protocol). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
-import { hasNul, type Launch } from "./launcher.ts";
+import { GATEWAY_PORT } from "./egress-proxy.ts";
+import { hasNul, type Launch, type Launched } from "./launcher.ts";
 import { log } from "./log.ts";
-import type { Named } from "./pipes.ts";
-import { FORK_SERVER_ENVIRONMENT, PYTHON_FORK } from "./python-fork.ts";
-import { SPAWNER_PROGRAM } from "./spawner-program.ts";
+import { program } from "./programs.ts";
+
+const SPAWNER = program(
+  "seal.py",
+  "gateway.py",
+  "apart.py",
+  "below.py",
+  "starting.py",
+  "leftovers.py",
+  "spawner.py",
+);
+const FORK_SERVER = program("handler.py", "fork.py");
+/** What a fork server is started with: room for the mark of an execution, whose id has so many bytes at most (protocol.ts). */
+const FORK_SERVER_ENVIRONMENT = { HULL_EXECUTION_ID: "-".repeat(128) };
 
 /** The program comes through descriptor 3, so that no command line shows it. */
 const PROGRAM = ["-c", "exec(open(3).read())"];
@@ -22,14 +34,14 @@ export interface SpawnerCommand {
   argv: readonly string[];
   /** Whether it must hide from the processes it starts. */
   private: boolean;
-  /** Whether it and what it starts have no network (seal.ts). */
+  /** Whether it and what it starts have no network (programs/seal.py). */
   sealed: boolean;
   /** The socket file that its network's gateway leads to; null: its network is not one of its own. */
   gateway: string | null;
-  /** The state folder, whose parts executions do not share (apart.ts); null: they are not kept apart. */
+  /** The state folder, whose parts executions do not share (programs/apart.py); null: they are not kept apart. */
   state: string | null;
-  /** For a fork server (python-fork.ts): makes the file through which a fork learns its call. */
-  calls?: (bytes: Uint8Array) => Named;
+  /** Whether it is a fork server for Python handlers (programs/fork.py). */
+  warm: boolean;
 }
 
 export class Spawner {
@@ -37,9 +49,8 @@ export class Spawner {
   readonly #launches = new Map<number, Launch>();
   readonly #requests = new Map<number, (count: number) => void>();
   readonly #onGone: () => void;
-  readonly #calls: SpawnerCommand["calls"];
-  /** Files of calls that their forks have not read yet. */
-  readonly #unread = new Map<number, Named>();
+  readonly #warm: boolean;
+  readonly #ended = Promise.withResolvers<void>();
   #nextKey = 1;
   #text = "";
   #gone = false;
@@ -48,9 +59,9 @@ export class Spawner {
 
   constructor(command: SpawnerCommand, onGone: () => void) {
     this.#onGone = onGone;
-    this.#calls = command.calls;
+    const { warm } = command;
+    this.#warm = warm;
     const [file = "", ...args] = command.argv;
-    const warm = command.calls !== undefined;
     // What handlers import is found as by an interpreter of their own, but for what other processes of a shared uid leave.
     const flags = warm ? (command.private ? ["-s"] : []) : ["-I", "-S"];
     const name = warm ? "hull-python" : "hull-spawner";
@@ -63,22 +74,23 @@ export class Spawner {
     });
     this.#child.stdin?.on("error", () => {});
     this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
-    const program = this.#child.stdio[3];
-    if (program !== null && program !== undefined && "end" in program) {
-      program.on("error", () => {});
+    const input = this.#child.stdio[3];
+    if (input !== null && input !== undefined && "end" in input) {
+      input.on("error", () => {});
       const settings = { PRIVATE: command.private, WARM: warm, SEALED: command.sealed };
       const paths = Object.entries({ GATEWAY: command.gateway, STATE: command.state }).map(
         ([name, path]) => `${name} = ${path === null ? "None" : JSON.stringify(path)}\n`,
       );
       const lines = Object.entries(settings).map(([name, on]) => `${name} = ${on ? "True" : "False"}\n`);
-      program.end(`${[...paths, ...lines].join("")}${warm ? PYTHON_FORK : ""}${SPAWNER_PROGRAM}\nmain()\n`);
+      const settled = [`GATEWAY_PORT = ${GATEWAY_PORT}\n`, ...paths, ...lines].join("");
+      input.end(`${settled}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // After the last line it wrote, so that no end is called lost that was reported.
     this.#child.once("close", () => this.#end());
   }
 
-  /** Executions under its care. */
+  /** Executions in its care. */
   get load(): number {
     return this.#launches.size;
   }
@@ -95,27 +107,24 @@ export class Spawner {
     });
   }
 
-  launch(launch: Launch): void {
+  launch(launch: Launch): Launched {
+    const key = this.#nextKey++;
+    const launched = {
+      signal: (signal: NodeJS.Signals) => this.#send(["k", String(key), String(constants.signals[signal])]),
+      end: () => this.#send(["e", String(key)]),
+    };
     if (hasNul(launch)) {
       setImmediate(() => launch.onFailed("ERR_INVALID_ARG_VALUE"));
-      return;
+      return launched;
     }
-    const key = this.#nextKey++;
     this.#launches.set(key, launch);
     const { stdin, stdout, stderr, result, gate } = launch;
     const streams = [stdin ?? "", stdout, stderr, result ?? "", gate ?? ""];
-    if (this.#calls === undefined) {
-      this.#send(["s", String(key), launch.cwd, ...streams, launch.file, ...programOf(launch)]);
-      return;
-    }
-    const call = this.#calls(Buffer.from([launch.cwd, ...programOf(launch)].join("\0")));
-    this.#unread.set(key, call);
-    const id = launch.environment.HULL_EXECUTION_ID ?? "";
-    this.#send(["h", String(key), id, call.path, ...streams]);
-  }
-
-  signalGroup(pgid: number, signal: NodeJS.Signals): void {
-    this.#send(["k", String(pgid), String(constants.signals[signal])]);
+    if (this.#warm) {
+      const call = launch.callFile(Buffer.from([launch.cwd, ...programOf(launch)].join("\0")));
+      this.#send(["h", String(key), launch.environment.HULL_EXECUTION_ID ?? "", call, ...streams]);
+    } else this.#send(["s", String(key), launch.cwd, ...streams, launch.file, ...programOf(launch)]);
+    return launched;
   }
 
   killProcessesOf(ids: ReadonlySet<string>): Promise<number> {
@@ -126,8 +135,10 @@ export class Spawner {
     await this.#ask("o", [path]);
   }
 
-  close(): void {
+  /** Resolves when it has ended all that it started, and itself. */
+  close(): Promise<void> {
     this.#child.stdin?.end();
+    return this.#ended.promise;
   }
 
   #ask(letter: string, fields: string[]): Promise<number> {
@@ -159,19 +170,21 @@ export class Spawner {
     if (letter === "r") {
       this.#pid = Number(value);
       this.#onReady?.(this.#pid);
-    } else if (letter === "d") {
-      this.#requests.get(key)?.(Number(value));
+    } else if (letter === "d" || letter === "l") {
+      this.#requests.get(key)?.(Number(value ?? 0));
       this.#requests.delete(key);
     }
     const launch = this.#launches.get(key);
     if (launch === undefined) return;
-    this.#unread.get(key)?.unname();
-    this.#unread.delete(key);
+    if (letter === "f" || letter === "l" || letter === "g") this.#launches.delete(key);
     if (letter === "s") launch.onStarted(Number(value));
-    else if (letter === "f" || letter === "x") {
-      this.#launches.delete(key);
-      if (letter === "f") launch.onFailed(value ?? "EIO");
-      else launch.onExit(...exitOf(Number(value)));
+    else if (letter === "x") launch.onExit(...exitOf(Number(value)));
+    else if (letter === "g") launch.onGone();
+    else if (letter === "l") launch.onLost();
+    else if (letter === "f") {
+      // What could not become the program may have been a process already.
+      this.#send(["e", String(key)]);
+      launch.onFailed(value ?? "EIO");
     }
   }
 
@@ -180,10 +193,10 @@ export class Spawner {
     this.#gone = true;
     this.#onReady?.(null);
     for (const resolve of this.#requests.values()) resolve(0);
-    for (const call of this.#unread.values()) call.unname();
     const launches = [...this.#launches.values()];
     this.#launches.clear();
     if (launches.length > 0) log("error", "spawner_lost", { executions: launches.length });
+    this.#ended.resolve();
     this.#onGone();
     for (const launch of launches) launch.onLost();
   }

@@ -1,6 +1,6 @@
-/** The spawners: started with the runner, replaced when one ends (serving.md §6.2). */
-import type { Launch, Launcher } from "./launcher.ts";
-import { codeOf, log } from "./log.ts";
+/** The spawners: started with the runner, replaced when one ends. */
+import type { Launch, Launched, Launcher } from "./launcher.ts";
+import { log } from "./log.ts";
 import { Spawner, type SpawnerCommand } from "./spawner.ts";
 import { killProcessesOf } from "./sweep.ts";
 
@@ -22,26 +22,25 @@ export class Spawners implements Launcher {
     for (let place = 0; place < count; place += 1) spawners.#fill(place);
     const pids = await Promise.all(spawners.#spawners.map((spawner) => spawner.ready()));
     if (!pids.includes(null)) return spawners;
-    spawners.close();
+    void spawners.close();
     return null;
   }
 
-  launch(launch: Launch): void {
+  launch(launch: Launch): Launched {
     const spawner = this.#leastLoaded();
-    if (spawner === null) setImmediate(() => launch.onFailed("EAGAIN"));
-    else spawner.launch(launch);
-  }
-
-  signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
-    try {
-      process.kill(-pgid, signal);
-      return true;
-    } catch (error) {
-      if (codeOf(error) !== "EPERM") return false;
-      // It belongs to another uid, which is the spawner's.
-      if (signal !== 0) this.#leastLoaded()?.signalGroup(pgid, signal);
-      return true;
+    if (spawner === null) {
+      setImmediate(() => launch.onFailed("EAGAIN"));
+      return { signal: () => {}, end: () => {} };
     }
+    return spawner.launch({
+      ...launch,
+      onLost: () => {
+        // Whoever killed the spawner and the keeper too has no parent that would end it.
+        const id = launch.environment.HULL_EXECUTION_ID;
+        if (id !== undefined) void this.killProcessesOf(new Set([id]));
+        launch.onLost();
+      },
+    });
   }
 
   async killProcessesOf(ids: ReadonlySet<string>): Promise<number> {
@@ -53,9 +52,9 @@ export class Spawners implements Launcher {
     if (this.#command.private) await this.#leastLoaded()?.openTree(path);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#closed = true;
-    for (const spawner of this.#spawners) spawner.close();
+    await Promise.all(this.#spawners.map((spawner) => spawner.close()));
   }
 
   #fill(place: number): void {

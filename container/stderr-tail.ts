@@ -1,6 +1,6 @@
 /**
- * What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end (serving.md §6.2). A handler's is its
- * progress, of which the first MiB comes at once (skill-formats.md §7.6).
+ * What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end. A handler's is its
+ * progress, of which the first MiB comes at once.
  */
 
 const HEAD_BYTES = 64 * 1024;

@@ -1,6 +1,5 @@
-/** `POST /v1/executions` (serving.md §6.1): check, admit, receive the input, start. */
+/** `POST /v1/executions`: check, admit, receive the input, start. */
 import { createHash } from "node:crypto";
-import { createWriteStream } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -14,6 +13,7 @@ import { log, reasonOf } from "./log.ts";
 import { BodyCut, MultipartBody, type Part } from "./multipart-body.ts";
 import type { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
+import { INPUT } from "./scratch.ts";
 
 export interface Desk {
   auth: Auth;
@@ -108,9 +108,10 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
       return input;
     }
     if (scratch === null) break;
-    const path = join(scratch.inputDir, freeName(plainName(part.filename), taken));
-    await pipeline(part.body, createWriteStream(path, { flags: "wx" }));
-    if (mode === "file") input.file ??= path;
+    const name = freeName(plainName(part.filename), taken);
+    const file = await scratch.tree.create(`${INPUT}/${name}`);
+    await pipeline(part.body, file.createWriteStream());
+    if (mode === "file") input.file ??= join(scratch.inputDir, name);
   }
   return input;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds processes by the execution id in their environment, wherever they went: other sessions, other groups, other
- * parents (serving.md §6.2). Reads `/proc`; where there is none (macOS), only process groups are ended.
+ * Finds processes by the execution id in their environment, in whatever session, group or parent, unless they wiped it. That is what there is without spawners, or after one was lost. Reads `/proc`; where there is none
+ * (macOS), only process groups are ended.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { log } from "./log.ts";
@@ -65,9 +65,9 @@ export class Sweep {
   /** Looked for once already; a process between fork and exec may have been missed. */
   #again = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  readonly #kill: (ids: ReadonlySet<string>) => Promise<number>;
+  readonly #kill: (ids: ReadonlySet<string>) => number;
 
-  constructor(kill: (ids: ReadonlySet<string>) => Promise<number>) {
+  constructor(kill: (ids: ReadonlySet<string>) => number) {
     this.#kill = kill;
   }
 
@@ -78,22 +78,22 @@ export class Sweep {
   }
 
   /** Sweeps now; for the end of the runner. */
-  async finish(): Promise<void> {
+  finish(): void {
     clearTimeout(this.#timer);
-    await this.#run();
+    this.#run();
   }
 
   #schedule(): void {
-    this.#timer ??= setTimeout(() => void this.#run(), INTERVAL_MS).unref();
+    this.#timer ??= setTimeout(() => this.#run(), INTERVAL_MS).unref();
   }
 
-  async #run(): Promise<void> {
+  #run(): void {
     this.#timer = undefined;
     const ids = new Set([...this.#recent, ...this.#again]);
     this.#again = this.#recent;
     this.#recent = new Set();
     if (ids.size === 0) return;
-    const killed = await this.#kill(ids);
+    const killed = this.#kill(ids);
     if (killed > 0) log("info", "leftover_processes_killed", { count: killed });
     if (this.#again.size > 0) this.#schedule();
   }

@@ -3,17 +3,25 @@
  * the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks: whatever is put in the way
  * meanwhile, nothing outside is read, written or removed. Elsewhere, where processes run as the developer, by paths.
  */
+import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { constants } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { codeOf } from "./log.ts";
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. */
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** Deeper folders are not looked into: each level takes an open file. */
 const MAX_DEPTH = WORKSPACE_LIMITS.depth;
+
+/** A process put something else in a folder's place. */
+class SwappedFolder extends Error {
+  override name = "SwappedFolder";
+}
 
 /** Something in the tree. `path` is null where its name, or that of a folder above, is not UTF-8. */
 export interface Entry {
@@ -44,6 +52,12 @@ class Folder {
     return readdir(`${this.#base}/.`, { encoding: "buffer" });
   }
 
+  /** Lets this process change what is in it, if it is its own. */
+  async permit(): Promise<void> {
+    const { mode, uid } = await this.#handle.stat();
+    if ((mode & 0o700) !== 0o700 && uid === process.getuid?.()) await this.#handle.chmod(mode | 0o700);
+  }
+
   close(): Promise<void> {
     return this.#handle.close();
   }
@@ -59,8 +73,11 @@ export class Tree {
     this.#folderMode = folderMode;
   }
 
-  /** Everything but folders that it looks into, in no order. Stops after `most`, and says so by yielding null. */
-  async *entries(most: number): AsyncGenerator<Entry | null, void> {
+  /**
+   * Everything but folders that it looks into, and what goes by a name that it passes over, in no order. Stops after `most`,
+   * and says so by yielding null.
+   */
+  async *entries(most: number, passesOver: (name: string) => boolean): AsyncGenerator<Entry | null, void> {
     let seen = 0;
     const walk = async function* (
       folder: Folder,
@@ -70,6 +87,7 @@ export class Tree {
     ): AsyncGenerator<Entry | null, void> {
       for (const bytes of await folder.names()) {
         const name = utf8(bytes);
+        if (name !== null && passesOver(name)) continue;
         const here = {
           path: path === null || name === null ? null : path + name,
           shown: shown + bytes.toString(),
@@ -103,6 +121,19 @@ export class Tree {
     }
   }
 
+  /** The names in a folder of it, as bytes; none where there is no such folder. */
+  async names(path: string): Promise<Buffer[]> {
+    const names = await this.#inFolder(`${path}/.`, false, (folder) => folder.names());
+    return names ?? [];
+  }
+
+  /** Makes a new file in a folder that is there, and opens it for writing. Throws the system's error. */
+  async create(path: string): Promise<FileHandle> {
+    const file = await this.#inFolder(path, false, (folder, name) => open(folder.at(name), NEW_FILE, 0o666));
+    if (file === null) throw new SwappedFolder(`the folder of ${path} is none any more`);
+    return file;
+  }
+
   /** Opens a regular file for reading; null where there is none. */
   async read(path: string): Promise<FileHandle | null> {
     return this.#inFolder(path, false, async (folder, name) => {
@@ -117,7 +148,7 @@ export class Tree {
   async put(path: string, from: string): Promise<BigIntStats | null> {
     return this.#inFolder(path, true, async (folder, name) => {
       const old = await found(lstat(folder.at(name)));
-      if (old?.isDirectory()) await removeAll(folder, name);
+      if (old?.isDirectory()) await removeIn(folder, name);
       await rename(from, folder.at(name));
       return found(lstat(folder.at(name), { bigint: true }));
     });
@@ -152,7 +183,7 @@ export class Tree {
         if (stats === null) continue;
         if (!stats.isDirectory()) {
           if (isStray(here, stats)) await found(unlink(folder.at(bytes)));
-        } else if (here === null || depth >= MAX_DEPTH) await removeAll(folder, bytes);
+        } else if (here === null || depth >= MAX_DEPTH) await removeIn(folder, bytes);
         else {
           const inner = await found(Folder.open(folder.at(bytes)));
           if (inner === null) continue;
@@ -200,19 +231,87 @@ export class Tree {
   }
 }
 
-/** Removes a folder with all that is in it. */
-async function removeAll(parent: Folder, name: string | Buffer): Promise<void> {
-  const folder = await found(Folder.open(parent.at(name)));
-  if (folder === null) {
-    await found(unlink(parent.at(name)));
-    return;
-  }
+/** Removes a folder with all that is in it, wherever links in it lead, or a file. Nobody else may change its parent. */
+export async function removeTree(path: string): Promise<void> {
+  const parent = await found(Folder.open(dirname(path)));
+  if (parent === null) return;
   try {
-    for (const inner of await folder.names()) await removeAll(folder, inner);
+    await removeIn(parent, basename(path));
+  } finally {
+    await parent.close();
+  }
+}
+
+/**
+ * What is in a folder's folders is moved up before it is removed: however deep they are nested, few are open at a time, and
+ * no path is too long.
+ */
+async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
+  if (await removedFile(parent, name)) return;
+  const top = await openToEmpty(parent, name);
+  if (top === null) return;
+  try {
+    do {
+      for (const inner of await top.names()) if (!(await removedFile(top, inner))) await liftOut(top, inner);
+    } while (!(await removedFolder(parent, name)));
+  } finally {
+    await top.close();
+  }
+}
+
+/** Moves what is in a folder of `top` up into `top`, and removes the folder, unless somebody puts something in meanwhile. */
+async function liftOut(top: Folder, name: Buffer): Promise<void> {
+  const folder = await openToEmpty(top, name);
+  if (folder === null) return;
+  try {
+    for (const inner of await folder.names()) {
+      if (await removedFile(folder, inner)) continue;
+      // A folder that moves is written to, since it names its parent.
+      await (await openToEmpty(folder, inner))?.close();
+      await found(rename(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
+    }
   } finally {
     await folder.close();
   }
-  await rmdir(parent.at(name));
+  await removedFolder(top, name);
+}
+
+/** Opens a folder whose owner may have closed it to themselves; null where there is none. */
+async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folder | null> {
+  try {
+    const folder = await found(Folder.open(parent.at(name)));
+    await folder?.permit();
+    return folder;
+  } catch (error) {
+    if (codeOf(error) !== "EACCES") throw error;
+    // It can only be one of this uid.
+    await chmod(parent.at(name), 0o700);
+    return found(Folder.open(parent.at(name)));
+  }
+}
+
+/** Whether it was no folder, and is gone. */
+async function removedFile(folder: Folder, name: string | Buffer): Promise<boolean> {
+  try {
+    await unlink(folder.at(name));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return true;
+    const stats = await found(lstat(folder.at(name)));
+    if (stats === null || stats.isDirectory()) return stats === null;
+    throw error;
+  }
+}
+
+/** Whether it was empty, and is gone. */
+async function removedFolder(parent: Folder, name: string | Buffer): Promise<boolean> {
+  try {
+    await found(rmdir(parent.at(name)));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOTEMPTY") return false;
+    throw error;
+  }
 }
 
 /** `null` for what is not there, or is of another kind: both can come about at any moment. */

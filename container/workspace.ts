@@ -15,7 +15,7 @@ import {
   type WorkspaceChange,
   type WorkspaceManifest,
 } from "../src/tool/protocol.ts";
-import { pathFault, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
+import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { isExecutable, markOf, pieces, readOnce } from "./file-content.ts";
 import { Tree } from "./tree.ts";
 
@@ -29,7 +29,7 @@ const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;
 /** Times of files are coarse: one that was written so recently may be written again without a trace. */
 const RECENT_MS = 50;
 /** So much older than it is a file that the runner writes is made to look: whoever writes to it leaves a trace. */
-const BACKDATED_MS = 60_000;
+const BACKDATED_MS = 1000;
 
 interface Seen {
   sha256: string;
@@ -190,7 +190,7 @@ export class Workspace {
       if (old?.sha256 === sha256 && old.executable === file.executable) return null;
       this.#files.set(path, file);
       this.#exact = false;
-      await tell({ kind: "write", ...file });
+      await tell({ kind: "write", ...file, modified_at: Math.max(0, Math.floor(Number(after.mtimeMs))) });
       for await (const bytes of copy === null ? short : pieces(copy, size))
         await send(FRAME.changeBytes, bytes);
       return null;
@@ -245,13 +245,14 @@ export class Workspace {
     await this.#tree.remove(path);
   }
 
-  async #write({ path, sha256, executable }: ManifestFile): Promise<void> {
+  async #write({ path, sha256, executable, modified_at }: ManifestFile): Promise<void> {
     const part = this.#temporary();
     await copyFile(join(this.#incoming, sha256), part);
     const handle = await open(part, "r");
     try {
       if (this.#group !== null) await handle.chown(-1, this.#group);
-      const time = (Date.now() - BACKDATED_MS) / 1000;
+      const latest = Date.now() - BACKDATED_MS;
+      const time = Math.min(modified_at ?? latest, latest) / 1000;
       await handle.utimes(time, time);
       await handle.chmod((this.#group === null ? 0o600 : 0o660) | (executable ? 0o110 : 0));
     } finally {
@@ -273,7 +274,7 @@ export class Workspace {
     const links = new Map<bigint, number>();
     const refuse = (path: string, reason: Refused["reason"]) =>
       refused.push({ kind: "refused", path, reason });
-    for await (const entry of this.#tree.entries(MAX_ENTRIES)) {
+    for await (const entry of this.#tree.entries(MAX_ENTRIES, staysBehind)) {
       if (entry === null) {
         refuse("", "too_many");
         break;

@@ -11,7 +11,8 @@ import {
 import { foldersOf, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { log, reasonOf } from "./log.ts";
 import { Refused } from "./refusal.ts";
-import { makeFolder, removeTree } from "./scratch.ts";
+import { makeFolder } from "./scratch.ts";
+import { removeTree } from "./tree.ts";
 import { Workspace } from "./workspace.ts";
 
 /** A manifest with the longest paths. */

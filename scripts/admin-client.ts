@@ -1,27 +1,51 @@
 /** Calls to the routes of a running Hull, for commands. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
+import { stateOf } from "./dev/places.ts";
+import { addressOf } from "./dev/state-lock.ts";
+import { loadEnvironment } from "./dotenv.ts";
+import { findUpwards } from "./project.ts";
 
 /** The key that a command sends. `""` counts as none. */
 export function keyOf(given: string | undefined): string | undefined {
   return given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined);
 }
 
-/** The Hull that a command talks to, and the key for it. From flags, else from the environment. Throws `CommandError` (exit 2) without a URL. */
-export function target(
+/**
+ * The Hull that a command talks to, and the key for it: from flags, else from the environment, else the `hull dev` that runs
+ * for the project of the current folder. Its key may stand in the project's `.env`. Throws `CommandError` (exit 2) where there
+ * is none of them.
+ */
+export async function target(
   values: { url?: string | undefined; key?: string | undefined },
   usage: string,
-): { url: string; key: string | undefined } {
+): Promise<{ url: string; key: string | undefined }> {
   const url = values.url ?? process.env.HULL_URL ?? "";
   if (/^https?:/.test(url) && URL.canParse(url)) return { url, key: keyOf(values.key) };
+  if (url === "") {
+    const project = await findUpwards(process.cwd());
+    const running = await runningServer(project);
+    if (running !== null) {
+      const variables = await loadEnvironment(project);
+      const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
+      return { url: running, key: values.key ?? key };
+    }
+  }
   const from = values.url === undefined ? "HULL_URL" : "--url";
   const wrong =
-    url === "" ? "Which Hull? Its address is missing." : `${from} is no http(s) address: "${url}".`;
+    url === ""
+      ? "Which Hull? Its address is missing, and no hull dev runs for this project."
+      : `${from} is no http(s) address: "${url}".`;
   throw new CommandError(
     EXIT.usage,
     "url_missing",
     wrong,
     `${usage}, or: export HULL_URL=http://localhost:3000`,
   );
+}
+
+/** Origin of the `hull dev` that runs with a project's own state; `null`: none does. */
+export function runningServer(projectDir: string): Promise<string | null> {
+  return addressOf(stateOf(projectDir));
 }
 
 /** The path of what has this id. Throws `CommandError` (exit 3) for ids that no URL can have: they would name another path. */

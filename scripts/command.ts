@@ -1,4 +1,4 @@
-/** What a command of the `hull` command line is, how it fails, and how it reads its flags (serving.md §7). */
+/** What a command of the `hull` command line is, how it fails, and how it reads its flags. */
 import { parseArgs } from "node:util";
 import { nearest } from "../src/skill/match.ts";
 

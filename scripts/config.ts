@@ -1,13 +1,14 @@
-/** `hull.toml`: the one configuration file of a project (serving.md §7). */
+/** `hull.toml`: the one configuration file of a project. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { capabilityTables, modelTables } from "../src/model/catalogue/layer.ts";
+import { capabilityTables, modelTables } from "../src/model/registry/layer.ts";
 import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
 import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "../src/skill/mcp-servers.ts";
 import { parseTemplate, templateVariables } from "../src/skill/placeholder.ts";
 import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { signaturesShape } from "../src/skill/trust.ts";
+import { workspaceToolsShape } from "../src/skill/workspace-settings.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
@@ -166,6 +167,10 @@ const config = z.strictObject({
   approvals: z.optional(approvalsShape),
   /** Whose signatures of skills count (docs/manifest.md). */
   signatures: z.optional(signaturesShape),
+  /** Tokens of the list of skills in a run's system text (docs/runs.md). */
+  skill_catalogue_tokens: count.optional(),
+  /** The tools with which models read files and run commands (docs/real-skills.md). */
+  workspace_tools: z.optional(workspaceToolsShape),
   /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
   /** What models can do, before the shipped rules. */

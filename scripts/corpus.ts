@@ -1,8 +1,7 @@
 /**
- * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them (skill-formats.md
- * §1.6). Fails where fewer than 95 % do.
+ * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them. Fails where fewer than 95 % do.
  */
-import { globSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseSkill } from "../src/skill/parse-skill.ts";
 
@@ -10,6 +9,8 @@ const LEAST_LENIENT = 0.95;
 
 interface Tally {
   files: number;
+  /** Links that lead nowhere. */
+  dangling: number;
   strict: number;
   lenient: number;
   /** Files by what is said of them. */
@@ -19,10 +20,17 @@ interface Tally {
 
 /** Reads every SKILL.md below a folder, whatever the letter case of its name. */
 function tallyOf(root: string): Tally {
-  const tally: Tally = { files: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
-  const paths = globSync("**/[sS][kK][iI][lL][lL].[mM][dD]", { cwd: root, exclude: ["**/node_modules/**"] });
+  const tally: Tally = { files: 0, dangling: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
+  const isSkillFile = (name: string): boolean => name.toLowerCase() === "skill.md";
+  // A glob would pass over folders that begin with a dot.
+  const paths = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
+    (path) => isSkillFile(basename(path)) && !/(?:^|\/)(?:node_modules|\.git)\//.test(path),
+  );
   for (const path of paths.sort()) {
     const file = join(root, path);
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats === undefined) tally.dangling++;
+    if (stats?.isFile() !== true) continue;
     const source = { directory: basename(dirname(file)), fileName: basename(file) };
     const { verdicts, diagnostics } = parseSkill(readFileSync(file), source);
     tally.files++;
@@ -50,13 +58,14 @@ if (given === undefined) {
   process.stderr.write("Usage: npm run corpus -- DIR\n");
   process.exitCode = 2;
 } else {
-  const { files, strict, lenient, rejected, told } = tallyOf(resolve(given));
+  const { files, dangling, strict, lenient, rejected, told } = tallyOf(resolve(given));
   if (files === 0) {
     process.stderr.write(`There is no SKILL.md below ${resolve(given)}.\n`);
     process.exitCode = 3;
   } else {
     const lines = [
       `${files} files`,
+      ...(dangling === 0 ? [] : [`${dangling} links that lead nowhere`]),
       `strict accepts ${strict} (${percent(strict, files)})`,
       `lenient loads ${lenient} (${percent(lenient, files)})`,
       "",

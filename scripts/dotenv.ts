@@ -1,11 +1,13 @@
-/** Settings and keys of a local project: the environment, `.dev.vars` and `.env` (serving.md §4.1). */
+/** Settings and keys of a local project: the environment, `.dev.vars` and `.env`. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { CommandError, EXIT } from "./command.ts";
 
 /**
  * All variables that are in force for a project folder. The environment wins over `.dev.vars`, which wins over
  * `.env`; a missing file counts as empty.
+ * @throws CommandError (exit 2) for a value that the file's form changes, with its line and name, never the value
  */
 export async function loadEnvironment(
   dir: string,
@@ -23,5 +25,91 @@ export async function loadEnvironment(
 }
 
 async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<string>> {
-  return parseEnv(await readFile(join(dir, file), "utf8").catch(() => ""));
+  const path = join(dir, file);
+  const bytes = await readFile(path).catch(() => null);
+  if (bytes === null) return {};
+  // Without the byte order mark that some editors write, which would become part of the first name.
+  const text = new TextDecoder().decode(bytes);
+  const utf8 = isUtf8(bytes);
+  for (const assignment of assignmentsOf(text)) {
+    const fault = faultOf(assignment, utf8);
+    if (fault === null) continue;
+    const { name, line } = assignment;
+    throw new CommandError(
+      EXIT.usage,
+      "bad_env_value",
+      `${path}:${line}: ${name} ${fault.message}`,
+      fault.hint,
+    );
+  }
+  return parseEnv(text);
+}
+
+interface Assignment {
+  name: string;
+  /** As it stands in the file, without the quotes around it. */
+  text: string;
+  quoted: boolean;
+  /** What follows the closing quote in its line. */
+  after: string;
+  /** From 1. */
+  line: number;
+}
+
+/** The assignments of a file in the form that Node reads: `NAME=value`, also over several lines in one kind of quotes. */
+function* assignmentsOf(text: string): Generator<Assignment> {
+  const start = /[^\S\n]*(?:export[^\S\n]+)?([^\s=#][^=\n]*?)[^\S\n]*=[^\S\n]*/y;
+  const endOfLine = (from: number): number => {
+    const at = text.indexOf("\n", from);
+    return at === -1 ? text.length : at;
+  };
+  let at = 0;
+  while (at < text.length) {
+    start.lastIndex = at;
+    const [whole, name] = start.exec(text) ?? [];
+    if (whole === undefined || name === undefined) {
+      at = endOfLine(at) + 1;
+      continue;
+    }
+    const line = text.slice(0, at).split("\n").length;
+    const from = at + whole.length;
+    const quote = text[from] ?? "";
+    const close = /["'`]/.test(quote) ? text.indexOf(quote, from + 1) : -1;
+    const end = endOfLine(close === -1 ? from : close);
+    yield close === -1
+      ? { name, text: text.slice(from, end), quoted: false, after: "", line }
+      : { name, text: text.slice(from + 1, close), quoted: true, after: text.slice(close + 1, end), line };
+    at = end + 1;
+  }
+}
+
+/** What is wrong with a value, so that it would be another one than it looks. */
+function faultOf(
+  { text, quoted, after }: Assignment,
+  utf8: boolean,
+): { message: string; hint: string } | null {
+  if (!utf8 && text.includes("\uFFFD")) {
+    return { message: "has bytes that are not UTF-8.", hint: "Save the file as UTF-8." };
+  }
+  if (text.includes("\0")) return { message: "has a NUL byte, which no variable can.", hint: "Remove it." };
+  // At the end of a line it belongs to the line.
+  if (/\r(?!\n|$)/.test(text)) {
+    return { message: "has a carriage return, which would be lost.", hint: "Remove it." };
+  }
+  if (quoted && !/^\s*(?:#|$)/.test(after)) {
+    return {
+      message: "has more text behind its closing quote, which would be lost.",
+      hint: "Choose quotes that the value does not contain, or none where it has every kind and no #.",
+    };
+  }
+  return null;
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }

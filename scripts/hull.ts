@@ -2,6 +2,7 @@
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT } from "./command.ts";
@@ -41,6 +42,10 @@ async function main(argv: string[]): Promise<number> {
     process.stdout.write(await overview());
     return word === undefined ? EXIT.usage : EXIT.ok;
   }
+  if (word === "--version" || word === "-V") {
+    process.stdout.write(`hull ${hull.version}\n`);
+    return EXIT.ok;
+  }
   if (word === "help") return main([rest[0] ?? "", "--help"]);
   const entry = COMMANDS.find(({ name, aliases }) => name === word || aliases.includes(word));
   if (entry === undefined) {
@@ -71,7 +76,7 @@ function asksForHelp(argv: string[]): boolean {
 async function overview(): Promise<string> {
   const commands = await Promise.all(COMMANDS.map(async ({ load }) => (await load()).command));
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)}${summary}`);
-  return `Hull serves a folder of agent skills over HTTPS.\n\nUsage: hull <command> [options]\n\n${lines.join("\n")}\n\nhull <command> --help tells more. Exit codes: 0 ok, 1 errors in skills or a failed call, 2 usage, 3 not found,\n4 unreachable, 5 not authorised, 124 timed out, 130 interrupted.\n`;
+  return `Hull serves a folder of agent skills over HTTPS.\n\nUsage: hull <command> [options]\n\n${lines.join("\n")}\n\nhull <command> --help says more, hull --version which Hull this is. Exit codes: 0 ok, 1 errors in skills or a failed call, 2 usage, 3 not found,\n4 unreachable, 5 not authorised, 124 timed out, 130 interrupted.\n`;
 }
 
 function report(error: unknown, json: boolean): number {
@@ -102,7 +107,9 @@ function describe(error: unknown): CommandError {
 }
 
 // Stripping types and compiling would take longer than a short command itself. Where it cannot be kept it is not.
-enableCompileCache(join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull"));
+const compileCache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull");
+enableCompileCache(compileCache);
+process.env.NODE_COMPILE_CACHE ??= compileCache;
 const argv = process.argv.slice(2);
 try {
   process.exitCode = await main(argv);

@@ -1,9 +1,10 @@
-/** Which models a project knows beside the shipped ones: for the build, and for the Worker (agent-runtime.md §5.2). */
-import { mergeCatalogue, shippedCatalogue } from "../src/model/catalogue/catalogue.ts";
-import type { Catalogue } from "../src/model/catalogue/definition.ts";
-import { knownProviders } from "../src/model/catalogue/known.ts";
-import { keyVariablesOf, type Layer, modelTables } from "../src/model/catalogue/layer.ts";
-import { mergeLayers } from "../src/model/catalogue/merge-layers.ts";
+/** Which models a project knows beside the shipped ones: for the build, and for the Worker. */
+
+import type { ModelRegistry } from "../src/model/registry/definition.ts";
+import { knownProviders } from "../src/model/registry/known.ts";
+import { keyVariablesOf, type Layer, modelTables } from "../src/model/registry/layer.ts";
+import { mergeLayers } from "../src/model/registry/merge-layers.ts";
+import { mergeModelRegistry, shippedModels } from "../src/model/registry/registry.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
 import { CommandError, EXIT } from "./command.ts";
 import type { HullConfig } from "./config.ts";
@@ -35,15 +36,15 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
 }
 
 /** What a deployment of this project will know, as far as the build can tell. */
-export function projectCatalogue({ file, root }: ProjectModels, packages: Layer): Catalogue {
-  return [file, packages, root].reduce(mergeCatalogue, shippedCatalogue);
+export function projectModelRegistry({ file, root }: ProjectModels, packages: Layer): ModelRegistry {
+  return [file, packages, root].reduce(mergeModelRegistry, shippedModels);
 }
 
 /** What a skill of this project may name. */
 export function projectProviders(models: ProjectModels, packages: Layer): KnownProviders {
   const layers = [models.file, packages, models.root];
   const keys = [...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)];
-  return knownProviders(projectCatalogue(models, packages), keys);
+  return knownProviders(projectModelRegistry(models, packages), keys);
 }
 
 /** A variable of a Worker holds 5 KB at most. */

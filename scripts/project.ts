@@ -1,8 +1,10 @@
-/** Which project and which skill folders a command works on (serving.md §1). */
-import { readdir, stat } from "node:fs/promises";
+/** Which project and which skill folders a command works on. */
+import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { TYPED_FILE } from "./build/scan.ts";
+import type { ProvidedTools } from "../src/skill/missing-tools.ts";
+import type { BuildOptions } from "./build/build.ts";
+import { holdsSkill, isSkill } from "./build/scan.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
@@ -18,45 +20,55 @@ export interface Project {
 
 /**
  * Finds the project of `dir` (default: the current folder). Its roots are `skills` (of `--skills`, relative to the
- * current folder) where given; else, for `dir` itself, those of hull.toml, `./skills`, or the folder. Throws
- * `CommandError`: exit 3 when a folder does not exist that was asked for, or none of those in hull.toml does.
+ * current folder) where given; else, for `dir` itself, those of hull.toml, `./skills`, or the folder.
+ * @param asItIs search the folder itself, where it has no hull.toml of its own
+ * @throws CommandError exit 3 where a folder does not exist that was asked for, or none of several does
  */
-export async function openProject(dir: string | undefined, skills: readonly string[] = []): Promise<Project> {
+export async function openProject(
+  dir: string | undefined,
+  skills: readonly string[] = [],
+  asItIs = false,
+): Promise<Project> {
   const start = resolve(dir ?? ".");
   if (!(await isFolder(start))) throw missing(start);
   const projectDir = await findUpwards(start);
   const config = await loadConfig(projectDir);
   const roots =
-    skills.length > 0 ? skills.map((path) => resolve(path)) : await defaultRoots(start, projectDir, config);
+    skills.length > 0
+      ? skills.map((path) => resolve(path))
+      : await defaultRoots(start, projectDir, config, asItIs);
   const absent: string[] = [];
   for (const root of roots) if (!(await isFolder(root))) absent.push(root);
   const [first] = absent;
-  if (first !== undefined && (skills.length > 0 || absent.length === roots.length)) throw missing(first);
+  if (first !== undefined && absent.length === roots.length) throw missing(first);
   return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
 }
 
-async function defaultRoots(start: string, projectDir: string, config: HullConfig): Promise<string[]> {
+/** What a build of the project is told of it. */
+export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
+  const { signatures, mcp, workspace_tools } = config;
+  const provided: ProvidedTools = {
+    mcp_servers: Object.keys(mcp?.servers ?? {}),
+    workspace_tools: workspace_tools?.enabled !== "never",
+  };
+  return { projectDir: dir, models, signatures, provided };
+}
+
+async function defaultRoots(
+  start: string,
+  projectDir: string,
+  config: HullConfig,
+  asItIs: boolean,
+): Promise<string[]> {
   if (start === projectDir && config.skills !== null)
     return config.skills.map((path) => resolve(projectDir, path.replace(/^~(?=\/|$)/, homedir())));
   const skills = join(start, "skills");
-  if (await isFolder(skills)) return [skills];
-  if (await holdsSkills(start)) return [start];
+  const usual = await isFolder(skills);
+  const configured = await isFile(join(start, CONFIG_FILE));
+  if (isSkill(start) || (asItIs && !configured)) return [start];
+  if (usual && (configured || holdsSkill(skills) || !holdsSkill(start))) return [skills];
+  if (holdsSkill(start)) return [start];
   throw missing(skills);
-}
-
-/** Whether the folder or one of its immediate sub-folders has a SKILL.md, in whatever letter case, or a skill.ts. */
-async function holdsSkills(dir: string): Promise<boolean> {
-  const entries = await readdir(dir);
-  if (entries.some(isSkillFile)) return true;
-  for (const entry of entries) {
-    const inside = await readdir(join(dir, entry)).catch(() => []);
-    if (inside.some(isSkillFile)) return true;
-  }
-  return false;
-}
-
-function isSkillFile(name: string): boolean {
-  return name.toLowerCase() === "skill.md" || name === TYPED_FILE;
 }
 
 export async function findUpwards(start: string): Promise<string> {

@@ -1,19 +1,21 @@
-/** How `hull.toml` reaches the Worker and the runner, the same way in `hull dev` and `hull deploy` (serving.md §7). */
+/** How `hull.toml` reaches the Worker and the runner, the same way in `hull dev` and `hull deploy`. */
 import type { HullConfig } from "./config.ts";
 import type { Project } from "./project.ts";
 
 /**
  * The part that the Worker reads, as the text of its variable `HULL_CONFIG` (`src/env.ts`). What differs between local
  * and deployed is left out where the project does not say it.
- * @param pinHosts local dev that loopback alone reaches
+ * @param local how `hull dev` is reached: whether by loopback alone, and by which names and addresses beside those of loopback
  */
-export function servingConfig({ config, dir }: Project, pinHosts: boolean): string {
-  const { name, cors_origins, allowed_hosts, allowed_origins, max_body_bytes, max_output_bytes, runner } =
-    config;
+export function servingConfig(
+  { config, dir }: Project,
+  local: { loopback: boolean; hosts: readonly string[] },
+): string {
+  const { name, cors_origins, allowed_origins, max_body_bytes, max_output_bytes, runner } = config;
   return JSON.stringify({
     name: name ?? (dir.split("/").at(-1) || "hull"),
     cors_origins,
-    allowed_hosts,
+    allowed_hosts: [...config.allowed_hosts, ...local.hosts],
     allowed_origins,
     ...(config.auth === null ? {} : { auth: config.auth }),
     max_body_bytes,
@@ -29,16 +31,27 @@ export function servingConfig({ config, dir }: Project, pinHosts: boolean): stri
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
     ...(config.signatures === undefined ? {} : { signatures: config.signatures }),
     ...(config.policy === undefined ? {} : { policy: config.policy }),
-    pin_hosts: pinHosts,
+    ...(config.skill_catalogue_tokens === undefined
+      ? {}
+      : { skill_catalogue_tokens: config.skill_catalogue_tokens }),
+    ...(config.workspace_tools === undefined ? {} : { workspace_tools: config.workspace_tools }),
+    loopback: local.loopback,
   });
 }
 
 /** The runner's part, as flags of `container/main.ts`. */
 export function runnerFlags(config: HullConfig["runner"]): string[] {
   return [
-    ...["--queue", String(config.queue), "--queue-timeout-ms", String(config.queue_timeout_ms)],
-    ...["--grace-ms", String(config.grace_ms), "--drain-ms", String(config.drain_ms)],
-    ...["--install-ms", String(config.install_ms)],
+    "--queue",
+    String(config.queue),
+    "--queue-timeout-ms",
+    String(config.queue_timeout_ms),
+    "--grace-ms",
+    String(config.grace_ms),
+    "--drain-ms",
+    String(config.drain_ms),
+    "--install-ms",
+    String(config.install_ms),
     ...(config.network === "declared" ? [] : ["--network", config.network]),
     ...(config.installs === null ? [] : ["--installs", config.installs ? "on" : "off"]),
     ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),

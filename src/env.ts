@@ -1,17 +1,17 @@
 /**
- * Bindings and settings, parsed once per isolate: the only reader of variables and secrets (design.md §3).
+ * Bindings and settings, parsed once per isolate: the only reader of variables and secrets.
  */
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
-import { keyVariablesOf, type Layer, layerSchema } from "./model/catalogue/layer.ts";
+import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES, WEBHOOK_SECRETS } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
-import type { ExecutionRpc } from "./session/execution/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
 import { templateVariables } from "./skill/placeholder.ts";
 import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
+import { DEFAULT_WORKSPACE_TOOLS, workspaceToolsShape } from "./skill/workspace-settings.ts";
 
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
@@ -19,7 +19,7 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
-/** What the Worker asks of a scope of mocks (agent-runtime.md §16.1). Mocks and calls travel as JSON. */
+/** What the Worker asks of a scope of mocks. Mocks and calls travel as JSON. */
 export interface MockRpc extends Rpc.DurableObjectBranded {
   /** Queues a list of mocks; answers how many are queued then. */
   add(mocks: string): Promise<number>;
@@ -62,7 +62,6 @@ export interface Bindings {
   DB: D1Database;
   FILES: R2Bucket;
   SESSIONS: DurableObjectNamespace<SessionRpc>;
-  EXECUTIONS: DurableObjectNamespace<ExecutionRpc>;
   LEDGER: DurableObjectNamespace<LedgerRpc>;
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   MOCKS: DurableObjectNamespace<MockRpc>;
@@ -94,9 +93,9 @@ const servingConfig = z.lazy(() => {
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** What a hook has for an answer. */
     hook_timeout_ms: z._default(positive, 10_000),
-    /** Local dev on loopback serves its own names only. */
-    pin_hosts: z._default(z.boolean(), true),
-    /** The host delegate (agent-runtime.md §0.5); absent: none. */
+    /** Whether only this machine reaches local dev: then who calls without a key is its developer. */
+    loopback: z._default(z.boolean(), true),
+    /** The host delegate; absent: none. */
     host: z.optional(
       z.strictObject({
         url: z.optional(z.url()),
@@ -137,17 +136,23 @@ const servingConfig = z.lazy(() => {
     ),
     /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
     webhook_secrets: z._default(z.array(z.string()), [...WEBHOOK_SECRETS]),
-    /** Ceiling of all agent runs (agent-runtime.md §9.1); absent: none. */
+    /** Ceiling of all agent runs; absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
     /** Whose signatures of skills count. */
     signatures: z._default(signaturesShape, NO_SIGNATURES),
+    /** Tokens of the list of skills in a run's system text. Absent: the engine's own number. */
+    skill_catalogue_tokens: z.optional(positive),
+    /** The tools with which models read files and run commands. */
+    workspace_tools: z._default(workspaceToolsShape, DEFAULT_WORKSPACE_TOOLS),
     /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
 });
 
-/** The rate of a deployment that sets none (serving.md §7). */
+/** The runner's state folder in its image. */
+const RUNNER_ROOT = "/var/lib/hull";
+/** The rate of a deployment that sets none. */
 const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
 const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
@@ -164,7 +169,9 @@ const variables = z.lazy(() => {
     /** `[llm]` and `[capabilities]` of hull.toml, those of skill folders below them; in parts where it is long. */
     HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
-    /** Serve without keys although deployed. */
+    /** What a local Hull that others reach publishes with, where it has no `HULL_ADMIN_KEY`; made at each start. */
+    HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32))),
+    /** Run things for callers without a key. */
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
@@ -176,6 +183,8 @@ const variables = z.lazy(() => {
     HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
+    /** The runner's state folder, as processes see it. */
+    HULL_RUNNER_ROOT: z.optional(z.string().check(z.regex(/^\/.*[^/]$/))),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
     /** Keys that seal secrets of tool configuration, blanks between them: the first seals, all of them open. */
     HULL_SECRET_KEY: z._default(z.string(), ""),
@@ -196,10 +205,12 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   logsSpans: boolean;
   traceContent: boolean;
   adminKey: string | null;
+  devKey: string | null;
   pinnedCatalog: string | null;
   /** Of `HULL_SECRET_KEY`. */
   secretKeys: readonly string[];
-  runner: { url: string | null; secret: string | null };
+  /** `root`: its state folder, as processes see it. */
+  runner: { url: string | null; secret: string | null; root: string };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
   /** Which models there are beside the shipped ones, by hull.toml. */
@@ -212,11 +223,11 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   learnKeys: (names: readonly string[]) => void;
   /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
-  /** For errors, logs and events: removes also what proxy skills send upstream (serving.md §3.3). */
+  /** For errors, logs and events: removes also what proxy skills send upstream. */
   toldRedactor: Redactor;
   /**
    * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
-   * secrets excepted (agent-runtime.md §0.1).
+   * secrets excepted.
    */
   read: (name: string) => string | undefined;
 }
@@ -261,9 +272,14 @@ export function settings(env: Bindings): Settings {
     logsSpans: v.HULL_TRACE,
     traceContent: v.HULL_TRACE_CONTENT,
     adminKey: v.HULL_ADMIN_KEY ?? null,
+    devKey: v.HULL_DEV_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
     secretKeys,
-    runner: { url: v.HULL_RUNNER_URL ?? null, secret: v.HULL_RUNNER_SECRET ?? null },
+    runner: {
+      url: v.HULL_RUNNER_URL ?? null,
+      secret: v.HULL_RUNNER_SECRET ?? null,
+      root: v.HULL_RUNNER_ROOT ?? RUNNER_ROOT,
+    },
     grants: new Map(Object.entries(grants)),
     models,
     providersConfig: read("HULL_PROVIDERS_CONFIG") ?? null,

@@ -1,5 +1,5 @@
 /**
- * The error vocabulary (contract.md "Errors", serving.md §5.5): one class per thing that can go wrong, built from
+ * The error vocabulary: one class per thing that can go wrong, built from
  * structured data: `errors/request.ts` (the request is at fault), `errors/run.ts` (a script, tool, runner or upstream),
  * `errors/provider.ts` (a model provider), `errors/budget.ts` (money). Each has a stable `code`, an HTTP status, a `detail` that is safe for the caller, `members` (the
  * extension members of its problem document) and `operator` (facts for the log only).
@@ -91,7 +91,7 @@ export function toHullError(error: unknown): HullError {
   return new Internal({ cause });
 }
 
-/** Projects an error to RFC 9457 (serving.md §5.5). */
+/** Projects an error to RFC 9457. */
 export function toProblem(data: ErrorData, requestId: string): Problem {
   const own = {
     type: `urn:hull:problem:${data.code}`,

@@ -1,9 +1,11 @@
-import { concat } from "./bytes.ts";
 /**
- * The one redactor (design.md §2.10): log lines, errors and streams pass it. It removes each secret as it stands, as JSON has
- * it, in URL-encoded form and in Base64, and works on bytes, so that text in any chunking and binary output go through the
- * same code.
+ * The one redactor: log lines, errors and streams pass it. It removes each secret as it stands, with percent escapes, with the
+ * escapes of JSON, and in Base64, also where that is in lines, has the alphabet for URLs or begins with something else. It works
+ * on bytes, so that text in any chunking and binary output go through the same code, in time linear in the bytes.
  */
+import { Automaton, ROOT } from "./redact/automaton.ts";
+import { patternsOf } from "./redact/patterns.ts";
+import { Scanner } from "./redact/scanner.ts";
 
 /** What stands in a secret's place. */
 export const REDACTED = "[redacted]";
@@ -28,49 +30,36 @@ const EMPTY = new Uint8Array(0);
 const MARK = new TextEncoder().encode(REDACTED);
 
 export class Redactor {
-  /** Encoded forms of all secrets, longest first, so that a secret that contains another wins. */
-  #patterns: readonly Uint8Array[] = [];
-  #forms: readonly string[] = [];
-  /** The forms by their first UTF-16 code unit. */
-  #byFirst: ReadonlyMap<number, readonly string[]> = new Map();
+  readonly #secrets = new Set<string>();
+  /** Removes its own secrets as well. */
+  readonly #below: Redactor | null;
+  /** Of the own secrets; `null`: not made yet. */
+  #own: Automaton | null = null;
+  #automata: readonly Automaton[] = [];
 
   /** @param secrets values to remove; those under 8 characters are ignored */
-  constructor(secrets: Iterable<string>) {
+  constructor(secrets: Iterable<string>, below: Redactor | null = null) {
+    this.#below = below;
     this.learn(secrets);
   }
 
   /** Removes these too from now on, in streams that have begun as well. */
   learn(secrets: Iterable<string>): void {
-    const forms = new Set(this.#forms);
-    for (const secret of secrets) {
-      if (secret.length < MIN_SECRET_LENGTH) continue;
-      forms
-        .add(secret)
-        .add(inJson(secret))
-        .add(inJson(secret).replace(/[\u0080-\uffff]/g, unitInJson))
-        .add(encodeURIComponent(secret.toWellFormed()))
-        .add(base64(secret))
-        .add(base64(secret).replace(/=+$/, ""));
-    }
-    this.#forms = [...forms];
-    this.#byFirst = Map.groupBy(this.#forms, (form) => form.charCodeAt(0));
-    this.#patterns = this.#forms
-      .map((form) => new TextEncoder().encode(form))
-      .sort((a, b) => b.length - a.length);
+    const known = this.#secrets.size;
+    for (const secret of secrets) if (secret.length >= MIN_SECRET_LENGTH) this.#secrets.add(secret);
+    if (this.#secrets.size > known) this.#own = null;
   }
 
   /** One that removes these too, for a while; this one stays as it is. */
   with(secrets: readonly string[]): Redactor {
-    if (secrets.length === 0) return this;
-    const wider = new Redactor([]);
-    wider.#forms = this.#forms;
-    wider.learn(secrets);
-    return wider;
+    return secrets.length === 0 ? this : new Redactor(secrets, this);
   }
 
   text(value: string): string {
-    if (!this.#forms.some((form) => value.includes(form))) return value;
-    return new TextDecoder().decode(this.bytes(new TextEncoder().encode(value)));
+    if (this.#isClear(value, false)) return value;
+    const bytes = new TextEncoder().encode(value);
+    const out = this.bytes(bytes);
+    return out === bytes ? value : new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(out);
   }
 
   /** A JSON-like value with every string redacted, keys included: itself where it holds no secret, else a copy. */
@@ -87,7 +76,7 @@ export class Redactor {
   }
 
   #holdsSecret(value: unknown): boolean {
-    if (typeof value === "string") return this.#forms.some((form) => value.includes(form));
+    if (typeof value === "string") return this.text(value) !== value;
     if (Array.isArray(value)) return value.some((item) => this.#holdsSecret(item));
     if (typeof value !== "object" || value === null) return false;
     for (const key of Object.keys(value)) {
@@ -96,77 +85,88 @@ export class Redactor {
     return false;
   }
 
+  /** The bytes without secrets: themselves where they hold none. */
   bytes(value: Uint8Array): Uint8Array {
-    return this.#scan(value, true).out;
-  }
-
-  /** Whether a text holds no secret and does not end with the beginning of one. */
-  #isClear(text: string): boolean {
-    for (let at = 0; at < text.length; at++) {
-      for (const form of this.#byFirst.get(text.charCodeAt(at)) ?? []) {
-        if (text.startsWith(form, at) || form.startsWith(text.slice(at))) return false;
-      }
-    }
-    return true;
+    return new Redaction(this.#current()).step(value, true);
   }
 
   /** A redactor for one stream: secrets cut by chunk boundaries are found too. */
   stream(): StreamRedactor {
-    let held: Uint8Array = EMPTY;
+    let automata = this.#current();
+    const redaction = new Redaction(automata);
     const step = (chunk: Uint8Array, last: boolean): Uint8Array => {
-      if (this.#patterns.length === 0) return chunk;
-      const { out, rest } = this.#scan(held.length === 0 ? chunk : concat([held, chunk]), last);
-      held = rest;
-      return out;
+      const current = this.#current();
+      if (current !== automata) redaction.use(current);
+      automata = current;
+      return redaction.step(chunk, last);
     };
     return {
       push: (chunk) => step(chunk, false),
-      passes: (text) => held.length === 0 && text.isWellFormed() && this.#isClear(text),
+      passes: (text) => redaction.atRest && text.isWellFormed() && this.#isClear(text, true),
       end: () => step(EMPTY, true),
     };
   }
 
-  /** Replaces every secret; unless `last`, a tail that could be the beginning of one stays in `rest`. */
-  #scan(data: Uint8Array, last: boolean): { out: Uint8Array; rest: Uint8Array } {
-    const hold = last ? data.length : this.#holdFrom(data);
-    const parts: Uint8Array[] = [];
-    let at = 0;
-    for (;;) {
-      const hit = this.#find(data, at);
-      if (hit === null || hit.start >= hold) break;
-      parts.push(data.subarray(at, hit.start), MARK);
-      at = hit.end;
-    }
-    const end = Math.max(at, hold);
-    if (at === 0 && end === data.length) return { out: data, rest: EMPTY };
-    parts.push(data.subarray(at, end));
-    return { out: concat(parts), rest: data.slice(end) };
+  /** One automaton for each set of secrets; another list only after more were learned. */
+  #current(): readonly Automaton[] {
+    const below = this.#below === null ? [] : this.#below.#current();
+    const fresh = this.#own === null && this.#secrets.size > 0;
+    if (fresh) this.#own = new Automaton(Array.from(this.#secrets).flatMap(patternsOf));
+    const all = this.#own === null ? below : [this.#own, ...below];
+    const same = all.length === this.#automata.length && all.every((one, i) => one === this.#automata[i]);
+    if (!same) this.#automata = all;
+    return this.#automata;
   }
 
-  #find(data: Uint8Array, from: number): { start: number; end: number } | null {
-    let best: { start: number; end: number } | null = null;
-    for (const pattern of this.#patterns) {
-      const start = indexOf(data, pattern, from);
-      if (start !== -1 && (best === null || start < best.start))
-        best = { start, end: start + pattern.length };
-    }
-    return best;
-  }
-
-  /** Index of the longest tail that is a proper prefix of a secret; the data's length when there is none. */
-  #holdFrom(data: Uint8Array): number {
-    let hold = data.length;
-    for (const pattern of this.#patterns) {
-      const longest = Math.min(pattern.length - 1, data.length);
-      for (let length = longest; length > data.length - hold; length--) {
-        if (startsWith(data, data.length - length, pattern, length)) {
-          hold = data.length - length;
-          break;
-        }
+  /**
+   * Whether a text holds no secret and, where it is a part of one, does not end with the beginning of one. A quick look at its
+   * characters; where escapes or Base64 in lines might matter, its bytes are scanned.
+   */
+  #isClear(text: string, isPart: boolean): boolean {
+    const automata = this.#current();
+    for (const automaton of automata) {
+      let state = ROOT;
+      for (let at = 0; at < text.length; at++) {
+        const unit = text.charCodeAt(at);
+        if (isOdd(unit, state, automaton)) return isClearInBytes(automata, text, isPart);
+        state = automaton.next(state, unit < 0x80 ? unit : 0x80);
+        if (automaton.found(state) > 0) return false;
       }
+      if (isPart && state !== ROOT) return false;
     }
-    return hold;
+    return true;
   }
+}
+
+/** Whether a secret may be read from here on in another way than character by character. */
+function isOdd(unit: number, state: number, automaton: Automaton): boolean {
+  switch (unit) {
+    case 0x25:
+    case 0x5c:
+      return true;
+    case 0x0a:
+    case 0x0d:
+      return state !== ROOT;
+    case 0x2d:
+      return state !== ROOT || automaton.next(ROOT, 0x2b) !== ROOT;
+    case 0x5f:
+      return state !== ROOT || automaton.next(ROOT, 0x2f) !== ROOT;
+    default:
+      return unit >= 0x80 && !automaton.isAscii;
+  }
+}
+
+function isClearInBytes(automata: readonly Automaton[], text: string, isPart: boolean): boolean {
+  const bytes = new TextEncoder().encode(text);
+  let clear = true;
+  for (const automaton of automata) {
+    const scanner = new Scanner(automaton, 0, () => {
+      clear = false;
+    });
+    scanner.scan(bytes);
+    if (isPart && scanner.open() < bytes.length) clear = false;
+  }
+  return clear;
 }
 
 export interface StreamRedactor {
@@ -177,28 +177,127 @@ export interface StreamRedactor {
   end(): Uint8Array;
 }
 
-function startsWith(data: Uint8Array, at: number, pattern: Uint8Array, length: number): boolean {
-  for (let i = 0; i < length; i++) if (data[at + i] !== pattern[i]) return false;
-  return true;
+/** A part of the text that holds secrets, by its positions from the beginning on. */
+interface Span {
+  start: number;
+  end: number;
 }
 
-function indexOf(data: Uint8Array, pattern: Uint8Array, from: number): number {
-  const first = pattern[0];
-  if (first === undefined) return -1;
-  for (let at = data.indexOf(first, from); at !== -1; at = data.indexOf(first, at + 1)) {
-    if (at + pattern.length > data.length) return -1;
-    if (startsWith(data, at, pattern, pattern.length)) return at;
+/**
+ * Puts a mark in the place of each part of a text that holds a secret, or several that overlap. Bytes that may yet become part of
+ * one are held back. All positions count from the beginning of the text.
+ */
+class Redaction {
+  #scanners: readonly Scanner[];
+  /** Ordered, without overlaps: what is still to be marked. */
+  readonly #spans: Span[] = [];
+  /** The end of what was marked last. */
+  #marked = 0;
+  /** Up to where the text was answered, and up to where it was pushed. */
+  #done = 0;
+  #at = 0;
+  /** Holds the bytes from `#done` to `#at`, from `#from` on. */
+  #held = EMPTY;
+  #from = 0;
+
+  constructor(automata: readonly Automaton[]) {
+    this.#scanners = this.#scannersOf(automata);
   }
-  return -1;
-}
 
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+  get atRest(): boolean {
+    return this.#done === this.#at;
+  }
 
-/** As programs write it that keep JSON in ASCII. */
-const unitInJson = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  /** Looks for other secrets from now on, in what is held back as well. */
+  use(automata: readonly Automaton[]): void {
+    this.#scanners = this.#scannersOf(automata);
+    const held = this.#held.subarray(this.#from, this.#from + this.#at - this.#done);
+    for (const scanner of this.#scanners) scanner.scan(held);
+  }
 
-function base64(text: string): string {
-  let binary = "";
-  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
-  return btoa(binary);
+  /** What can be answered once this chunk has come: the chunk itself, where that is all. */
+  step(chunk: Uint8Array, last: boolean): Uint8Array {
+    for (const scanner of this.#scanners) scanner.scan(chunk);
+    const end = this.#at + chunk.length;
+    const until = last
+      ? end
+      : this.#scanners.reduce((first, scanner) => Math.min(first, scanner.open()), end);
+    if (this.atRest && until === end && this.#spans.length === 0 && this.#marked <= this.#at) {
+      this.#at = end;
+      this.#done = end;
+      return chunk;
+    }
+    this.#hold(chunk);
+    return this.#answer(until);
+  }
+
+  #scannersOf(automata: readonly Automaton[]): Scanner[] {
+    return automata.map((automaton) => {
+      return new Scanner(automaton, this.#done, (start, end) => this.#cover(start, end));
+    });
+  }
+
+  /** Notes a secret, which may overlap with those that were noted before. */
+  #cover(start: number, end: number): void {
+    const spans = this.#spans;
+    let behind = spans.length;
+    while (behind > 0 && (spans[behind - 1]?.start ?? 0) >= end) behind--;
+    let at = behind;
+    const span = { start, end };
+    for (
+      let before = spans[at - 1];
+      before !== undefined && before.end > span.start;
+      before = spans[at - 1]
+    ) {
+      span.start = Math.min(span.start, before.start);
+      span.end = Math.max(span.end, before.end);
+      at--;
+    }
+    if (at === 0 && span.start < this.#marked) {
+      this.#marked = Math.max(this.#marked, span.end);
+      spans.splice(0, behind);
+    } else if (at === spans.length) spans.push(span);
+    else spans.splice(at, behind - at, span);
+  }
+
+  #hold(chunk: Uint8Array): void {
+    const length = this.#at - this.#done;
+    if (this.#from + length + chunk.length > this.#held.length) {
+      const larger = new Uint8Array(2 * (length + chunk.length));
+      larger.set(this.#held.subarray(this.#from, this.#from + length));
+      this.#held = larger;
+      this.#from = 0;
+    }
+    this.#held.set(chunk, this.#from + length);
+    this.#at += chunk.length;
+  }
+
+  /** The text from where the last answer ended up to this position, with marks. */
+  #answer(until: number): Uint8Array {
+    const ready = this.#spans.findIndex(({ start }) => start >= until);
+    const spans = this.#spans.splice(0, ready === -1 ? this.#spans.length : ready);
+    const out = new Uint8Array(until - this.#done + spans.length * MARK.length);
+    let length = 0;
+    const say = (from: number, to: number): void => {
+      for (let at = Math.max(from, this.#done, this.#marked); at < to; at++) {
+        out[length++] = this.#held[this.#from + at - this.#done] ?? 0;
+      }
+    };
+    let from = this.#done;
+    for (const { start, end } of spans) {
+      say(from, start);
+      out.set(MARK, length);
+      length += MARK.length;
+      this.#marked = end;
+      from = end;
+    }
+    say(from, until);
+    this.#from += until - this.#done;
+    this.#done = until;
+    if (this.atRest) {
+      this.#held = EMPTY;
+      this.#from = 0;
+    }
+    return out.subarray(0, length);
+  }
 }

@@ -28,6 +28,7 @@ export const PROVIDER_KEY_VARIABLES: readonly string[] = [
 export const SECRET_VARIABLES: readonly string[] = [
   ...PROVIDER_KEY_VARIABLES,
   "HULL_ADMIN_KEY",
+  "HULL_DEV_KEY",
   "HULL_HOST_SECRET",
   "HULL_RUNNER_SECRET",
   "HULL_SECRET_KEY",

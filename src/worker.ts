@@ -4,7 +4,6 @@ import { createApp } from "./http/app.ts";
 import { sweepDaemons } from "./http/daemons/sweep.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
-export { ExecutionObject } from "./session/execution-object.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
 export { LedgerObject } from "./session/ledger-object.ts";
 export { MockObject } from "./session/mock-object.ts";

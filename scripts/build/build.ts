@@ -1,25 +1,27 @@
-/** Builds all skills of some folders into bundles and a catalog (serving.md §1). */
+/** Builds all skills of some folders into bundles and a catalog. */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
-import type { Catalogue } from "../../src/model/catalogue/definition.ts";
-import type { Layer } from "../../src/model/catalogue/layer.ts";
+import type { ModelRegistry } from "../../src/model/registry/definition.ts";
+import type { Layer } from "../../src/model/registry/layer.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { openapiText } from "../../src/skill/openapi/document.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
-import { type ProjectModels, projectCatalogue, projectProviders } from "../models.ts";
+import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
+import { placeOf, sharedStamp } from "./shared-folder.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
@@ -32,6 +34,8 @@ export interface BuildOptions {
   models?: ProjectModels;
   /** Whose signatures of skills count. */
   signatures?: SignaturePolicy | undefined;
+  /** Which tools the deployment has beside the skills' own; absent: nobody asks whether one is provided. */
+  provided?: ProvidedTools;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Broken skills are left out instead of preventing a catalog. */
@@ -52,13 +56,17 @@ export interface BuildResult {
   diagnostics: RootedDiagnostic[];
   /** What the served skills' folders add to the models that the deployment knows. */
   packages: Layer;
+  /** Absolute paths of files outside their root that skills import, without those of installed packages. */
+  imported: string[];
 }
 
 /** What a skill is checked against beside its own files. */
 interface Surroundings {
-  catalogue: Catalogue;
+  modelRegistry: ModelRegistry;
   providers: KnownProviders;
   signatures: SignaturePolicy;
+  project: string;
+  provided?: ProvidedTools;
   packages: Packages;
   /** Differs where any of this does. */
   fingerprint: string;
@@ -88,10 +96,11 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     }
     outcomes.push(...(await vanished(root, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
-    perRoot.push(outcomes);
+    const again = (folder: SkillFolder) => buildFolder(folder, grounds, surroundings, options);
+    perRoot.push(await withNamespaces(outcomes, options, again));
   }
   const all = perRoot.flat();
-  options.cache?.keep(new Set(all.map((outcome) => outcome.folder.path)));
+  options.cache?.keep([...scans.flatMap(({ scan }) => scan.skills), ...all.map(({ folder }) => folder)]);
   diagnostics.push(
     ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
   );
@@ -104,27 +113,46 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const cards = served.map((skill) => skill.card);
   const manifests = served.map((skill) => skill.manifest);
   const overrides = overridesOf(served.map(({ card, tools }) => ({ slug: card.slug, tools })));
+  const stale = new Set(cards.flatMap((card) => (card.stale === true ? [card.slug] : [])));
   const catalog = publishable
-    ? await makeCatalog(cards, openapiText(manifests, hull.version), manifests, nodeHash, overrides)
+    ? await makeCatalog(cards, openapiText(manifests, hull.version, stale), manifests, nodeHash, overrides)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
-  return { skills: served, catalog, diagnostics, packages: mergedPackages(surroundings.packages, folders) };
+  const packages = mergedPackages(surroundings.packages, folders);
+  return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
+}
+
+/** An import with a fault of syntax is known by its finding alone. */
+function importedFiles(outcomes: readonly Outcome[]): string[] {
+  const all = outcomes.flatMap(({ imported, diagnostics, folder: { root } }) => {
+    const paths = [...(imported ?? []), ...diagnostics.map(({ file }) => join(root, file))];
+    return paths.filter((path) => path !== root && !path.startsWith(root + sep));
+  });
+  return [...new Set(all)].filter((path) => !path.split(sep).includes("node_modules"));
 }
 
 async function surroundingsOf(
   folders: readonly SkillFolder[],
-  { projectDir, models = { file: {}, root: {} }, signatures = NO_SIGNATURES }: BuildOptions,
+  { projectDir, models = { file: {}, root: {} }, signatures = NO_SIGNATURES, provided }: BuildOptions,
 ): Promise<Surroundings> {
   const packages = await readPackages(folders, projectDir, models);
   const merged = mergedPackages(
     packages,
     folders.map(({ path }) => path),
   );
-  const catalogue = projectCatalogue(models, merged);
+  const modelRegistry = projectModelRegistry(models, merged);
   const providers = projectProviders(models, merged);
-  const fingerprint = digestOf([models, merged, signatures]);
-  return { catalogue, providers, signatures, packages, fingerprint };
+  const fingerprint = digestOf([models, merged, signatures, provided]);
+  return {
+    modelRegistry,
+    providers,
+    signatures,
+    packages,
+    fingerprint,
+    project: projectDir,
+    ...(provided === undefined ? {} : { provided }),
+  };
 }
 
 const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
@@ -161,6 +189,57 @@ function chooseServed(
     }
   }
   return served;
+}
+
+/**
+ * Gives skills of one slug in different namespaces addresses of their own: the first keeps the slug, and one that lies in no
+ * namespace comes first; another is built again as `namespace--slug`.
+ */
+async function withNamespaces(
+  outcomes: readonly Outcome[],
+  options: BuildOptions,
+  again: (folder: SkillFolder) => Promise<Outcome>,
+): Promise<Outcome[]> {
+  const slugOf = (outcome: Outcome) => (outcome.skill ?? lastGood(outcome, options))?.card.slug;
+  const holders = new Map<string, SkillFolder>();
+  const inOrder = outcomes.toSorted(
+    ({ folder: a }, { folder: b }) => Number(a.namespace !== undefined) - Number(b.namespace !== undefined),
+  );
+  const moved = new Map<Outcome, { slug: string; holder: SkillFolder }>();
+  for (const outcome of inOrder) {
+    const slug = slugOf(outcome);
+    if (slug === undefined) continue;
+    const { folder } = outcome;
+    const holder = holders.get(slug);
+    const own = folder.namespace === undefined ? slug : `${folder.namespace}--${slug}`;
+    if (holder === undefined) holders.set(slug, folder);
+    else if (outcome.skill !== null && holder.namespace !== folder.namespace && !holders.has(own)) {
+      holders.set(own, folder);
+      moved.set(outcome, { slug: own, holder });
+    }
+  }
+  return Promise.all(
+    outcomes.map(async (outcome) => {
+      const to = moved.get(outcome);
+      if (to === undefined) return outcome;
+      const built = await again({ ...outcome.folder, slug: to.slug });
+      return { ...built, diagnostics: [...built.diagnostics, slugInUse(outcome, to)] };
+    }),
+  );
+}
+
+function slugInUse({ folder, skill }: Outcome, to: { slug: string; holder: SkillFolder }): Diagnostic {
+  const { slug, holder } = to;
+  const wanted = skill?.card.slug ?? "";
+  return {
+    level: "warning",
+    code: "slug_in_use",
+    skill: folder.name,
+    file: folder.file,
+    field: "name",
+    message: `Two skills have the slug ${wanted}: ${holder.within} is served under it, ${folder.within} as ${slug}.`,
+    hint: `Call it /${slug}, or rename one of the two.`,
+  };
 }
 
 function lastGood(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
@@ -202,9 +281,12 @@ async function buildFolder(
   const { files, diagnostics } = listFiles(folder, grounds);
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
-  const fingerprint = fingerprintOf(files, diagnostics, surroundings);
+  const place = placeOf(folder, null);
+  const fingerprint = JSON.stringify([fingerprintOf(files, diagnostics, surroundings), place]);
   const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
-  const cached = options.cache?.get(folder, fingerprint, again);
+  const cached = options.cache?.get(folder, fingerprint, again, () =>
+    sharedStamp(folder, options.projectDir),
+  );
   if (cached !== undefined) return cached;
   const outcome = await readSkill(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome, files, lookedAt);

@@ -7,8 +7,7 @@ import { globSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
-import { card } from "../../src/skill/bundle.ts";
-import type { Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
+import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
 
@@ -25,11 +24,12 @@ interface Entry {
 /** An entry in the file: without what follows from the folder, and without bytes. */
 interface StoredEntry {
   fingerprint: string;
-  skill: { digest: string; manifest: Manifest; tools: SkillTool[]; objects: string[] } | null;
+  skill: { digest: string; manifest: Manifest; tools: SkillTool[]; card: Card; objects: string[] } | null;
   positions: [string, { line: number; column: number }][];
   diagnostics: Diagnostic[];
   imported: string[] | null;
   stamp: string;
+  plugin: string | null;
 }
 
 interface StoredCache {
@@ -63,11 +63,20 @@ export class BuildCache {
     }
   }
 
-  /** @param again reads what is published of the folder, where the cache comes from an earlier process */
-  get(folder: SkillFolder, fingerprint: string, again: ReadAgain): Outcome | undefined {
-    const entry = this.#entries.get(folder.path) ?? this.#restore(folder, again);
+  /**
+   * @param pluginStamp how the folder of its plugin looks now
+   * @param again reads what is published of the folder, where the cache comes from an earlier process
+   */
+  get(
+    folder: SkillFolder,
+    fingerprint: string,
+    again: ReadAgain,
+    pluginStamp: () => string | null,
+  ): Outcome | undefined {
+    const entry = this.#entries.get(keyOf(folder)) ?? this.#restore(folder, again);
     if (entry?.fingerprint !== fingerprint) return undefined;
-    const { imported, stamp } = entry.outcome;
+    const { imported, stamp, plugin } = entry.outcome;
+    if (plugin !== null && plugin !== pluginStamp()) return undefined;
     return imported !== null && stampOf(imported) === stamp ? entry.outcome : undefined;
   }
 
@@ -75,15 +84,16 @@ export class BuildCache {
   set(fingerprint: string, outcome: Outcome, files: readonly FoundFile[], lookedAt: number): void {
     this.rebuilt++;
     this.#changed = true;
-    const { path } = outcome.folder;
-    this.#stored.delete(path);
+    const key = keyOf(outcome.folder);
+    this.#stored.delete(key);
     const newest = files.reduce((time, { stats }) => Math.max(time, stats.ctimeMs, stats.mtimeMs), 0);
-    if (lookedAt - newest < RACY_MS) this.#entries.delete(path);
-    else this.#entries.set(path, { fingerprint, outcome });
+    if (lookedAt - newest < RACY_MS) this.#entries.delete(key);
+    else this.#entries.set(key, { fingerprint, outcome });
   }
 
-  /** Forgets folders that are gone. */
-  keep(folders: ReadonlySet<string>): void {
+  /** Forgets all folders but these. */
+  keep(list: readonly SkillFolder[]): void {
+    const folders = new Set(list.map(keyOf));
     for (const map of [this.#entries, this.#stored]) {
       for (const path of map.keys()) {
         if (folders.has(path)) continue;
@@ -114,43 +124,49 @@ export class BuildCache {
   }
 
   #restore(folder: SkillFolder, again: ReadAgain): Entry | undefined {
-    const entry = this.#stored.get(folder.path);
+    const key = keyOf(folder);
+    const entry = this.#stored.get(key);
     if (entry === undefined) return undefined;
-    this.#stored.delete(folder.path);
-    const { fingerprint, skill, positions, diagnostics, imported, stamp } = entry;
+    this.#stored.delete(key);
+    const { fingerprint, skill, positions, diagnostics, imported, stamp, plugin } = entry;
     const outcome: Outcome = {
       folder,
       skill: skill && {
         folder: folder.path,
         ...skill,
-        card: card(skill, skill.digest),
         contents: () => again(skill.digest),
       },
       positions: new Map(positions),
       diagnostics,
       imported,
       stamp,
+      plugin,
     };
     const restored = { fingerprint, outcome };
-    this.#entries.set(folder.path, restored);
+    this.#entries.set(key, restored);
     return restored;
   }
 }
 
+/** A folder is built once for each slug that it is served under. */
+const keyOf = ({ path, slug }: SkillFolder): string => (slug === undefined ? path : `${path}\n${slug}`);
+
 function stored({ fingerprint, outcome }: Entry): StoredEntry {
-  const { skill, positions, diagnostics, imported, stamp } = outcome;
+  const { skill, positions, diagnostics, imported, stamp, plugin } = outcome;
   return {
     fingerprint,
     skill: skill && {
       digest: skill.digest,
       manifest: skill.manifest,
       tools: skill.tools,
+      card: skill.card,
       objects: [...skill.objects],
     },
     positions: [...positions],
     diagnostics,
     imported,
     stamp,
+    plugin,
   };
 }
 
@@ -159,7 +175,7 @@ function codeIdentity(): string {
   const root = join(import.meta.dirname, "..", "..");
   const code = [
     "src/skill/**/*.ts",
-    "src/model/catalogue/**/*.ts",
+    "src/model/registry/**/*.ts",
     "src/typed/*.ts",
     "typed/*",
     "scripts/build/*.ts",

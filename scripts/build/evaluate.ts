@@ -1,14 +1,19 @@
-/** Runs a bundled module in a process of its own, and takes the one message that it sends. */
-import { fork } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/**
+ * Runs a bundled module and takes the one message that it sends. The module may be a stranger's: it runs in a process of its
+ * own without the developer's variables, files, programs and network, as far as the machine can withhold them.
+ */
+import { spawn } from "node:child_process";
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import type { Json } from "../../src/skill/manifest.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
+import { type Closing, closing } from "./closed.ts";
 
 /** For what the module does at its top level. */
 const MAX_MS = 30_000;
+const MODULE = "skill.mjs";
 
 const json = z.custom<Json>();
 const description: z.ZodType<SkillDescription> = z.object({
@@ -19,30 +24,36 @@ const description: z.ZodType<SkillDescription> = z.object({
   faults: z.array(z.object({ path: z.string(), message: z.string() })),
 });
 
-/** @returns what a typed skill says of itself, or why its module did not come so far */
+/** @returns what a typed skill says of itself and whether the network was out of its reach, or why its module did not come so far */
 export async function evaluateModule(
   bytes: Uint8Array,
-): Promise<{ description: SkillDescription } | { fault: string }> {
-  const dir = await mkdtemp(join(tmpdir(), "hull-typed-"));
+): Promise<{ description: SkillDescription; offline: boolean } | { fault: string }> {
+  // Node's permissions are about real paths.
+  const dir = await realpath(await mkdtemp(join(tmpdir(), "hull-typed-")));
   try {
-    const file = join(dir, "skill.mjs");
-    await writeFile(file, bytes);
-    const answer = await run(file);
+    await writeFile(join(dir, MODULE), bytes);
+    const closed = await closing();
+    const answer = await run(dir, closed);
     if ("fault" in answer) return answer;
     const parsed = description.safeParse(answer.message);
     return parsed.success
-      ? { description: parsed.data }
+      ? { description: parsed.data, offline: closed.offline }
       : { fault: "it sent something else than its tools." };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-function run(file: string): Promise<{ message: unknown } | { fault: string }> {
+/** @param dir holds the module, is its home, and the only folder that it can read and write */
+function run(dir: string, { prefix }: Closing): Promise<{ message: unknown } | { fault: string }> {
   const { promise, resolve } = Promise.withResolvers<{ message: unknown } | { fault: string }>();
-  const child = fork(file, [], {
+  const permissions = ["--permission", `--allow-fs-read=${dir}/`, `--allow-fs-write=${dir}/`];
+  const node = [process.execPath, ...permissions, "--enable-source-maps", join(dir, MODULE)];
+  const [program = "", ...args] = [...prefix, ...node];
+  const child = spawn(program, args, {
+    cwd: dir,
+    env: { HOME: dir, TMPDIR: dir },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
-    execArgv: ["--enable-source-maps"],
   });
   let stderr = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

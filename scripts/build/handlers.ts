@@ -1,4 +1,4 @@
-/** Makes a tool's JavaScript or TypeScript handler callable (skill-formats.md §4.1): in an isolate where it can be. */
+/** Makes a tool's JavaScript or TypeScript handler callable: in an isolate where it can be. */
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { relative, resolve, sep } from "node:path";

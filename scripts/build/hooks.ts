@@ -1,4 +1,4 @@
-/** Bundles a skill's hook module with all that it imports (agent-runtime.md §0.4). */
+/** Bundles a skill's hook module with all that it imports. */
 import type { Message } from "esbuild";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { MadeHooks } from "../../src/skill/hooks.ts";

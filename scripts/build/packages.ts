@@ -1,11 +1,10 @@
 /**
- * Skill folders that bring models along: the tables `[llm]` and `[capabilities]` of a hull.toml beside SKILL.md
- * (agent-runtime.md §5.2). They add to what the project knows; where provider keys go is for the project to say.
+ * Skill folders that bring models along: the tables `[llm]` and `[capabilities]` of a hull.toml beside SKILL.md. They add to what the project knows; where provider keys go is for the project to say.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { keyVariables, type Layer, packageSchema } from "../../src/model/catalogue/layer.ts";
-import { mergeLayers } from "../../src/model/catalogue/merge-layers.ts";
+import { keyVariables, type Layer, packageSchema } from "../../src/model/registry/layer.ts";
+import { mergeLayers } from "../../src/model/registry/merge-layers.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";

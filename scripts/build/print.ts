@@ -23,6 +23,15 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
     .join("");
 }
 
+/** As `printDiagnostics`, what is worst first, and of many a count. */
+export function printSomeDiagnostics(list: readonly RootedDiagnostic[], max: number): void {
+  const of = (level: Diagnostic["level"]) => list.filter(({ diagnostic }) => diagnostic.level === level);
+  const sorted = [...of("error"), ...of("warning")];
+  printDiagnostics(sorted.slice(0, max));
+  const left = sorted.length - max;
+  if (left > 0) process.stderr.write(`… and ${left} more findings: hull validate prints all of them.\n`);
+}
+
 /**
  * Prints to stderr, in colour only on a terminal that wants it.
  * @param infos whether to print what is neither an error nor a warning

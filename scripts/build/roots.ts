@@ -1,6 +1,5 @@
-/** Several folders of skills at once (skill-formats.md §3 D2). */
+/** Several folders of skills at once. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { findSkills, type Grounds, type RootScan, rootMissing, survey } from "./scan.ts";
 
@@ -24,7 +23,6 @@ export function scanRoots(
   roots: readonly string[],
   projectDir: string,
 ): { scans: ScannedRoot[]; diagnostics: RootedDiagnostic[] } {
-  const main = mainRoot(roots, projectDir);
   const scans: ScannedRoot[] = [];
   const diagnostics: RootedDiagnostic[] = [];
   for (const root of roots) {
@@ -32,14 +30,8 @@ export function scanRoots(
       diagnostics.push({ root, diagnostic: rootMissing(root) });
       continue;
     }
-    const grounds = survey(root, projectDir, root !== main);
+    const grounds = survey(root, projectDir);
     scans.push({ root, grounds, scan: findSkills(grounds) });
   }
   return { scans, diagnostics };
-}
-
-/** The root of which only the immediate sub-folders are skills: the project's `skills`, else the first. */
-function mainRoot(roots: readonly string[], projectDir: string): string | undefined {
-  const usual = join(projectDir, "skills");
-  return roots.includes(usual) ? usual : roots[0];
 }

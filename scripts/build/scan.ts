@@ -1,14 +1,24 @@
 /**
- * Finds skill folders and their files (serving.md §1). Nothing in the source tree is ever changed. The calls block:
+ * Finds skill folders and their files. Nothing in the source tree is ever changed. The calls block:
  * a folder of thousands of skills is looked at in a tenth of the time that as many asynchronous calls take.
  */
-import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
-import { basename, join, relative, sep } from "node:path";
+import {
+  type Dirent,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { skillFileName } from "../../src/skill/file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
+import { slugify } from "../../src/skill/slug.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
 /** A root that does not exist. */
 export class RootMissing extends Error {
@@ -34,6 +44,12 @@ export interface SkillFolder {
   file: string;
   /** Whether it has a hull.toml beside its SKILL.md. */
   configured: boolean;
+  /** What tells it from a skill of the same slug: its plugin, or the author's folder; absent: it lies in neither. */
+  namespace?: string;
+  /** The plugin that it lies in. */
+  plugin?: Plugin;
+  /** The slug that it is served under, where another skill has the one of its name. */
+  slug?: string;
 }
 
 export interface FoundFile {
@@ -51,13 +67,12 @@ export interface Grounds {
   boundary: readonly string[];
   /** The ignore files above the skill folders; `base` leads from each to the root. */
   levels: readonly IgnoreLevel[];
-  /** Skills may lie in folders of folders (skill-formats.md §2). */
-  deep: boolean;
+  /** Plugins that the root lies in, or that are declared above it in the project. */
+  plugins: readonly Plugin[];
 }
 
-/** How far below a deep root, and in how many folders, skills are looked for. */
-const MAX_DEPTH = 6;
-const MAX_FOLDERS = 2000;
+/** In how many folders below a root skills are looked for. */
+const MAX_FOLDERS = 50_000;
 
 export interface RootScan {
   skills: SkillFolder[];
@@ -67,19 +82,26 @@ export interface RootScan {
 }
 
 /** Looks at a root and its project: where links may lead, and the `.hullignore` of both. */
-export function survey(root: string, project: string, deep = false): Grounds {
+export function survey(root: string, project: string): Grounds {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
   for (const place of new Set([project, root])) {
     const base = relative(place, root).split(sep).join("/");
     if (!base.startsWith("..")) levels.push(readIgnore(place, base));
   }
-  return { root, boundary, levels, deep };
+  const plugins: Plugin[] = [];
+  for (let above = dirname(root); isWithin(above, project) && isWithin(root, above); above = dirname(above)) {
+    plugins.unshift(...readPlugins(above).plugins);
+    if (above === project || above === dirname(above)) break;
+  }
+  return { root, boundary, levels, plugins };
 }
 
+const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
+
 /**
- * The skills of a root: the root itself where it holds SKILL.md, else its immediate sub-folders that do, byte-sorted; of a
- * deep root, also those of folders that are no skills. Throws `RootMissing`.
+ * The skills of a root: the root itself where it holds SKILL.md, else every folder below it that does and lies in no other
+ * skill, byte-sorted. Throws `RootMissing`.
  */
 export function findSkills(grounds: Grounds): RootScan {
   const { root } = grounds;
@@ -89,26 +111,39 @@ export function findSkills(grounds: Grounds): RootScan {
   const own = skillFileOf(entries);
   if (own !== null) {
     const configured = hasConfig(entries);
-    scan.skills.push({ root, path: root, name: basename(root), within: "", file: own, configured });
+    const folder = { root, path: root, name: basename(root), within: "", file: own, configured };
+    const declared = entries.some(({ name }) => name === PLUGIN_FOLDER) ? readPlugins(root).plugins : [];
+    scan.skills.push(placed(folder, [...grounds.plugins, ...declared]));
     return scan;
   }
   searchBelow(grounds, entries, scan);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
-    scan.diagnostics.push(
-      ofRoot(
-        "warning",
-        "no_skills",
-        `The folder ${root} holds no skill: none of its sub-folders has a SKILL.md.`,
-        "Make one with: hull new hello -l bash",
-      ),
-    );
+    const message = `The folder ${root} holds no skill: no folder in it has a SKILL.md.`;
+    scan.diagnostics.push(ofRoot("warning", "no_skills", message, whereElse(root, grounds.boundary)));
   }
   return scan;
 }
 
+/** Whether a folder is a skill, or there is one anywhere in it. */
+export function holdsSkill(path: string): boolean {
+  const entries = readFolder(path) ?? [];
+  if (skillFileOf(entries) !== null) return true;
+  return entries.some(
+    (entry) =>
+      (entry.isDirectory() || entry.isSymbolicLink()) &&
+      !isIgnored(entry.name, true, []) &&
+      (entry.isDirectory() ? holdsSkill : isSkill)(join(path, entry.name)),
+  );
+}
+
+/** Whether a folder has a SKILL.md of its own. */
+export function isSkill(path: string): boolean {
+  return skillFileOf(readFolder(path) ?? []) !== null;
+}
+
 /** What is said of a root that is not there, where there are others. */
 export function rootMissing(root: string): Diagnostic {
-  return ofRoot("info", "root_missing", `There is no folder ${root}; the other roots are served.`);
+  return ofRoot("warning", "root_missing", `There is no folder ${root}; the other roots are served.`);
 }
 
 function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?: string): Diagnostic {
@@ -116,40 +151,147 @@ function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?
 }
 
 function searchBelow(
-  { root, boundary, levels, deep }: Grounds,
+  { root, boundary, levels, plugins: above }: Grounds,
   top: readonly Dirent[],
   scan: RootScan,
 ): void {
   let folders = 0;
-  const visit = (entries: readonly Dirent[], prefix: string, depth: number): void => {
+  const plugins = [...above];
+  const found: SkillFolder[] = [];
+  /** Folders that links in the root lead to. */
+  const linked: SkillFolder[] = [];
+  const notePlugins = (entries: readonly Dirent[], within: string): void => {
+    if (!entries.some(({ name }) => name === PLUGIN_FOLDER)) return;
+    const { plugins: more, unreadable } = readPlugins(join(root, within));
+    plugins.push(...more);
+    for (const file of unreadable) {
+      const message = `${file} cannot be read, so that it gives its plugins no names.`;
+      const place = within === "" ? file : `${within}/${file}`;
+      scan.diagnostics.push({
+        level: "warning",
+        code: "plugin_file",
+        skill: "",
+        file: place,
+        message,
+        hint: PLUGIN_HINT,
+      });
+    }
+  };
+  const places = [realPath(root) ?? root];
+  /** Whether a link leads to a folder that is not searched otherwise. */
+  const isNew = (link: string): boolean => {
+    const real = realPath(link);
+    if (real === null || places.some((place) => isWithin(real, place) || isWithin(place, real))) return false;
+    places.push(real);
+    return true;
+  };
+  const visit = (
+    entries: readonly Dirent[],
+    prefix: string,
+    depth: number,
+    nested: readonly { prefix: string; level: IgnoreLevel }[],
+  ): void => {
+    const isLeftOut = (within: string): boolean =>
+      isIgnored(within, true, levels) ||
+      nested.some(({ prefix, level }) => isIgnored(within.slice(prefix.length), true, [level]));
     for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
       if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
       const within = prefix + entry.name;
-      if (isIgnored(within, true, levels)) continue;
-      if (deep && folders++ >= MAX_FOLDERS) return;
+      if (entry.name === PLUGIN_FOLDER || isLeftOut(within)) continue;
+      if (folders++ >= MAX_FOLDERS) return;
       const path = join(root, within);
       const inside = readFolder(path);
       if (inside === null) continue;
       const name = skillFileOf(inside);
-      const target = entry.isSymbolicLink() ? outsideTarget(path, boundary) : null;
-      if (name === null && depth === 1 && inside.some((entry) => entry.name === "tools.json")) {
-        scan.diagnostics.push(toolsAlone(entry.name));
-      } else if (name === null) {
-        if (deep && depth < MAX_DEPTH && target === null) visit(inside, `${within}/`, depth + 1);
+      const link = entry.isSymbolicLink();
+      const target = link ? outsideTarget(path, boundary) : null;
+      if (name === null) {
+        if (depth === 1 && inside.some((entry) => entry.name === "tools.json"))
+          scan.diagnostics.push(toolsAlone(entry.name));
+        // What is in the root is found in its own place, and what is outside of the project is not searched.
+        if (link && (target !== null || !isNew(path))) continue;
+        notePlugins(inside, within);
+        const ignores = inside.some(({ name }) => name === IGNORE_FILE);
+        const own = ignores ? [{ prefix: `${within}/`, level: readIgnore(path, "") }] : [];
+        visit(inside, `${within}/`, depth + 1, [...nested, ...own]);
+        continue;
       }
-      if (name === null) continue;
+      if (inside.some((entry) => entry.name === PLUGIN_FOLDER)) notePlugins(inside, within);
       const file = `${within}/${name}`;
       const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside) };
-      if (target === null) scan.skills.push(folder);
-      else scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
+      if (target !== null) scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
+      else (link ? linked : found).push(folder);
     }
   };
-  visit(top, "", 1);
+  notePlugins(top, "");
+  visit(top, "", 1, []);
+  const own = new Set(linked.length === 0 ? [] : found.map(({ path }) => realPath(path)));
+  const others = linked.filter(({ path }) => !own.has(realPath(path)));
+  scan.skills = [...found, ...others]
+    .sort((a, b) => byteOrder(a.within, b.within))
+    .map((folder) => placed(folder, plugins));
   if (folders <= MAX_FOLDERS) return;
   const message = `Skills were looked for in the first ${MAX_FOLDERS} folders of ${root} only.`;
   const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
+
+const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
+
+/** Folders that say how a collection is laid out, and not whose skills lie in them. */
+const LAYOUT = new Set([
+  "skills",
+  "skill",
+  "plugins",
+  "packages",
+  "src",
+  "agents",
+  "claude",
+  "codex",
+  "cursor",
+  "gemini",
+  "github",
+  "opencode",
+]);
+
+/** The folder with its plugin and its namespace: the plugin's name, else the folders between the root and itself. */
+function placed(folder: SkillFolder, plugins: readonly Plugin[]): SkillFolder {
+  const plugin = pluginOf(folder.path, plugins);
+  const between = folder.within.split("/").slice(0, -1);
+  const folders = between.map(slugify).filter((name) => name !== "" && !LAYOUT.has(name));
+  const namespace = plugin === null ? folders.join("-") : slugify(plugin.name);
+  return {
+    ...folder,
+    ...(plugin === null ? {} : { plugin }),
+    ...(namespace === "" ? {} : { namespace }),
+  };
+}
+
+/** Where in the project there are skills that the root does not hold, for a hint. */
+function whereElse(root: string, [project = root]: readonly string[]): string {
+  const places = new Set<string>();
+  let folders = 0;
+  const visit = (path: string): void => {
+    if (folders++ >= MAX_FOLDERS || places.size >= MAX_NAMED) return;
+    const entries = readFolder(path) ?? [];
+    if (path !== project && skillFileOf(entries) !== null) {
+      places.add(dirname(path));
+      return;
+    }
+    for (const entry of entries) {
+      if (entry.isDirectory() && entry.name !== ".git" && entry.name !== ".hull")
+        visit(join(path, entry.name));
+    }
+  };
+  visit(project);
+  const hint = "Make one with: hull new hello -l bash";
+  return places.size === 0
+    ? hint
+    : `There are skills in ${[...places].join(", ")}: name one of these folders.`;
+}
+
+/** Folders with skills that a hint names. */
+const MAX_NAMED = 5;
 
 /** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
 export const TYPED_FILE = "skill.ts";
@@ -159,7 +301,7 @@ function skillFileOf(entries: readonly Dirent[]): string | null {
   return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
 }
 
-/** Skill Tools (skill-formats.md §3 L2) that nobody says what for. */
+/** Skill Tools that nobody says what for. */
 function toolsAlone(folder: string): Diagnostic {
   const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
   const hint = "Add a SKILL.md with name and description, or list the folder in .hullignore.";
@@ -318,8 +460,13 @@ function ignoreLevels(
     base: base === "" ? folder.within : `${base}/${folder.within}`,
     rules,
   }));
-  const own = entries.some(({ name }) => name === IGNORE_FILE);
-  return own ? [...below, readIgnore(folder.path, "")] : below;
+  const names = folder.within.split("/");
+  const between = names.slice(1).flatMap((_, i) => {
+    const place = join(folder.root, ...names.slice(0, i + 1));
+    return existsSync(join(place, IGNORE_FILE)) ? [readIgnore(place, names.slice(i + 1).join("/"))] : [];
+  });
+  const own = entries.some(({ name }) => name === IGNORE_FILE) ? [readIgnore(folder.path, "")] : [];
+  return [...below, ...between, ...own];
 }
 
 const IGNORE_FILE = ".hullignore";

@@ -1,13 +1,13 @@
-/** From a skill folder to what is published of it (serving.md §1), before the skills are compared with each other. */
+/** From a skill folder to what is published of it, before the skills are compared with each other. */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import type { Catalogue } from "../../src/model/catalogue/definition.ts";
+import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
-import { type Hash, type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import { type Hash, utf8 } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
+import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
@@ -16,8 +16,10 @@ import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
+import { checkModels } from "./model-findings.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder, TYPED_FILE } from "./scan.ts";
-import { checkToolCount } from "./tool-count.ts";
+import { placeOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
+import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement, expandTyped } from "./typed.ts";
 
 export interface BuiltSkill {
@@ -43,18 +45,21 @@ export interface Outcome {
   /** What its hooks and handlers are made of, and how that looked; `null`: to be built anew in any case. */
   imported: string[] | null;
   stamp: string;
+  /** How the folder of its plugin looked, where that is part of it; `null`: it is not. */
+  plugin: string | null;
 }
-
-/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
-const MAX_SKILL_BYTES = 256 * 1024 * 1024;
 
 export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 /** What a skill may name beside its own files. */
 export interface Models {
-  catalogue: Catalogue;
+  modelRegistry: ModelRegistry;
   providers: KnownProviders;
   signatures: SignaturePolicy;
+  /** Absolute: the folder of the project. */
+  project: string;
+  /** Which tools there are beside the skills' own. */
+  provided?: ProvidedTools;
 }
 
 /** Reads, checks and bundles the files of a folder. @param diagnostics what listing them has found */
@@ -62,7 +67,7 @@ export async function readSkill(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
-  { catalogue, providers, signatures }: Models,
+  { modelRegistry, providers, signatures, provided, project }: Models,
 ): Promise<Outcome> {
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
@@ -77,10 +82,10 @@ export async function readSkill(
     return without(folder, diagnostics);
   }
   const place = { folder: folder.name, file: folder.file };
-  const typed = await expandTyped(folder.path, await readSources(found), place);
+  const typed = await expandTyped(folder.path, await readSources(found), place, signatures);
   const { files, described } = typed;
-  if (typed.diagnostics.length > 0) {
-    const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []) };
+  if (typed.diagnostics.some(stopsSkill)) {
+    const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []), plugin: null };
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
   }
   let imported: string[] | null = [];
@@ -99,8 +104,18 @@ export async function readSkill(
     noteRead(read);
     return made;
   };
+  const shared = await sharedFolder(folder, files, project);
+  diagnostics.push(...shared.diagnostics);
   const assembly = await assembleSkill(files, {
-    ...{ ...place, hash: nodeHash, providers, hooks, handlers, signatures },
+    ...place,
+    place: placeOf(folder, shared.folder),
+    hash: nodeHash,
+    providers,
+    hooks,
+    handlers,
+    signatures,
+    ...(folder.slug === undefined ? {} : { slug: folder.slug }),
+    ...(provided === undefined ? {} : { provided }),
   });
   const { positions, skill } = assembly;
   if (described !== null && skill !== null) {
@@ -108,16 +123,21 @@ export async function readSkill(
     const at = { folder: folder.name, base, path: TYPED_FILE };
     diagnostics.push(...disagreement(skill.record.manifest, described).map((f) => moduleDiagnostic(f, at)));
   }
-  const seen = { imported, stamp: stampOf(imported ?? []) };
-  diagnostics.push(...assembly.diagnostics, ...checkToolCount(assembly, folder, catalogue));
+  const seen = { imported, stamp: stampOf(imported ?? []), plugin: shared.stamp };
+  const today = new Date().toISOString().slice(0, 10);
+  diagnostics.push(
+    ...typed.diagnostics,
+    ...assembly.diagnostics,
+    ...checkModels(assembly, folder, modelRegistry, today),
+  );
   if (skill === null || diagnostics.some(stopsSkill))
     return { ...without(folder, diagnostics), positions, ...seen };
-  return { folder, skill: builtSkill(folder, skill), positions, diagnostics, ...seen };
+  return { folder, skill: builtSkill(folder, skill, shared.folder), positions, diagnostics, ...seen };
 }
 
 /** A folder that gives no skill. */
 export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
-  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "" };
+  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "", plugin: null };
 }
 
 /** How files look now; the same text as long as nobody writes them. */
@@ -130,8 +150,10 @@ export function stampOf(paths: readonly string[]): string {
 function builtSkill(
   { path }: SkillFolder,
   { digest, record, recordJson, pack, blob, modules, card }: AssembledSkill,
+  shared: SharedFolder | null,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
+  if (shared !== null) contents.set(`pack/${shared.pack}`, shared.bytes);
   if (record.pack !== null) contents.set(`pack/${record.pack}`, pack);
   if (blob !== null) contents.set(`blob/${blob.sha256}`, blob.bytes);
   for (const { sha256, bytes } of modules) contents.set(`module/${sha256}`, bytes);
@@ -146,16 +168,6 @@ function builtSkill(
     objects: [...contents.keys()],
     contents: async () => contents,
   };
-}
-
-/** The files with their bytes. */
-export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
-  const files: SourceFile[] = [];
-  for (const { path, absolute, stats } of found) {
-    const bytes = new Uint8Array(await readFile(absolute));
-    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
-  }
-  return files;
 }
 
 /** Reads a folder again, of which the digest is known already. @throws CommandError where it is another by now */

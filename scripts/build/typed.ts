@@ -1,13 +1,16 @@
 /**
- * A typed skill (skill-formats.md §8.1): what its `skill.ts` exports becomes an ordinary Skill Tools folder, with SKILL.md
+ * A typed skill: what its `skill.ts` exports becomes an ordinary Skill Tools folder, with SKILL.md
  * where there is none, tools.json, and one bundled handler for each tool.
  */
 import { join } from "node:path";
 import type { BuildOptions, Message, Plugin } from "esbuild";
-import { type SourceFile, utf8 } from "../../src/skill/bundle.ts";
+import { type SourceFile, utf8, webCryptoHash } from "../../src/skill/bundle.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { type ModuleFault, moduleDiagnostic } from "../../src/skill/module-fault.ts";
+import { parseManifest } from "../../src/skill/parse.ts";
+import { checkSignature } from "../../src/skill/signed.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
+import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
 import { type BundledModule, buildHint, bundleModule, placeOf, RESOLVING } from "./bundle-module.ts";
 import { evaluateModule } from "./evaluate.ts";
@@ -28,13 +31,16 @@ interface TypedFolder {
 
 /**
  * Adds to the files of a folder what its skill.ts stands for; without one they are as they were.
+ * A signature is looked at first: what its signer did not sign does not run, nor what somebody trusted had to sign.
  * @param path the folder, absolute
  * @param place its name, and the path of its SKILL.md, for diagnostics
+ * @param signatures whose count; `null`: the folder is about to be signed, whatever stands in it
  */
 export async function expandTyped(
   path: string,
   files: readonly SourceFile[],
   { folder, file }: { folder: string; file: string },
+  signatures: SignaturePolicy | null,
 ): Promise<TypedFolder> {
   const source = files.find((entry) => entry.path === TYPED_FILE);
   if (source === undefined) return { files: [...files], described: null, diagnostics: [], read: [] };
@@ -45,6 +51,8 @@ export async function expandTyped(
     diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
     read,
   });
+  const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
+  if (unsigned.length > 0) return { files: [...files], described: null, diagnostics: unsigned, read: [] };
   const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; process.send(describeSkill(skill));`;
   const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" });
   if ("faults" in program) return refuse(program.faults, null);
@@ -66,7 +74,32 @@ export async function expandTyped(
   if (!files.some((entry) => /^skill\.md$/i.test(entry.path)))
     made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
   const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
-  return { files: [...kept, ...made], described, diagnostics: [], read: program.read };
+  const diagnostics = answer.offline ? [] : [withNetwork({ folder, base })];
+  return { files: [...kept, ...made], described, diagnostics, read: program.read };
+}
+
+/** Why a folder may not be run as it is signed, or as it is not. */
+async function signatureFaults(
+  files: readonly SourceFile[],
+  place: { folder: string; file: string; signatures: SignaturePolicy },
+): Promise<Diagnostic[]> {
+  const bytes = files.find((entry) => /^skill\.md$/i.test(entry.path))?.bytes;
+  const byPath = new Map(files.map((entry) => [entry.path, entry.bytes]));
+  const parsed = bytes === undefined ? null : parseManifest(bytes, { ...place, files: byPath });
+  const manifest = parsed?.manifest ?? { name: place.folder };
+  const { diagnostics } = await checkSignature(files, manifest, { ...place, unbuilt: true }, webCryptoHash);
+  return diagnostics.filter(({ level }) => level === "error");
+}
+
+function withNetwork({ folder, base }: { folder: string; base: string }): Diagnostic {
+  return {
+    level: "info",
+    code: "typed_with_network",
+    skill: folder,
+    file: `${base}${TYPED_FILE}`,
+    message: "The build ran skill.ts with the network in its reach: this machine has no way to withhold it.",
+    hint: "On Linux that takes user namespaces (unshare), or Python 3 and seccomp.",
+  };
 }
 
 /** What is wrong where SKILL.md stands beside skill.ts, and says something else. */

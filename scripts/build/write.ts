@@ -1,4 +1,4 @@
-/** Writes a build to a folder: immutable objects by digest first, the pointer last (serving.md §1). */
+/** Writes a build to a folder: immutable objects by digest first, the pointer last. */
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** Shows a call's answer: text on stdout, files in a folder, failures with their code (serving.md §7). */
+/** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createParser } from "eventsource-parser";

@@ -1,4 +1,4 @@
-/** Recorded calls as mocks, in the order in which they were made (agent-runtime.md §16.3). */
+/** Recorded calls as mocks, in the order in which they were made. */
 import { failureClassOf } from "../../src/errors/failure-class.ts";
 import { WIRES } from "../../src/model/call.ts";
 import { ALL_OFF } from "../../src/model/capabilities.ts";

@@ -1,4 +1,4 @@
-/** Records calls on their way to the providers, which get them as they are (agent-runtime.md §16.3). */
+/** Records calls on their way to the providers, which get them as they are. */
 import { appendFile, writeFile } from "node:fs/promises";
 import {
   Agent as HttpAgent,

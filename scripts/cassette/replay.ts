@@ -1,4 +1,4 @@
-/** Answers calls from a cassette, byte for byte and piece by piece (agent-runtime.md §16.3). No network, no keys. */
+/** Answers calls from a cassette, byte for byte and piece by piece. No network, no keys. */
 import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";

@@ -1,11 +1,13 @@
 /** `hull build`: bundles, catalog and diagnostics into a folder. */
+
 import { join, relative, resolve } from "node:path";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { writeBuild } from "../build/write.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { openProject } from "../project.ts";
+import { counted } from "../plural.ts";
+import { buildOptionsOf, openProject } from "../project.ts";
 
 export const command: Command = {
   name: "build",
@@ -36,9 +38,7 @@ leaves out that tool only.
     const keepGoing = values["keep-going"] === true;
     const strict = values.strict === true;
     const result = await buildRoots(project.roots, {
-      projectDir: project.dir,
-      models: project.models,
-      signatures: project.config.signatures,
+      ...buildOptionsOf(project),
       keepGoing,
       strict,
     });
@@ -55,8 +55,8 @@ leaves out that tool only.
       const where = relative(process.cwd(), out) || ".";
       process.stdout.write(
         id === null
-          ? `No catalog: ${errors} error${errors === 1 ? "" : "s"}. --keep-going leaves broken skills out.\n`
-          : `Built ${result.skills.length} skill${result.skills.length === 1 ? "" : "s"} into ${where}, catalog ${id.slice(0, 12)}.\n`,
+          ? `No catalog: ${counted(errors, "error")}. --keep-going leaves broken skills out.\n`
+          : `Built ${counted(result.skills.length, "skill")} into ${where}, catalog ${id.slice(0, 12)}.\n`,
       );
     }
     return errors > 0 ? EXIT.failed : EXIT.ok;

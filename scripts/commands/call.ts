@@ -1,4 +1,4 @@
-/** `hull call`: runs one skill, locally without a server or against one (serving.md §7). */
+/** `hull call`: runs one skill, locally without a server or against one. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -72,6 +72,7 @@ Without --url, runner and Worker are started for this one call and nothing is ke
         stateDir,
         direct: true,
         front: false,
+        public: false,
         watch: false,
         onBuild: () => {},
         onLine: () => {},

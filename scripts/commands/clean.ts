@@ -1,7 +1,8 @@
 /** `hull clean`: removes what Hull has made below a project. */
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { removeTree } from "../../container/scratch.ts";
+import { createInterface } from "node:readline/promises";
+import { removeTree } from "../../container/tree.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { checkUnlocked } from "../dev/state-lock.ts";
 import { findUpwards } from "../project.ts";
@@ -12,18 +13,28 @@ export const command: Command = {
   name: "clean",
   summary: "Remove builds, caches and, with --all, the local state",
   usage: `
-Usage: hull clean [dir] [--all]
+Usage: hull clean [dir] [--all [--yes]]
 
-  --all  also .hull/state: sessions, daemons, files, uploaded skills and keys of hull dev, which are then lost
+  --all  also .hull/state: sessions, daemons, files, uploaded skills and keys of hull dev, which are then lost;
+         in a terminal it asks first
+  --yes  do not ask
 
 Removes what is in .hull of the project; the next command makes it again. A folder that --state named is left alone.
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, { all: { type: "boolean" } }, 1);
+    const { values, positionals } = parseFlags(
+      argv,
+      { all: { type: "boolean" }, yes: { type: "boolean" } },
+      1,
+    );
     const made = join(await findUpwards(resolve(positionals[0] ?? ".")), ".hull");
     const all = await readdir(made).catch((): string[] => []);
     const names = all.filter((name) => values.all === true || name !== STATE);
     if (names.includes(STATE)) await checkUnlocked(join(made, STATE));
+    if (names.includes(STATE) && values.yes !== true && !(await agreed(join(made, STATE)))) {
+      process.stdout.write("Nothing was removed.\n");
+      return EXIT.failed;
+    }
     // Skills of the runner are read-only, so that nothing but this removes them without more ado.
     for (const name of names) await removeTree(join(made, name));
     const kept = all.includes(STATE) && values.all !== true ? `; ${STATE} stays, --all removes it too` : "";
@@ -33,3 +44,18 @@ Removes what is in .hull of the project; the next command makes it again. A fold
     return EXIT.ok;
   },
 };
+
+/** Asks where somebody can answer; a script has said --all itself. */
+async function agreed(state: string): Promise<boolean> {
+  const { stdin: input, stdout: output } = process;
+  if (!input.isTTY || !output.isTTY) return true;
+  const terminal = createInterface({ input, output, terminal: false });
+  // Without an answer (Ctrl-D) the question never settles.
+  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+  const answer = await Promise.race([
+    terminal.question(`Remove ${state} with its sessions, daemons, files, uploads and keys? [y/N] `),
+    closed,
+  ]);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}

@@ -60,7 +60,7 @@ Usage: hull daemons ls [--url URL] [--json]
        hull daemons send <id> <event> [--url URL] [--json]
        hull daemons wake|stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000 (default: $HULL_URL)
+  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   with tail: what came after the event of this number (default: only what still comes)
   --json      print what the server answers; with tail one event on each line
@@ -80,11 +80,14 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
     const usage = { question: "Do what with which daemon?", hint };
     const { name, id, text: payload, action } = remoteAction(ACTIONS, positionals, usage);
-    const { url, key } = target(values, `hull daemons ${name} … --url https://…`);
+    const { url, key } = await target(values, `hull daemons ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),
       path: pathOf("/daemons", id),
-      ...{ id, payload, after: eventNumber(values.after), json: values.json === true },
+      id,
+      payload,
+      after: eventNumber(values.after),
+      json: values.json === true,
     });
   },
 };
@@ -92,7 +95,11 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
 async function ls({ server, json }: Wanted): Promise<number> {
   const daemons = await server.list<ListedDaemon>("/daemons");
   const rows = daemons.map(({ id, name, status, skill, created_at }) => [
-    ...[id, name ?? "", status, skill ?? "", created_at],
+    id,
+    name ?? "",
+    status,
+    skill ?? "",
+    created_at,
   ]);
   print(json, { data: daemons }, table([["ID", "NAME", "STATUS", "SKILL", "CREATED"], ...rows]));
   return EXIT.ok;

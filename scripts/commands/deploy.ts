@@ -1,5 +1,5 @@
-/** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together (serving.md §7). */
-import { join, resolve } from "node:path";
+/** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together. */
+import { isAbsolute, join, resolve } from "node:path";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
@@ -10,7 +10,9 @@ import { readWorkerConfig } from "../deploy/worker-config.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { modelVariables } from "../models.ts";
-import { openProject } from "../project.ts";
+import { imageOf } from "../needs/skills.ts";
+import { counted } from "../plural.ts";
+import { buildOptionsOf, openProject } from "../project.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 
 export const command: Command = {
@@ -52,9 +54,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const { models } = project;
-    const result = await buildRoots(project.roots, {
-      ...{ projectDir: project.dir, models, signatures: project.config.signatures, keepGoing, cache },
-    });
+    const result = await buildRoots(project.roots, { ...buildOptionsOf(project), keepGoing, cache });
     printDiagnostics(result.diagnostics);
     const { catalog, skills } = result;
     if (catalog === null) {
@@ -64,10 +64,15 @@ with the settings of hull.toml. When a step fails, what was served before still 
     config.vars = {
       ...config.vars,
       ...Object.fromEntries(modelVariables(result.packages, models)),
-      HULL_CONFIG: servingConfig(project, false),
+      HULL_CONFIG: servingConfig(project, { loopback: false, hosts: [] }),
       HULL_RUNNER_FLAGS: runnerFlags(project.config.runner).join(" "),
       HULL_CATALOG: catalog.id,
     };
+    config.containers = config.containers.map((container) =>
+      isAbsolute(container.image)
+        ? { ...container, image_vars: { HULL_IMAGE: imageOf(project), ...container.image_vars } }
+        : container,
+    );
     const secrets = values["secrets-file"];
     const deployment: Deployment = {
       projectDir: project.dir,
@@ -77,7 +82,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
       secretsFile: secrets === undefined ? undefined : resolve(secrets),
     };
     const wrangler = new Wrangler(project.dir, (line) => process.stderr.write(`$ ${line}\n`));
-    const what = `${config.name} with ${skills.length} skills, catalog ${catalog.id.slice(0, 12)}`;
+    const what = `${config.name} with ${counted(skills.length, "skill")}, catalog ${catalog.id.slice(0, 12)}`;
     if (values["dry-run"] === true) {
       const steps = await rehearse(wrangler, deployment);
       process.stdout.write(`\nWould deploy ${what}:\n${steps.map((step) => `  ${step}\n`).join("")}`);

@@ -1,16 +1,16 @@
-/** `hull dev`: runner, Worker and watch mode on this machine (serving.md §7). */
-import { join, relative, resolve } from "node:path";
+/** `hull dev`: runner, Worker and watch mode on this machine. */
+
+import { relative, resolve } from "node:path";
 import { styleText } from "node:util";
-import type { BuildResult } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
-import { printDiagnostics } from "../build/print.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
-import { LOOPBACK, portOf } from "../dev/places.ts";
+import { portOf, stateOf } from "../dev/places.ts";
+import { BuildReport, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
-import { loadEnvironment } from "../dotenv.ts";
+import { counted } from "../plural.ts";
 import { openProject, type Project } from "../project.ts";
 
 export const command: Command = {
@@ -20,15 +20,15 @@ export const command: Command = {
 Usage: hull dev [dir] [options]            (alias: hull serve)
 
   -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
-  -H, --host H     address (default 127.0.0.1); others need keys (HULL_ADMIN_KEY) or --public
+  -H, --host H     address (default 127.0.0.1); others need HULL_ADMIN_KEY or --public, and the front
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
   --name NAME      title of the index page (default: that of hull.toml)
   --cors ORIGIN    site whose pages may read answers; repeatable or with commas; instead of cors_origins of hull.toml
   --state DIR      where state is kept (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
-  --no-front       expose the Worker's own port; clients who leave before the first byte are then not noticed
-  --public         serve without keys on an address that others can reach
+  --no-front       workerd's own port, on loopback alone; clients who leave before the first byte are not noticed
+  --public         run skills for callers without a key; everything else wants HULL_ADMIN_KEY where others reach the address
   --mocks FILE     answer all model calls from a file of mocks, one as JSON on each line
   --record FILE    record all calls to providers into a cassette, which is made anew
   --replay FILE    answer all calls to providers from a cassette: no network, no keys
@@ -68,21 +68,22 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
     const project: Project = { ...opened, config: { ...opened.config, name, cors_origins } };
     const host = values.host ?? project.config.host;
-    await checkHost(host, values.public === true, project);
     const front = values["no-front"] !== true;
     if (!front)
       process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
+    const report = new BuildReport();
     const server = await startServer({
       project,
       cache: await BuildCache.open(project.dir),
       host,
       port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
-      stateDir: values.state === undefined ? join(project.dir, ".hull", "state") : resolve(values.state),
+      stateDir: values.state === undefined ? stateOf(project.dir) : resolve(values.state),
       direct: values.direct === true,
       front,
+      public: values.public === true,
       watch: values["no-watch"] !== true,
       models: { mocks, record, replay, realtime },
-      onBuild: reportBuild,
+      onBuild: (result, first) => report.tell(result, first),
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     });
     printBanner(server, project.roots, values["no-watch"] !== true);
@@ -90,40 +91,16 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
   },
 };
 
-/** An address that others can reach is served only with keys, or when that is asked for. */
-async function checkHost(host: string, isPublic: boolean, project: Project): Promise<void> {
-  if (LOOPBACK.has(host) || isPublic) return;
-  if (((await loadEnvironment(project.dir)).get("HULL_ADMIN_KEY") ?? "") !== "") return;
-  throw new CommandError(
-    EXIT.usage,
-    "host_needs_keys",
-    `${host} can be reached from other machines, and no API key is configured.`,
-    "Set HULL_ADMIN_KEY, or pass --public to serve without keys.",
-  );
-}
-
-function reportBuild(result: BuildResult, first: boolean): void {
-  printDiagnostics(result.diagnostics);
-  if (first) return;
-  const stale = result.skills.filter((skill) => skill.card.stale).map((skill) => skill.card.slug);
-  const kept = stale.length > 0 ? `; last good version kept of ${stale.join(", ")}` : "";
-  process.stdout.write(`Reloaded: ${result.skills.length} skills${kept}\n`);
-}
-
 function printBanner({ url, skills }: LocalServer, roots: readonly string[], watching: boolean): void {
-  const shown = url.replace("127.0.0.1", "localhost");
-  const width = Math.max(...skills.map(({ card }) => card.slug.length), 8);
-  const rows = skills
-    .slice(0, 30)
-    .map(({ card }) => `  ${card.slug.padEnd(width)}  ${card.mode.padEnd(11)}  ${card.description}`);
-  const more = skills.length > 30 ? [`  … and ${skills.length - 30} more: GET ${shown}/skills`] : [];
+  // An address that stands for all of them is no name that a request could come by.
+  const shown = url.replace(/127\.0\.0\.1|0\.0\.0\.0|\[::\]/, "localhost");
+  const rows = skillLines(skills, `GET ${shown}/skills`, process.stdout.columns);
   const example = exampleOf(skills);
   const lines = [
     "",
-    `Hull serves ${skills.length} skills on ${styleText("bold", shown)}`,
+    `Hull serves ${counted(skills.length, "skill")} on ${styleText("bold", shown)}`,
     "",
     ...rows,
-    ...more,
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { REPO_DIR } from "../dev/places.ts";
+import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
 
@@ -40,11 +41,10 @@ Writes hull.toml, .gitignore and two skills. Files that exist are left as they a
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");
-    const shown = /^[\w./-]+$/.test(dir) ? dir : `'${dir.replaceAll("'", "'\\''")}'`;
     const steps = [
       // Without a package of its own in the project, npx finds hull only where Hull is.
       ...(installed ? [] : [`cd ${REPO_DIR}`]),
-      `npx hull dev ${shown}`,
+      `npx hull dev ${shellWord(dir)}`,
       "curl -X POST localhost:3000/skills/hello --data you",
     ];
     process.stdout.write(`${lines.join("\n")}\n\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}\n`);

@@ -1,4 +1,4 @@
-/** `hull keys`: the API keys of a running Hull (serving.md §7, contract.md "Rulings"). */
+/** `hull keys`: the API keys of a running Hull. */
 
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
@@ -24,7 +24,7 @@ Usage: hull keys add [--url URL] [--tenant T] [--scopes S,S] [--name N] [--json]
        hull keys list [--url URL] [--tenant T] [--json]
        hull keys revoke <id> [--url URL] [--json]
 
-  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev (default: $HULL_URL)
+  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     an API key with the scope admin (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --tenant T    whose key it is (default: default); of a list: only this tenant's keys
   --scopes S    invoke, publish, admin, with commas between them (default: invoke); admin contains the others
@@ -51,7 +51,7 @@ A new key is printed once, alone on stdout. A revoked key stops working within 3
       const hint = "hull keys add, hull keys list, hull keys revoke <id>";
       throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which key?", hint);
     }
-    const { url, key } = target(values, "hull keys … --url https://…");
+    const { url, key } = await target(values, "hull keys … --url https://…");
     const server = new AdminClient(url, key);
     const json = values.json === true;
     if (action === "revoke") return revoke(server, id ?? "", json);

@@ -3,7 +3,8 @@ import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { openProject } from "../project.ts";
+import { oneLine } from "../dev/report.ts";
+import { buildOptionsOf, openProject } from "../project.ts";
 import { table } from "../table.ts";
 
 export const command: Command = {
@@ -18,9 +19,7 @@ Usage: hull list [dir] [--json]
     const { values, positionals } = parseFlags(argv, { json: { type: "boolean" } }, 1);
     const project = await openProject(positionals[0]);
     const result = await buildRoots(project.roots, {
-      projectDir: project.dir,
-      models: project.models,
-      signatures: project.config.signatures,
+      ...buildOptionsOf(project),
       keepGoing: true,
     });
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
@@ -28,15 +27,19 @@ Usage: hull list [dir] [--json]
     if (values.json === true) {
       process.stdout.write(`${JSON.stringify({ skills: cards, diagnostics }, null, 2)}\n`);
     } else {
-      const rows = cards.map((c) => [c.slug, c.mode, `${c.method} ${c.route}`, firstLine(c.description)]);
-      process.stdout.write(table([["SKILL", "MODE", "ROUTE", "DESCRIPTION"], ...rows]));
+      const rows = cards.map((c) => [
+        c.slug,
+        c.mode,
+        `${c.method} ${c.route}`,
+        c.description.replace(/\s*\n\s*/g, " "),
+      ]);
+      const lines = table([["SKILL", "MODE", "ROUTE", "DESCRIPTION"], ...rows])
+        .trimEnd()
+        .split("\n");
+      const { columns } = process.stdout;
+      process.stdout.write(lines.map((line) => `${oneLine(line, columns)}\n`).join(""));
       printDiagnostics(result.diagnostics);
     }
     return diagnostics.some(stopsSkill) ? EXIT.failed : EXIT.ok;
   },
 };
-
-function firstLine(text: string): string {
-  const [line = ""] = text.split("\n");
-  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
-}

@@ -7,15 +7,16 @@ export const command: Command = {
   name: "logs",
   summary: "Print what happened in a session of a running Hull",
   usage: `
-Usage: hull logs <session> [--url URL] [--after N] [--follow] [--json]
+Usage: hull logs <session> [--url URL] [--after N] [--follow] [-v] [--json]
 
-  --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL)
+  --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   only what came after the event of this number
   --follow    go on with what still comes
+  -v, --verbose  all that an event holds
   --json      one JSON object on each line
 
-Each line is an event of the session: its number, its name, what it holds.
+Each line is an event of the session: its number, its name, and what matters of it, cut to the width of the terminal.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -23,6 +24,7 @@ Each line is an event of the session: its number, its name, what it holds.
       {
         ...FOLLOW_FLAGS,
         follow: { type: "boolean" },
+        verbose: { type: "boolean", short: "v" },
       },
       1,
     );
@@ -30,7 +32,7 @@ Each line is an event of the session: its number, its name, what it holds.
     if (id === undefined || id === "") {
       throw new CommandError(EXIT.usage, "session_missing", "Which session?", "hull sessions ls shows them.");
     }
-    const { url, key } = target(values, "hull logs <session> --url https://…");
+    const { url, key } = await target(values, "hull logs <session> --url https://…");
     const server = new AdminClient(url, key);
     const path = pathOf("/sessions", id);
     const { last_event }: { last_event: number } = JSON.parse(await server.send("GET", path));
@@ -38,14 +40,50 @@ Each line is an event of the session: its number, its name, what it holds.
     const follow = values.follow === true;
     if (!follow && after >= last_event) return EXIT.ok;
     await followSession(server, path, after, (event) => {
-      process.stdout.write(`${values.json === true ? JSON.stringify(event) : lineOf(event)}\n`);
+      const line = values.json === true ? JSON.stringify(event) : lineOf(event, values.verbose === true);
+      process.stdout.write(`${line}\n`);
       return !follow && event.seq >= last_event;
     });
     return EXIT.ok;
   },
 };
 
-function lineOf({ seq, event, data }: SessionEvent): string {
-  const facts = Object.entries(data).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return `${String(seq).padStart(6)}  ${event.padEnd(20)}  ${facts.join(" ")}`.trimEnd();
+/** Characters of a line where the output is no terminal. */
+const WIDTH = 120;
+
+function lineOf({ seq, event, data }: SessionEvent, verbose: boolean): string {
+  const head = `${String(seq).padStart(6)}  ${event.padEnd(20)}  `;
+  if (verbose) return `${head}${facts(data)}`.trimEnd();
+  const told = (SHOWN[event] ?? facts)(data);
+  // A line end or an escape sequence of a model's text must not reach the terminal.
+  const line = `${head}${told.replace(/[\s\p{C}]+/gu, " ")}`.trimEnd();
+  const width = process.stdout.columns ?? WIDTH;
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
+
+type Data = SessionEvent["data"];
+
+const facts = (data: Data): string =>
+  Object.entries(data)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(" ");
+
+/** What matters of an event; of others all facts are shown. */
+const SHOWN: Record<string, (data: Data) => string> = {
+  start: ({ run_id }) => text(run_id),
+  delta: (data) => text(data.text),
+  thought: (data) => text(data.text),
+  round: ({ round, finish_reason, restarted }) =>
+    restarted === true ? `${text(round)} begins again` : `${text(round)} ${text(finish_reason)}`,
+  tool_call: (data) => `${text(data.name)} ${JSON.stringify(data.arguments)}`,
+  tool_result: ({ name, status, code, duration_ms }) =>
+    [name, status, code, duration_ms == null ? undefined : `${duration_ms} ms`]
+      .map(text)
+      .filter(Boolean)
+      .join(" "),
+  error: ({ code, detail }) => `${text(code)}: ${text(detail)}`,
+  done: ({ run_id, status, ok }) =>
+    `${text(run_id)} ${text(status ?? (ok === true ? "done" : "failed"))}`.trim(),
+};
+
+const text = (value: unknown): string => (value === undefined || value === null ? "" : String(value));

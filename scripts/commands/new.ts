@@ -1,8 +1,13 @@
 /** `hull new`: one starter skill. */
 import { stat } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { slugify } from "../../src/skill/slug.ts";
+import { runningServer } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { loadEnvironment } from "../dotenv.ts";
+import { openProject } from "../project.ts";
+import { shellWord } from "../shell-word.ts";
 import { LANGUAGES, starterSkill } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
 
@@ -51,12 +56,33 @@ Example: hull new "Weather report" -l python
     }
     const { written } = await writeNewFiles(dir, starterSkill(name, language));
     const shown = relative(process.cwd(), dir) || ".";
-    process.stdout.write(
-      `${written.map((path) => `${join(shown, path)}\n`).join("")}Serve it with: npx hull dev\n`,
-    );
+    const lines = [...written.map((path) => join(shown, path)), ...(await hints(root, dir, language))];
+    process.stdout.write(`${lines.join("\n")}\n`);
     return EXIT.ok;
   },
 };
+
+/** What to do next with the skill in `dir`, below the folder of skills `root`. */
+async function hints(root: string, dir: string, language: (typeof LANGUAGES)[number]): Promise<string[]> {
+  const project = await openProject(undefined).catch(() => null);
+  const served = project?.roots.includes(root) === true;
+  const running = served && project !== null ? await runningServer(project.dir) : null;
+  const folder = relative(process.cwd(), root) || ".";
+  const start = served ? "npx hull dev" : `npx hull dev --skills ${shellWord(folder)}`;
+  const next =
+    running === null
+      ? `Serve it with: ${start}`
+      : `The running hull dev serves it: ${running}/skills/${basename(dir)}`;
+  if (!WITH_MODEL.has(language)) return [next];
+  const variables = await loadEnvironment(project?.dir ?? process.cwd()).catch(
+    () => new Map<string, string>(),
+  );
+  if (PROVIDER_KEY_VARIABLES.some((name) => (variables.get(name) ?? "") !== "")) return [next];
+  return [next, "It asks a model: put the key of a provider into .env, e.g. ANTHROPIC_API_KEY=…"];
+}
+
+/** Starters whose skill asks a model. */
+const WITH_MODEL: ReadonlySet<string> = new Set(["llm", "tools", "typed"]);
 
 /** For a name without ASCII letters or digits, whose slug is that of its folder. */
 async function freeName(root: string): Promise<string> {

@@ -1,14 +1,17 @@
-/** `hull pack`: one skill as a file that other programs install (skill-formats.md §1.8). */
+/** `hull pack`: one skill as a file that other programs install. */
+
 import { writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
-import { SIGNATURE_FILE } from "../../src/skill/signature.ts";
+import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
+import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
 import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { listFiles } from "../build/scan.ts";
-import { readSources } from "../build/skill.ts";
+import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { counted } from "../plural.ts";
 import { examine, located } from "../validate/examine.ts";
 
 export const command: Command = {
@@ -21,7 +24,8 @@ Usage: hull pack <dir> [--out DIR]
   --out DIR  where to write <name>.skill (default: the current folder)
 
 The file is a zip of the folder, the same bytes on every machine. Left out is what hull build never bundles, what
-.hullignore lists, and of a folder without signature evals beside SKILL.md. A typed skill is packed with what its skill.ts stands for.
+.hullignore lists, and of a folder without signature evals beside SKILL.md. A typed skill is packed with what its skill.ts
+stands for; that is run for it, as by hull validate.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
@@ -36,7 +40,7 @@ The file is a zip of the folder, the same bytes on every machine. Left out is wh
     const signed = files.some(({ path }) => path === SIGNATURE_FILE);
     const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
     const place = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place);
+    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place, NO_SIGNATURES);
     const all = [...located(folder, parsed.diagnostics), ...diagnostics, ...typed];
     printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
@@ -47,7 +51,7 @@ The file is a zip of the folder, the same bytes on every machine. Left out is wh
     const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
     await writeFile(path, bytes);
-    const count = `${sources.length} file${sources.length === 1 ? "" : "s"}`;
+    const count = counted(sources.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${bytes.length} bytes\n`);
     return EXIT.ok;
   },

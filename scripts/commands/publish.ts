@@ -1,10 +1,12 @@
-/** `hull publish`: brings the skills of a project to a running Hull (serving.md §1, §7). */
+/** `hull publish`: brings the skills of a project to a running Hull. */
+
 import { target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { openProject } from "../project.ts";
+import { counted } from "../plural.ts";
+import { buildOptionsOf, openProject } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 
 export const command: Command = {
@@ -14,7 +16,7 @@ export const command: Command = {
 Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
        hull publish --rollback [--url URL] [--key KEY]
 
-  --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL)
+  --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  leave broken skills out instead of publishing nothing
   --rollback    serve the catalog before the current one again
@@ -32,7 +34,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
       },
       1,
     );
-    const { url, key } = target(values, "hull publish --url https://…");
+    const { url, key } = await target(values, "hull publish --url https://…");
     const registry = new RegistryClient(url, key);
     if (values.rollback === true) {
       const id = await registry.rollback();
@@ -43,9 +45,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const result = await buildRoots(project.roots, {
-      projectDir: project.dir,
-      models: project.models,
-      signatures: project.config.signatures,
+      ...buildOptionsOf(project),
       keepGoing,
       cache,
     });
@@ -57,7 +57,7 @@ Sends what is missing first and moves the catalog last, so that a publish that b
     const sent = await registry.publish(result);
     await cache.save();
     process.stdout.write(
-      `Published ${result.skills.length} skills to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${sent} objects sent).\n`,
+      `Published ${counted(result.skills.length, "skill")} to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${counted(sent, "object")} sent).\n`,
     );
     return EXIT.ok;
   },

@@ -8,7 +8,7 @@ export const command: Command = {
   usage: `
 Usage: hull remove <slug> [--url URL] [--key KEY]
 
-  --url URL  the Hull that serves it (default: $HULL_URL)
+  --url URL  the Hull that serves it (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key of its tenant with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
 Runs that are under way finish. What is published with hull publish is removed by publishing without it.
@@ -16,7 +16,7 @@ Runs that are under way finish. What is published with hull publish is removed b
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { url: { type: "string" }, key: { type: "string" } }, 1);
     const [slug] = positionals;
-    const { url, key } = target(values, "hull remove <slug> --url https://…");
+    const { url, key } = await target(values, "hull remove <slug> --url https://…");
     if (slug === undefined) {
       throw new CommandError(
         EXIT.usage,

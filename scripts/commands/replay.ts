@@ -1,4 +1,4 @@
-/** `hull replay`: a cassette in the providers' place, for any client (agent-runtime.md §16.3). */
+/** `hull replay`: a cassette in the providers' place, for any client. */
 import { resolve } from "node:path";
 import type { Cassette } from "../../src/model/cassette.ts";
 import { Redactor } from "../../src/redact.ts";

@@ -60,7 +60,7 @@ Usage: hull sessions ls [--url URL] [--json]
        hull sessions send <id> <text> [--url URL] [--delivery D] [--json]
        hull sessions stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000 (default: $HULL_URL)
+  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N       with tail: what came after the event of this number (default: only what still comes)
   --run           with tail: end with the run under way, or the next one; exit 1 where it fails
@@ -90,12 +90,16 @@ from stdin. stop cancels the run under way. rm removes the session with its file
       const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;
       throw new CommandError(EXIT.usage, "bad_arguments", `There is no delivery "${delivery}".`, accepted);
     }
-    const { url, key } = target(values, `hull sessions ${name} … --url https://…`);
+    const { url, key } = await target(values, `hull sessions ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),
       path: pathOf("/sessions", id),
-      ...{ id, text, delivery, after: eventNumber(values.after) },
-      ...{ run: values.run === true, json: values.json === true },
+      id,
+      text,
+      delivery,
+      after: eventNumber(values.after),
+      run: values.run === true,
+      json: values.json === true,
     });
   },
 };

@@ -1,13 +1,17 @@
 /** `hull sign`: signs the folder of a skill, or makes a key to sign with (docs/manifest.md). */
+
 import { writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { SIGNATURE_FILE, signFiles } from "../../src/skill/signature.ts";
+import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
+import { signFiles } from "../../src/skill/signature.ts";
 import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { listFiles } from "../build/scan.ts";
-import { nodeHash, readSources } from "../build/skill.ts";
+import { nodeHash } from "../build/skill.ts";
+import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { counted } from "../plural.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
 
 export const command: Command = {
@@ -23,7 +27,7 @@ Usage: hull sign <dir> --key FILE
   --new-key FILE  makes such a key in a new file
 
 Writes SKILL.sig beside SKILL.md: a signature over all files that are bundled. hull validate, hull build and uploads check
-it. A change of any file needs a new signature.
+it. A change of any file needs a new signature. A skill.ts is run to read its tools, as by hull validate.
 `,
   async run(argv) {
     const flags = { key: { type: "string" }, "new-key": { type: "string" } } as const;
@@ -43,7 +47,12 @@ it. A change of any file needs a new signature.
     const { folder, grounds } = await skillAt(root);
     const { files, diagnostics } = listFiles(folder, grounds);
     const place = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);
+    const { files: sources, diagnostics: typed } = await expandTyped(
+      root,
+      await readSources(files),
+      place,
+      null,
+    );
     const all = [...diagnostics, ...typed];
     printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     if (all.some(({ level }) => level === "error")) {
@@ -53,7 +62,7 @@ it. A change of any file needs a new signature.
     const signed = sources.filter(({ path }) => path !== SIGNATURE_FILE);
     const path = join(root, SIGNATURE_FILE);
     await writeFile(path, await signFiles(signed, key, nodeHash));
-    const count = `${signed.length} file${signed.length === 1 ? "" : "s"}`;
+    const count = counted(signed.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, signed by ${key.fingerprint}\n`);
     return EXIT.ok;
   },

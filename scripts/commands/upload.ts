@@ -1,14 +1,15 @@
-/** `hull upload`: brings one skill to a running Hull, beside what is published there (serving.md §1). */
+/** `hull upload`: brings one skill to a running Hull, beside what is published there. */
 import { resolve } from "node:path";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { packTar } from "../../src/skill/tar.ts";
+import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { AdminClient, target } from "../admin-client.ts";
 import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { listFiles } from "../build/scan.ts";
-import { readSources } from "../build/skill.ts";
+import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { projectProviders } from "../models.ts";
@@ -21,17 +22,17 @@ export const command: Command = {
 Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 
   dir        the folder of the skill, which holds its SKILL.md
-  --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL)
+  --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --json     print what the server answers
 
 The skill is served at once, to the tenant of the key only. The same slug again is a new version. Take it away with
-hull remove; see docs/security.md for what an uploaded skill may not do.
+hull remove; see docs/security.md for what an uploaded skill may not do. A skill.ts is run to read its tools, as by hull validate.
 `,
   async run(argv) {
     const flags = { url: { type: "string" }, key: { type: "string" }, json: { type: "boolean" } } as const;
     const { values, positionals } = parseFlags(argv, flags, 1);
-    const { url, key } = target(values, "hull upload <dir> --url https://…");
+    const { url, key } = await target(values, "hull upload <dir> --url https://…");
     if (positionals[0] === undefined) {
       throw new CommandError(
         EXIT.usage,
@@ -47,7 +48,12 @@ hull remove; see docs/security.md for what an uploaded skill may not do.
       printDiagnostics(found.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     const { files, diagnostics } = listFiles(folder, grounds);
     const place = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(root, await readSources(files), place);
+    const { files: sources, diagnostics: typed } = await expandTyped(
+      root,
+      await readSources(files),
+      place,
+      project.config.signatures ?? NO_SIGNATURES,
+    );
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});
     const here = { ...place, providers, uploadedBy: "me" };

@@ -6,7 +6,8 @@ import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { openProject, type Project } from "../project.ts";
+import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
+import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { type Examined, examine, lint, located } from "../validate/examine.ts";
 import { checkPrograms } from "../validate/programs.ts";
 
@@ -25,7 +26,10 @@ Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] 
   --runner     also check that the programs of scripts and tools exist on this machine
   --json       print [{path, properties, profiles, diagnostics}]
 
-Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
+A skill.ts is executed to read its tools, once its signature holds where it has one or needs one: in a process without
+your variables, files, programs and network, as far as this machine can withhold them (docs/security.md).
+
+Exit code 0 when everything is valid, 1 when not or when there is no skill, 3 when a path does not exist.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -41,7 +45,11 @@ Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
     const profile = readProfile(values.profile);
     const checks: Checked[] = [];
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
-      const project = await openProject(path === undefined ? undefined : await skillPath(path));
+      const project = await openProject(
+        path === undefined ? undefined : await skillPath(path),
+        [],
+        path !== undefined,
+      );
       checks.push(
         profile === null
           ? await checkServed(project, values.runner === true)
@@ -59,7 +67,8 @@ Exit code 0 when everything is valid, 1 when not, 3 when a path does not exist.
     const fatal = found.some(
       ({ diagnostic: d }) => d.level === "error" || (values.strict === true && d.level === "warning"),
     );
-    return fatal ? EXIT.failed : EXIT.ok;
+    const empty = checks.some(({ examined }) => examined.length === 0);
+    return fatal || empty ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -90,16 +99,16 @@ interface Checked {
 }
 
 /** All rules of a build, and what is likely wrong. */
-async function checkServed({ roots, dir, models, config }: Project, runner: boolean): Promise<Checked> {
-  const { skills, diagnostics } = await buildRoots(roots, {
-    ...{ projectDir: dir, models, signatures: config.signatures, keepGoing: true },
-  });
-  if (runner) diagnostics.push(...(await checkPrograms(skills, roots)));
+async function checkServed(project: Project, runner: boolean): Promise<Checked> {
+  const { roots, dir, config } = project;
+  const { skills, diagnostics } = await buildRoots(roots, { ...buildOptionsOf(project), keepGoing: true });
+  if (runner) diagnostics.push(...checkPrograms(skills, roots));
+  diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));
   const served = new Set(skills.map(({ folder }) => folder));
   const examined: Examined[] = [];
   for (const { root, grounds, scan } of scanRoots(roots, dir).scans) {
     for (const folder of scan.skills) {
-      const one = await examine(folder, grounds);
+      const one = await examine(folder, grounds, config.signatures);
       examined.push(one);
       diagnostics.push(...lint(one, grounds).map((diagnostic) => ({ root, diagnostic })));
     }
@@ -108,14 +117,14 @@ async function checkServed({ roots, dir, models, config }: Project, runner: bool
 }
 
 /** The rules of the Agent Skills format alone. */
-async function checkFormat({ roots, dir }: Project, profile: Profile): Promise<Checked> {
+async function checkFormat({ roots, dir, config }: Project, profile: Profile): Promise<Checked> {
   const { scans, diagnostics } = scanRoots(roots, dir);
   const examined: Examined[] = [];
   const valid = new Set<string>();
   for (const { root, grounds, scan } of scans) {
     const found = [...scan.diagnostics, ...scan.refused.map(({ diagnostic }) => diagnostic)];
     for (const folder of scan.skills) {
-      const one = await examine(folder, grounds);
+      const one = await examine(folder, grounds, config.signatures);
       examined.push(one);
       const verdict = one.parsed.verdicts[profile];
       if (verdict.valid) valid.add(folder.path);

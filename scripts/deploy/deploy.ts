@@ -1,5 +1,5 @@
 /**
- * Brings Worker, container, migrations and skills to Cloudflare (serving.md §1, §7; docs/deploy.md). The objects of the
+ * Brings Worker, container, migrations and skills to Cloudflare. The objects of the
  * catalog are stored before the code that is pinned to it, so that no request meets the one without the other, on the
  * first deployment too; the version before goes on serving its own catalog until it is replaced.
  */
@@ -97,7 +97,9 @@ function migrationArgs({ d1_databases: [{ database_name }] }: WorkerConfig, file
 
 function deployArgs({ containers, secretsFile }: Deployment, file: string): string[] {
   return [
-    ...["deploy", "--config", file],
+    "deploy",
+    "--config",
+    file,
     ...(containers ? [] : ["--containers-rollout=none"]),
     ...(secretsFile === undefined ? [] : ["--secrets-file", secretsFile]),
   ];

@@ -1,5 +1,5 @@
 /**
- * Brings objects to the store of a deployment through wrangler (serving.md §1): before there is a Worker, and past the
+ * Brings objects to the store of a deployment through wrangler: before there is a Worker, and past the
  * one that is there, which may be too old to know them.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

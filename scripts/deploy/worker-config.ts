@@ -19,7 +19,13 @@ const wranglerConfig = z.looseObject({
   d1_databases: z.tuple([binding.extend({ database_name: z.string(), migrations_dir: z.string() })]),
   r2_buckets: z.tuple([binding.extend({ bucket_name: z.string() })]),
   containers: z
-    .array(z.looseObject({ image: z.string(), image_build_context: z.string().optional() }))
+    .array(
+      z.looseObject({
+        image: z.string(),
+        image_build_context: z.string().optional(),
+        image_vars: z.record(z.string(), z.string()).optional(),
+      }),
+    )
     .default([]),
   assets: z.looseObject({ directory: z.string() }),
 });

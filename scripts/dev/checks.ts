@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "smol-toml";
-import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
+import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
-import { openProject, type Project } from "../project.ts";
+import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { freePort, REPO_DIR } from "./places.ts";
 import { startRunner } from "./runner.ts";
 
@@ -23,18 +23,7 @@ export interface Finding {
 }
 
 /** Bindings that the Worker cannot do without; wrangler.toml declares them. */
-const BINDINGS = [
-  "SKILLS",
-  "DB",
-  "FILES",
-  "SESSIONS",
-  "EXECUTIONS",
-  "LEDGER",
-  "FILE_INDEX",
-  "MOCKS",
-  "RUNNER",
-  "SHIELD",
-];
+const BINDINGS = ["SKILLS", "DB", "FILES", "SESSIONS", "LEDGER", "FILE_INDEX", "MOCKS", "RUNNER", "SHIELD"];
 
 const run = promisify(execFile);
 
@@ -189,9 +178,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
 
 async function skillsCheck(project: Project): Promise<Finding> {
   const { skills, diagnostics } = await buildRoots(project.roots, {
-    projectDir: project.dir,
-    models: project.models,
-    signatures: project.config.signatures,
+    ...buildOptionsOf(project),
     keepGoing: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;

@@ -8,6 +8,7 @@ import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { parse } from "smol-toml";
 import * as z from "zod";
+import type { WorkerOptions } from "./worker-process.ts";
 
 const binding = z.object({ binding: z.string() });
 /** The parts of wrangler.toml that the local Worker needs. */
@@ -21,6 +22,7 @@ const wranglerConfig = z.object({
   durable_objects: z.object({ bindings: z.array(z.object({ name: z.string(), class_name: z.string() })) }),
   worker_loaders: z.array(binding).default([]),
   assets: binding.extend({ directory: z.string() }),
+  ai: binding.transform((one) => [one]).default([]),
   ratelimits: z.array(
     z.object({
       name: z.string(),
@@ -29,6 +31,21 @@ const wranglerConfig = z.object({
     }),
   ),
 });
+
+async function configOf(repoDir: string): Promise<z.infer<typeof wranglerConfig>> {
+  return wranglerConfig.parse(parse(await readFile(join(repoDir, "wrangler.toml"), "utf8")));
+}
+
+/** The names that wrangler.toml gives to bindings. */
+export async function bindingNames(repoDir: string): Promise<Set<string>> {
+  const config = await configOf(repoDir);
+  const { kv_namespaces, d1_databases, r2_buckets, worker_loaders, durable_objects, ratelimits } = config;
+  const named = [...kv_namespaces, ...d1_databases, ...r2_buckets, ...worker_loaders, config.assets];
+  return new Set([
+    ...[...named, ...config.ai].map(({ binding: name }) => name),
+    ...[...durable_objects.bindings, ...ratelimits].map(({ name }) => name),
+  ]);
+}
 
 /** Bundles the Worker as a deploy does: one minified ES module. */
 export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
@@ -46,27 +63,16 @@ export async function bundleWorker(repoDir: string, entry: string): Promise<stri
   return result.outputFiles[0]?.text ?? "";
 }
 
-interface DirectOptions {
-  /** Where wrangler.toml and the sources are. */
-  repoDir: string;
-  host: string;
-  port: number;
-  /** Folder of the persistent state. */
-  stateDir: string;
-  variables: ReadonlyMap<string, string>;
-  onLine: (line: string) => void;
-}
-
 /** What miniflare needs to know of the Worker: its bundle and its bindings. */
 export async function workerOptions({
   repoDir,
   host,
   port,
   variables,
-}: Pick<DirectOptions, "repoDir" | "host" | "port" | "variables">) {
-  const text = await readFile(join(repoDir, "wrangler.toml"), "utf8");
-  const config = wranglerConfig.parse(parse(text));
-  const script = await bundleWorker(repoDir, config.main);
+  bundle,
+}: Omit<WorkerOptions, "stateDir" | "onLine">) {
+  const config = await configOf(repoDir);
+  const script = bundle === null ? await bundleWorker(repoDir, config.main) : await readFile(bundle, "utf8");
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
   return {
@@ -94,7 +100,9 @@ export async function workerOptions({
 }
 
 /** Starts workerd, which ends with this process; answers its URL. */
-export async function startDirect(options: DirectOptions): Promise<{ url: string }> {
+export async function startDirect(
+  options: WorkerOptions,
+): Promise<{ url: string; stop: () => Promise<void> }> {
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       ...(await workerOptions(options)),
@@ -106,5 +114,5 @@ export async function startDirect(options: DirectOptions): Promise<{ url: string
   );
   await miniflare.ready;
   const url = await miniflare.unsafeGetDirectURL();
-  return { url: url.origin };
+  return { url: url.origin, stop: () => miniflare.dispose() };
 }

@@ -1,9 +1,12 @@
 /**
- * The dev front (serving.md §7): the listener on the public port. Local workerd never tells the Worker that a client
- * left before the first byte of the answer; this listener sees it, and stops what the request runs.
+ * The dev front: the listener on the public port. Local workerd never tells the Worker that a client
+ * left before the first byte of the answer; this listener sees it, and stops what the request runs. It also keeps clients
+ * from what wrangler serves on the Worker's port beside the Worker: triggers, a view of the database, headers that steer it.
  */
 import { randomUUID } from "node:crypto";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { HostNotAllowed, NotFound } from "../../src/errors/request.ts";
+import { type HullError, toProblem } from "../../src/errors.ts";
 import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
 
 interface FrontOptions {
@@ -40,9 +43,18 @@ function forward(
   agent: Agent,
   key: TicketKey,
 ): void {
+  const { method, url: path = "/" } = incoming;
+  if (!leadsToWorker(path)) {
+    refuse(outgoing, new NotFound({ path: path.replace(/[?#].*$/s, "").slice(0, 200) }));
+    return;
+  }
+  const { host } = incoming.headers;
+  if (host !== undefined && !HOST.test(host)) {
+    refuse(outgoing, new HostNotAllowed({ host: host.slice(0, 200) }));
+    return;
+  }
   const runId = `ex_${randomUUID().replaceAll("-", "")}`;
-  const headers = [...incoming.rawHeaders, "x-hull-run-id", runId];
-  const { method, url: path } = incoming;
+  const headers = [...passedOn(incoming.rawHeaders), "x-hull-run-id", runId];
   const { hostname, port } = new URL(worker);
   const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
@@ -64,6 +76,28 @@ function forward(
     sent.destroy();
     void cancel(runner.url, key, runId);
   });
+}
+
+/** A name or address, and a port. wrangler makes the URL of a request from it: with more in it, it would begin the path. */
+const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Whether a request's target is none of wrangler's own, however it is written. */
+function leadsToWorker(target: string): boolean {
+  if (target === "*") return true;
+  const url = URL.parse(target, "http://worker");
+  return url !== null && !/^\/+cdn-cgi(?:\/|$)/i.test(url.pathname);
+}
+
+function refuse(outgoing: ServerResponse, error: HullError): void {
+  const requestId = randomUUID();
+  outgoing
+    .writeHead(error.data.status, { "content-type": "application/problem+json", "x-request-id": requestId })
+    .end(JSON.stringify(toProblem(error.data, requestId)));
+}
+
+/** Headers by turns, name and value, without those that only miniflare's own parts send: one of them replaces the URL. */
+function passedOn(rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, at) => !/^mf-/i.test(rawHeaders[at - (at % 2)] ?? ""));
 }
 
 /** Ends everything that the request has running, and keeps the rest of it from starting. */

@@ -1,11 +1,11 @@
-/** What stands in the providers' place on this machine: mocks, a recorder, or a replay (agent-runtime.md §16). */
+/** What stands in the providers' place on this machine: mocks, a recorder, or a replay. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CASSETTE_VERSION, type CassetteHeader } from "../../src/model/cassette.ts";
-import { keyVariablesOf, type Layer } from "../../src/model/catalogue/layer.ts";
 import { readMockLines } from "../../src/model/mock/read.ts";
 import { PROXY_VARIABLE } from "../../src/model/proxy.ts";
+import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
 import type { Redactor } from "../../src/redact.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { startRecorder } from "../cassette/record.ts";

@@ -1,6 +1,7 @@
 /** Where a local Hull finds itself and where it may listen. */
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
@@ -20,8 +21,24 @@ export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modu
   ? ["--import", pathToFileURL(join(REPO_DIR, "bin", "typescript.mjs")).href]
   : [];
 
+/** Where `hull dev` keeps a project's state, unless `--state` says otherwise. */
+export function stateOf(projectDir: string): string {
+  return join(projectDir, ".hull", "state");
+}
+
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
+
+/**
+ * The names by which requests for a listening address come: its own, or where it stands for all addresses, that of each
+ * network interface, as `Host` has them. No page can make another site's name lead to an address that is written out.
+ */
+export function namesOf(host: string): string[] {
+  if (LOOPBACK.has(host)) return [];
+  const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  const bound = host === "0.0.0.0" || host === "::" ? all.map(({ address }) => address) : [host];
+  return bound.map((name) => (name.includes(":") ? `[${name.toLowerCase()}]` : name.toLowerCase()));
+}
 
 export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,6 +1,6 @@
-/** The local runner of `hull dev`: started with a fresh secret, watched, and stopped (design.md §1). */
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+/** The local runner of `hull dev`: started with a fresh secret, watched, and stopped. */
+import { cp, mkdir, realpath, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
@@ -16,7 +16,10 @@ const START_MS = 20_000;
 /** Forking costs what the parent has in memory: a small young generation keeps the runner small. */
 const NODE_FLAGS = ["--max-semi-space-size=1"];
 
-/** Makes one file of the runner, as its image does: it starts faster and stays smaller than from its sources. */
+/**
+ * Makes one file of the runner, as its image does: it starts faster and stays smaller than from its sources. The programs in
+ * other languages come beside it.
+ */
 async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
   await build({
     entryPoints: [join(repoDir, "container", "main.ts")],
@@ -27,11 +30,16 @@ async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
     format: "cjs",
     logLevel: "error",
   });
+  const programs = join(dirname(outfile), "programs");
+  await rm(programs, { recursive: true, force: true });
+  await cp(join(repoDir, "container", "programs"), programs, { recursive: true });
 }
 
 export interface LocalRunner {
   url: string;
   secret: string;
+  /** Its state folder, as processes see it. */
+  root: string;
   pid: () => number | undefined;
   stop: () => Promise<void>;
 }
@@ -47,7 +55,7 @@ interface LocalRunnerOptions {
 export async function startRunner(options: LocalRunnerOptions): Promise<LocalRunner> {
   const { config, repoDir } = options;
   const stateDir = join(options.stateDir, "runner");
-  await mkdir(stateDir, { recursive: true });
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const secret = randomSecret();
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
@@ -56,7 +64,14 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   let port = 0;
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [
-    ...["--port", String(port), "--host", "127.0.0.1", "--state", stateDir, "--secret-file", secretFile],
+    "--port",
+    String(port),
+    "--host",
+    "127.0.0.1",
+    "--state",
+    stateDir,
+    "--secret-file",
+    secretFile,
     ...runnerFlags({ ...config, drain_ms: Math.min(config.drain_ms, DEV_DRAIN_MS) }),
     "--exit-with-parent",
   ];
@@ -83,7 +98,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
       await process_.stop();
       await rm(secretFile, { force: true });
     };
-    return { url, secret, pid: () => process_.pid, stop };
+    return { url, secret, root: await realpath(stateDir), pid: () => process_.pid, stop };
   } catch (error) {
     await process_.stop();
     throw error;

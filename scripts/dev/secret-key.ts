@@ -1,13 +1,12 @@
 /** The key that seals secrets of tool configuration locally: made once, kept beside what it seals. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { randomSecret } from "./random-secret.ts";
 
-const FILE = "secret.key";
+export const SECRET_KEY_FILE = "secret.key";
 
 export async function secretKey(stateDir: string): Promise<string> {
-  const path = join(stateDir, FILE);
-  await mkdir(stateDir, { recursive: true });
+  const path = join(stateDir, SECRET_KEY_FILE);
   const key = randomSecret();
   try {
     await writeFile(path, key, { mode: 0o600, flag: "wx" });

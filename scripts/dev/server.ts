@@ -1,5 +1,5 @@
 /** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
-import { keyVariablesOf } from "../../src/model/catalogue/layer.ts";
+import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import { type BuildResult, buildRoots } from "../build/build.ts";
@@ -8,17 +8,20 @@ import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { modelVariables } from "../models.ts";
-import type { Project } from "../project.ts";
+import { buildOptionsOf, type Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
+import { bindingNames } from "./direct.ts";
 import { startFront } from "./front.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
-import { freePort, LOOPBACK, originOf, REPO_DIR } from "./places.ts";
+import { freePort, LOOPBACK, namesOf, originOf, REPO_DIR } from "./places.ts";
+import { randomSecret } from "./random-secret.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { secretKey } from "./secret-key.ts";
-import { lockState } from "./state-lock.ts";
-import { workerVariables } from "./variables.ts";
-import { watchRoots } from "./watch.ts";
+import { readSettings, watchSettings } from "./settings-watch.ts";
+import { lockState, noteAddress } from "./state-lock.ts";
+import { checkVariables, workerVariables } from "./variables.ts";
+import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
 
 interface ServerOptions {
@@ -29,8 +32,10 @@ interface ServerOptions {
   port: number;
   stateDir: string;
   direct: boolean;
-  /** Listen in front of the Worker, so that clients who leave early are noticed. */
+  /** Listen in front of the Worker, so that clients who leave early are noticed. Without it workerd itself is the listener. */
   front: boolean;
+  /** Run things for callers without a key. */
+  public: boolean;
   watch: boolean;
   /** What stands in the providers' place. */
   models?: ModelStandIns;
@@ -51,7 +56,9 @@ export interface LocalServer {
 /** Builds, starts everything and publishes. What was started is stopped again when a later step fails. */
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
+  const loopback = LOOPBACK.has(host);
   const port = await freePort(host, options.port);
+  const settings = await readSettings(project.dir);
   const builder = new Builder(project, options.cache);
   const first = await builder.build();
   const files = await loadEnvironment(project.dir, {});
@@ -60,17 +67,31 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     for (const end of stops.splice(0).reverse()) await end();
   };
   stops.push(await lockState(stateDir));
+  // Folders are looked at while the Worker starts; what changes meanwhile is built once that is served which was there before.
+  const reload = Promise.withResolvers<() => Promise<void>>();
+  const rebuild = debounced(async () => (await reload.promise)());
+  const imported = new WatchedFiles(rebuild.schedule);
+  const watching = options.watch ? watchRoots(project.roots, rebuild.schedule) : Promise.resolve(() => {});
+  if (options.watch) imported.add(first.imported);
+  stops.push(
+    rebuild.stop,
+    () => imported.stop(),
+    async () => (await watching)(),
+  );
   try {
     const layers = [project.models.file, first.packages, project.models.root];
     const models = modelVariables(first.packages, project.models);
-    const variables = workerVariables(
-      files,
-      process.env,
-      first.skills.map((skill) => skill.manifest),
-      layers,
-      Object.values(project.config.mcp?.servers ?? {}),
-      project.config.daemons?.webhook_secrets,
-    );
+    const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
+      workerVariables(
+        files,
+        process.env,
+        skills,
+        layers,
+        Object.values(project.config.mcp?.servers ?? {}),
+        project.config.daemons?.webhook_secrets,
+        project.config.workspace_tools?.env,
+      );
+    const variables = variablesFor(first.skills);
     for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
       const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
       options.onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
@@ -90,21 +111,29 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     for (const [name, value] of models) variables.set(name, value);
     variables
       .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project, LOOPBACK.has(host)))
+      .set("HULL_CONFIG", servingConfig(project, { loopback, hosts: namesOf(host) }))
       .set("HULL_RUNNER_URL", runner.url)
-      .set("HULL_RUNNER_SECRET", runner.secret);
+      .set("HULL_RUNNER_SECRET", runner.secret)
+      .set("HULL_RUNNER_ROOT", runner.root);
+    if (options.public) variables.set("HULL_PUBLIC", "1");
+    const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
+    if (!loopback) checkReachable(options, adminKey);
+    variables.delete("HULL_DEV_KEY");
+    if (!loopback && adminKey === undefined) variables.set("HULL_DEV_KEY", randomSecret());
+    checkVariables(variables, files, await bindingNames(REPO_DIR));
+    redactor.learn([variables.get("HULL_DEV_KEY") ?? ""]);
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      direct: options.direct,
+      direct: options.direct || !options.front,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
     stops.push(worker.stop);
-    const adminKey = variables.get("HULL_ADMIN_KEY");
-    const registry = new RegistryClient(worker.url, adminKey);
+    if (!loopback) await checkGuarded(worker.url);
+    const registry = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
     await registry.publish(first);
     await options.cache.save();
     stops.push(() => options.cache.save());
@@ -113,32 +142,78 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stops.push(await startFront({ host, port, worker: worker.url, runner }));
       url = originOf(host, port);
     }
+    // An address that stands for all of them is none to call.
+    stops.push(
+      await noteAddress(stateDir, url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")),
+    );
     options.onBuild(first, true);
+    reload.resolve(async () => {
+      try {
+        const result = await builder.build();
+        imported.add(result.imported);
+        if (!builder.changed) return;
+        await registry.publish(result);
+        options.onBuild(result, false);
+        const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
+        if (late.length > 0) {
+          const why = "no skill named it at the start; restart to use it.";
+          options.onLine(`${late.join(", ")} of the environment: ${why}`, "hull");
+        }
+        if (!sameModels(models, modelVariables(result.packages, project.models))) {
+          options.onLine("The models of a skill folder's hull.toml changed; restart to use them.", "hull");
+        }
+      } catch (error) {
+        options.onLine(error instanceof Error ? error.message : String(error), "hull");
+      }
+    });
     if (options.watch) {
-      stops.push(
-        await watchRoots(project.roots, async () => {
-          try {
-            const result = await builder.build();
-            if (!builder.changed) return;
-            await registry.publish(result);
-            options.onBuild(result, false);
-            if (!sameModels(models, modelVariables(result.packages, project.models))) {
-              options.onLine(
-                "The models of a skill folder's hull.toml changed; restart to use them.",
-                "hull",
-              );
-            }
-          } catch (error) {
-            options.onLine(error instanceof Error ? error.message : String(error), "hull");
-          }
-        }),
-      );
+      stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
     }
+    await watching;
     return { url, adminKey, skills: first.skills, runnerPid: runner.pid, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/**
+ * An address that others can reach is served through the front, and with keys or where that is asked for.
+ * @throws CommandError (exit 2)
+ */
+function checkReachable(options: ServerOptions, adminKey: string | undefined): void {
+  const { host, front } = options;
+  if (!front) {
+    throw new CommandError(
+      EXIT.usage,
+      "host_needs_front",
+      `${host} can be reached from other machines, and --no-front is for this machine alone.`,
+      "Leave --no-front out, or listen on 127.0.0.1.",
+    );
+  }
+  if (adminKey !== undefined || options.public) return;
+  throw new CommandError(
+    EXIT.usage,
+    "host_needs_keys",
+    `${host} can be reached from other machines, and no API key is configured.`,
+    "Set HULL_ADMIN_KEY (16 characters or more), or pass --public to run skills for everybody; publishing then needs the key all the same.",
+  );
+}
+
+/**
+ * Asks the Worker itself whether it refuses to publish without a key, before others can reach it.
+ * @throws CommandError (exit 4)
+ */
+async function checkGuarded(url: string): Promise<void> {
+  const response = await fetch(`${url}/_hull/bundles`);
+  await response.body?.cancel();
+  if (response.status === 401 || response.status === 503) return;
+  throw new CommandError(
+    EXIT.unreachable,
+    "worker_not_guarded",
+    `The Worker answered ${response.status} to a request for its bundles without a key. Nothing is served.`,
+    "Check HULL_ADMIN_KEY; without --host only this machine is served.",
+  );
 }
 
 function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
@@ -161,9 +236,7 @@ class Builder {
 
   async build(): Promise<BuildResult> {
     const result = await buildRoots(this.#project.roots, {
-      projectDir: this.#project.dir,
-      models: this.#project.models,
-      signatures: this.#project.config.signatures,
+      ...buildOptionsOf(this.#project),
       cache: this.#cache,
       previous: this.#lastGood,
       keepLastGood: true,
@@ -194,5 +267,6 @@ async function runnerOf(
       "Set HULL_RUNNER_SECRET in .env to the secret that the runner was started with.",
     );
   }
-  return { url: config.url, secret, pid: () => undefined, stop: async () => {} };
+  const root = variables.get("HULL_RUNNER_ROOT") ?? "/var/lib/hull";
+  return { url: config.url, secret, root, pid: () => undefined, stop: async () => {} };
 }

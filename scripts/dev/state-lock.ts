@@ -2,11 +2,15 @@
  * One server at a time has a folder of state: two of them on the same objects would fire every alarm twice and undo each
  * other's writes. The lock is a file that names a process; it means nothing once that process is gone.
  */
-import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { access, chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
+import { LOOPBACK } from "./places.ts";
+import { SECRET_KEY_FILE } from "./secret-key.ts";
 
 const LOCK_FILE = "server.lock";
+const ADDRESS_FILE = "server.url";
 /** Of several that find the lock of a process that is gone, some try again. */
 const TRIES = 5;
 
@@ -17,11 +21,11 @@ interface Holder {
 }
 
 /**
- * Takes the folder, which is made where it is missing; answers how to give it back.
+ * Takes the folder, which is made where it is missing, for its owner alone; answers how to give it back.
  * @throws CommandError (exit 4) where another server that lives has it
  */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
-  await mkdir(stateDir, { recursive: true });
+  await privateFolder(stateDir);
   const file = join(stateDir, LOCK_FILE);
   const own = `${file}.${process.pid}`;
   const holder: Holder = { pid: process.pid, began: await beginOf(process.pid) };
@@ -39,6 +43,17 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
   throw inUse(stateDir, null);
 }
 
+/** Makes a folder that its owner alone may use; one that holds a server's state already becomes such a folder. */
+async function privateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const isState = await access(join(path, SECRET_KEY_FILE)).then(
+    () => true,
+    () => false,
+  );
+  // Another folder that somebody named for the state may be meant for others as well.
+  if (isState) await chmod(path, 0o700);
+}
+
 /** Answers what the lock of a server that is gone holds, `null` where there is none. @throws CommandError (exit 4) */
 export async function checkUnlocked(stateDir: string): Promise<string | null> {
   const text = await readFile(join(stateDir, LOCK_FILE), "utf8").catch(() => null);
@@ -47,6 +62,41 @@ export async function checkUnlocked(stateDir: string): Promise<string | null> {
   if (await lives(holder)) throw inUse(stateDir, holder.pid);
   return text;
 }
+
+/** Notes where the server that holds the folder listens; answers how to remove the note. @param url origin */
+export async function noteAddress(stateDir: string, url: string): Promise<() => Promise<void>> {
+  const file = join(stateDir, ADDRESS_FILE);
+  await writeFile(file, url, { mode: 0o600 });
+  return () => rm(file, { force: true });
+}
+
+/**
+ * Where the living server of a folder listens; `null`: there is none. An address of another machine counts as none, since
+ * commands send keys there and the folder may come from somebody else.
+ */
+export async function addressOf(stateDir: string): Promise<string | null> {
+  const [lock, url] = await Promise.all(
+    [LOCK_FILE, ADDRESS_FILE].map((name) => readFile(join(stateDir, name), "utf8").catch(() => null)),
+  );
+  if (lock == null || url == null || !URL.canParse(url)) return null;
+  const { hostname, origin } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const own = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
+  if (!LOOPBACK.has(host) && !own.includes(host)) return null;
+  return (await lives(holderOf(lock))) ? origin : null;
+}
+
+/** What a lock says; a file that is no lock names a process that never lives. */
+function holderOf(text: string): Holder {
+  try {
+    const { pid, began }: Holder = JSON.parse(text);
+    return { pid: Number.isInteger(pid) ? pid : NO_PROCESS, began };
+  } catch {
+    return { pid: NO_PROCESS, began: null };
+  }
+}
+
+const NO_PROCESS = 2 ** 31 - 1;
 
 async function made(file: string, from: string): Promise<boolean> {
   try {

@@ -1,16 +1,19 @@
-/** Watch mode (serving.md §1): one call per burst of changes under the roots. */
-import { basename } from "node:path";
+/** Watch mode: one call per burst of changes. */
+import { type FSWatcher, watch as watchFolder } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { watch } from "chokidar";
 
 const DEBOUNCE_MS = 150;
 /** Folders that no skill's files are read from; watching them would only cost handles. */
 const IGNORED = new Set([".git", "node_modules", "__pycache__", ".venv", ".hull"]);
 
-/** Calls `changed` 150 ms after the last change; never twice at once. Answers how to stop. */
-export async function watchRoots(
-  roots: readonly string[],
-  changed: () => Promise<void>,
-): Promise<() => Promise<void>> {
+interface Debounced {
+  schedule: () => void;
+  stop: () => void;
+}
+
+/** Calls `changed` 150 ms after the last `schedule`; never twice at once. */
+export function debounced(changed: () => Promise<void>): Debounced {
   let timer: NodeJS.Timeout | undefined;
   let running = false;
   let again = false;
@@ -30,6 +33,14 @@ export async function watchRoots(
     clearTimeout(timer);
     timer = setTimeout(() => void run(), DEBOUNCE_MS);
   };
+  return { schedule, stop: () => clearTimeout(timer) };
+}
+
+/** Calls `schedule` for each change under the roots, from its answer on. Answers how to stop. */
+export async function watchRoots(
+  roots: readonly string[],
+  schedule: () => void,
+): Promise<() => Promise<void>> {
   const watcher = watch([...roots], {
     ignoreInitial: true,
     ignored: (path) => IGNORED.has(basename(path)),
@@ -39,8 +50,47 @@ export async function watchRoots(
   const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
   watcher.on("all", schedule).on("error", schedule);
   await ready;
-  return async () => {
-    clearTimeout(timer);
-    await watcher.close();
-  };
+  return () => watcher.close();
+}
+
+/** Watches single files, which need not exist. It watches their folders, so that a replaced file stays watched. */
+export class WatchedFiles {
+  readonly #schedule: () => void;
+  readonly #paths = new Set<string>();
+  readonly #folders = new Map<string, FSWatcher>();
+
+  constructor(schedule: () => void) {
+    this.#schedule = schedule;
+  }
+
+  /** Watches these files too. @param paths absolute */
+  add(paths: Iterable<string>): void {
+    for (const path of paths) {
+      this.#paths.add(path);
+      const folder = dirname(path);
+      if (this.#folders.has(folder)) continue;
+      const watcher = this.#open(folder);
+      if (watcher !== null) this.#folders.set(folder, watcher);
+    }
+  }
+
+  stop(): void {
+    for (const watcher of this.#folders.values()) watcher.close();
+    this.#folders.clear();
+  }
+
+  /** `null` where there is no such folder. */
+  #open(folder: string): FSWatcher | null {
+    try {
+      const watcher = watchFolder(folder, (_, name) => {
+        if (name === null || this.#paths.has(join(folder, name))) this.#schedule();
+      });
+      return watcher.on("error", () => {
+        watcher.close();
+        this.#folders.delete(folder);
+      });
+    } catch {
+      return null;
+    }
+  }
 }

@@ -1,4 +1,4 @@
-/** What a publish sends (serving.md §1): immutable objects, named by kind and SHA-256. */
+/** What a publish sends: immutable objects, named by kind and SHA-256. */
 import type { CatalogBundle } from "../../src/skill/bundle.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 

@@ -1,4 +1,4 @@
-/** Publishes a build to a running Hull over HTTP (serving.md §1): what is missing first, the catalog pointer last. */
+/** Publishes a build to a running Hull over HTTP: what is missing first, the catalog pointer last. */
 import { createHash } from "node:crypto";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";

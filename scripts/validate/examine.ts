@@ -1,12 +1,13 @@
-/** One skill folder as the Agent Skills format sees it, and what is likely wrong with it (skill-formats.md §1.5, §1.8). */
+/** One skill folder as the Agent Skills format sees it, and what is likely wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
+import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { type Grounds, listFiles, type SkillFolder } from "../build/scan.ts";
-import { readSources } from "../build/skill.ts";
+import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 
 export interface Examined {
@@ -18,20 +19,30 @@ export interface Examined {
   properties: JsonObject;
 }
 
-export async function examine(folder: SkillFolder, grounds: Grounds): Promise<Examined> {
+/** @param signatures whose count, before anything of the folder runs */
+export async function examine(
+  folder: SkillFolder,
+  grounds: Grounds,
+  signatures: SignaturePolicy = NO_SIGNATURES,
+): Promise<Examined> {
   const directory = folder.name;
-  const text = await textFile(folder, grounds);
+  const text = await textFile(folder, grounds, signatures);
   const parsed = parseSkill(text, { directory, fileName: basename(folder.file) });
   return { folder, text, parsed, properties: propertiesOf(parsed) };
 }
 
 /** The folder's SKILL.md, or what its skill.ts stands for; empty where that cannot be told. */
-async function textFile(folder: SkillFolder, grounds: Grounds): Promise<Uint8Array> {
+async function textFile(
+  folder: SkillFolder,
+  grounds: Grounds,
+  signatures: SignaturePolicy,
+): Promise<Uint8Array> {
   const name = basename(folder.file);
   const path = `${folder.path}/${name}`;
   if (existsSync(path)) return readFileSync(path);
   const sources = await readSources(listFiles(folder, grounds).files);
-  const { files } = await expandTyped(folder.path, sources, { folder: folder.name, file: folder.file });
+  const place = { folder: folder.name, file: folder.file };
+  const { files } = await expandTyped(folder.path, sources, place, signatures);
   return files.find((file) => file.path === name)?.bytes ?? new Uint8Array();
 }
 

@@ -1,15 +1,12 @@
-/** Which programs of scripts and tools this machine has (serving.md §7, `hull validate --runner`). */
-import { access, constants } from "node:fs/promises";
-import { basename, delimiter, isAbsolute, join, relative } from "node:path";
+/** Which programs of scripts and tools this machine has. */
+import { basename, isAbsolute, join, relative } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
+import { isExecutable } from "../needs/machine.ts";
 
 /** Programs that a local runner would look for on PATH, and does not find. */
-export async function checkPrograms(
-  skills: readonly BuiltSkill[],
-  roots: readonly string[],
-): Promise<RootedDiagnostic[]> {
+export function checkPrograms(skills: readonly BuiltSkill[], roots: readonly string[]): RootedDiagnostic[] {
   const found: RootedDiagnostic[] = [];
   for (const { folder, manifest } of skills) {
     const commands: [string, string[]][] = (manifest.llm?.tools ?? []).map((tool, i) => [
@@ -19,7 +16,7 @@ export async function checkPrograms(
     if (manifest.run !== undefined) commands.push(["run", manifest.run]);
     for (const [field, [program = ""]] of commands) {
       const local = !isAbsolute(program) && (program.includes("/") || program.startsWith("."));
-      if (local || (await isExecutable(program))) continue;
+      if (local || isExecutable(program)) continue;
       const root = roots.find((path) => folder === path || folder.startsWith(`${path}/`)) ?? folder;
       const diagnostic: Diagnostic = {
         level: "error",
@@ -35,18 +32,4 @@ export async function checkPrograms(
     }
   }
   return found;
-}
-
-async function isExecutable(program: string): Promise<boolean> {
-  const candidates = isAbsolute(program)
-    ? [program]
-    : (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, program));
-  for (const path of candidates) {
-    const usable = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (usable) return true;
-  }
-  return false;
 }

@@ -1,5 +1,5 @@
 import { toBase64 } from "../bytes.ts";
-/** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only (contract.md "Auth"). */
+/** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only. */
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
 /**

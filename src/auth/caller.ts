@@ -1,4 +1,4 @@
-/** Who makes a request (contract.md "Auth"). */
+/** Who makes a request. */
 import { type ApiKey, DEFAULT_TENANT, PUBLIC_TENANT, SCOPES, type Scope } from "./api-key.ts";
 
 export interface Caller {

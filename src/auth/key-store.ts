@@ -46,8 +46,13 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
   await db
     .prepare(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`)
     .bind(
-      ...[made.id, made.prefix, made.tenant, made.scopes.join(" ")],
-      ...[made.name, made.created_at, hex(await digestOf(key))],
+      made.id,
+      made.prefix,
+      made.tenant,
+      made.scopes.join(" "),
+      made.name,
+      made.created_at,
+      hex(await digestOf(key)),
     )
     .run();
   return { ...made, key };

@@ -1,15 +1,16 @@
 /**
  * What an isolate remembers of the keys in D1, so that D1 is not asked for every request. What it remembers is used for
- * 30 s at most: so long a revoked key may go on working in other isolates.
+ * 10 s at most: so long a revoked key may go on working in other isolates, and about 2 s where it is in use there. In the
+ * isolate that revoked it, it is refused at once.
  */
 import type { Bindings } from "../env.ts";
 import type { ApiKey } from "./api-key.ts";
 import { hasKeys, keyByHash } from "./key-store.ts";
 
 /** Age in ms up to which an answer of D1 is used. */
-export const KNOWN_FOR_MS = 30_000;
+export const KNOWN_FOR_MS = 10_000;
 /** Age in ms from which a key in use is read again in the background, so that no request waits for it. */
-const REFRESH_AFTER_MS = 15_000;
+const REFRESH_AFTER_MS = 2000;
 /** Remembered keys per isolate, unknown ones included. */
 const MAX_KNOWN = 5000;
 
@@ -19,6 +20,8 @@ interface Known {
   /** Unix ms. */
   readAt: number;
   refreshing: boolean;
+  /** This isolate revoked it, for ever. */
+  revoked: boolean;
 }
 
 interface Memory {
@@ -62,16 +65,22 @@ export async function readKey(env: Bindings, hash: string): Promise<ApiKey | nul
   const { byHash } = memoryOf(env);
   const readAt = Date.now();
   const key = await keyByHash(env, hash);
+  // A read that began before the revocation tells what was.
+  if (byHash.get(hash)?.revoked === true) return null;
+  remember(byHash, hash, { key, readAt, refreshing: false, revoked: false });
+  return key;
+}
+
+function remember(byHash: Memory["byHash"], hash: string, known: Known): void {
   byHash.delete(hash);
   const oldest = byHash.size >= MAX_KNOWN ? byHash.keys().next().value : undefined;
   if (oldest !== undefined) byHash.delete(oldest);
-  byHash.set(hash, { key, readAt, refreshing: false });
-  return key;
+  byHash.set(hash, known);
 }
 
 /** Makes a revocation through this isolate take effect here at once. */
 export function forgetKey(env: Bindings, hash: string): void {
-  memoryOf(env).byHash.delete(hash);
+  remember(memoryOf(env).byHash, hash, { key: null, readAt: Date.now(), refreshing: false, revoked: true });
 }
 
 /** Whether D1 holds any key. */

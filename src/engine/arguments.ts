@@ -1,5 +1,5 @@
 /**
- * From a model's arguments to a command line (serving.md §4.2, seed "How parameters become command arguments").
+ * From a model's arguments to a command line.
  * Pure: decides whether a call may run and with which argv; nothing is executed here.
  */
 import { isObject } from "../skill/json.ts";

@@ -1,4 +1,4 @@
-/** What a tool made for people to look at (skill-formats.md §7.5): the forms in which it comes, and what is kept. Pure. */
+/** What a tool made for people to look at: the forms in which it comes, and what is kept. Pure. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 

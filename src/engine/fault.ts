@@ -1,4 +1,4 @@
-/** What is wrong with a value from outside: where, what is accepted, what came (agent-runtime.md §0.3). */
+/** What is wrong with a value from outside: where, what is accepted, what came. */
 import type * as z from "zod/mini";
 
 export interface Fault {
@@ -20,7 +20,7 @@ export function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** What a shape refuses in a value. A key that nothing knows has a path of its own (contract.md "Limits"). */
+/** What a shape refuses in a value. A key that nothing knows has a path of its own. */
 export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]; message: string }[] {
   return issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"

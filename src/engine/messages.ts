@@ -1,5 +1,5 @@
 /**
- * The canonical conversation, whatever the provider (agent-runtime.md §1.3): what the engine's records hold and what
+ * The canonical conversation, whatever the provider: what the engine's records hold and what
  * `src/model` maps to and from each wire protocol. JSON-safe.
  */
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -63,7 +63,7 @@ export type Message =
   /** Results of one assistant turn, in call order. */
   | { role: "tool"; results: ToolResultMessage[] };
 
-/** Normalised stop reasons (agent-runtime.md §3.6); `pause` asks to call again with the turn so far. */
+/** Normalised stop reasons; `pause` asks to call again with the turn so far. */
 export type StopReason =
   | "end_turn"
   | "max_tokens"
@@ -96,7 +96,7 @@ export interface ModelTurn {
   warnings?: Warning[];
 }
 
-/** Something that was asked for and not honoured, or not as asked (agent-runtime.md §0.3). */
+/** Something that was asked for and not honoured, or not as asked. */
 export interface Warning {
   /** Stable, e.g. `option_ignored`. */
   code: string;
@@ -109,7 +109,7 @@ export interface ToolDefinition {
   name: string;
   description: string;
   parameters: JsonObject;
-  /** Not in the model's context until a search surfaces it (agent-runtime.md §6). */
+  /** Not in the model's context until a search surfaces it. */
   defer_loading?: boolean;
   /** Groups deferred tools, where a provider knows groups. */
   namespace?: string;
@@ -118,7 +118,7 @@ export interface ToolDefinition {
 /** `none`: the tools stay declared (providers want them beside tool history) but may not be called. */
 export type ToolChoice = "auto" | "none" | "required" | { name: string };
 
-/** How much a model is to reason; absent: as it does by itself (agent-runtime.md §1.5). */
+/** How much a model is to reason; absent: as it does by itself. */
 export type Thinking =
   | { mode: "enabled"; budget_tokens?: number }
   | { mode: "adaptive" }

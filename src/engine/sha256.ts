@@ -1,8 +1,8 @@
 /** SHA-256 (FIPS 180-4) where no asynchronous one will do: the engine is pure, and the platform's own answers later. */
 
-/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes (§4.2.2). */
+/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 const ROUND = fractions(64, 1 / 3);
-/** The same of the square roots of the first eight (§5.3.3). */
+/** The same of the square roots of the first eight. */
 const INITIAL = fractions(8, 1 / 2);
 
 function fractions(count: number, power: number): Uint32Array {
@@ -33,7 +33,7 @@ export function sha256(text: string): string {
   return Array.from(hash, (word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-/** One block (§6.2.2). */
+/** One block. */
 function compress(hash: Uint32Array, words: Uint32Array, view: DataView, at: number): void {
   const word = (t: number): number => words[t] ?? 0;
   for (let t = 0; t < 16; t++) words[t] = view.getUint32(at + t * 4);

@@ -1,5 +1,5 @@
 /**
- * What a tool call comes back as (serving.md §4.3): an outcome that never depends on reading the text, and the text
+ * What a tool call comes back as: an outcome that never depends on reading the text, and the text
  * that the model sees, kept within `max_tool_output_bytes`.
  */
 import { join } from "../bytes.ts";

@@ -1,5 +1,5 @@
 /**
- * Tools as callers define them (agent-runtime.md §0.6). What is wrong with a definition is told at once, by tool and
+ * Tools as callers define them. What is wrong with a definition is told at once, by tool and
  * field: a flag that is misspelt must not silently mean its default.
  */
 import { isObject } from "../skill/json.ts";
@@ -26,7 +26,7 @@ interface Annotations {
 export interface Tool extends ToolDefinition {
   /** What it answers: a schema, or words. */
   returns?: Json;
-  /** A hook reference (§0.4). */
+  /** A hook reference. */
   handler?: string;
   executor?: Executor;
   /** Run in the container service. */
@@ -60,7 +60,7 @@ const MAX_FAULTS = 20;
 export interface Origin {
   /** Path of the set, for faults. */
   path: string;
-  /** Whether its tools may name commands: those of skills may, those of requests may not (contract.md "Rulings"). */
+  /** Whether its tools may name commands: those of skills may, those of requests may not. */
   commands: boolean;
 }
 

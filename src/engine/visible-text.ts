@@ -1,4 +1,4 @@
-/** What of a model's text a person is meant to see (agent-runtime.md §1.6). Pure. */
+/** What of a model's text a person is meant to see. Pure. */
 
 /** Elements that are removed with what they hold; an unclosed one to the end of the text. */
 const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response", "done", "hull_feedback"];

@@ -1,4 +1,4 @@
-/** Errors of money and quota (contract.md "Budgets", agent-runtime.md §15). */
+/** Errors of money and quota. */
 import { define } from "../errors.ts";
 
 /** A hard limit of a scope, or the soft budget of a session or caller. Money in USD, else tokens. */
@@ -58,6 +58,18 @@ function detailOfScope({
 function detailOfCall(d: CallBudget) {
   return `The call could pass its budget's ${d.limit} of ${d.limit_value}: it is projected to cost ${d.projected_cost_usd} USD for ${d.projected_input_tokens} input and ${d.projected_output_tokens} output tokens.`;
 }
+
+/** A limit of cost that cannot be kept, since nobody knows what the model costs. */
+export const PriceUnknown = define<{
+  provider: string;
+  model: string;
+  /** `tenant`, `skill:<slug>`, `session:<id>`, or `options.budget`. */
+  scope: string;
+  limit: string;
+}>("price_unknown", 402, "Price unknown", (d) => ({
+  detail: `${d.limit} of ${d.scope} limits what may be spent, and the price of ${d.model} (${d.provider}) is unknown. Set its price in [llm.prices] of hull.toml, call a model whose price is known, or set unknown_price = "allow" in [llm] to let such calls pass uncounted.`,
+  members: { kind: "terminal", reason: "budget_exceeded", category: "budget_exceeded", ...d },
+}));
 
 export const BudgetNotFound = define<{ scope: string }>("budget_not_found", 404, "Budget not found", (d) => ({
   detail: `No budget is set for ${d.scope}. PUT /budgets/${d.scope} sets one.`,

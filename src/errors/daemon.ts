@@ -1,4 +1,4 @@
-/** Errors of daemons (agent-runtime.md §10.4). */
+/** Errors of daemons. */
 import { define } from "../errors.ts";
 
 // 401

@@ -1,5 +1,5 @@
 /**
- * What a failed model call means to whoever may try again (agent-runtime.md §2.1): the same words whatever the provider.
+ * What a failed model call means to whoever may try again: the same words whatever the provider.
  * The errors of calls carry their class in `members`, so that records and streams keep it.
  */
 import * as z from "zod/mini";

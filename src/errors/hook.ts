@@ -1,4 +1,4 @@
-/** Errors of hooks: functions of a skill's hook module (agent-runtime.md §0.4). */
+/** Errors of hooks: functions of a skill's hook module. */
 import { define } from "../errors.ts";
 
 /** `reason` is what the hook threw, redacted. */

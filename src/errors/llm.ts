@@ -1,4 +1,4 @@
-/** Errors of model calls made as such: `/llm/*`, runs and sessions (agent-runtime.md §0.3, §2.1). */
+/** Errors of model calls made as such: `/llm/*`, runs and sessions. */
 import { define } from "../errors.ts";
 
 /** An option that cannot be taken as given. `option` is its path. */

@@ -1,4 +1,4 @@
-/** Errors of model providers (serving.md §4.5), those of a call with its class (agent-runtime.md §2.1). */
+/** Errors of model providers, those of a call with its class. */
 import { define } from "../errors.ts";
 import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
@@ -45,7 +45,7 @@ export const ModelLacks = define<{ provider: string; model: string; option: stri
   }),
 );
 
-// 502: providers (serving.md §4.5)
+// 502: providers
 export const ProviderAuthFailed = define<Answered & { variable: string }>(
   "provider_auth_failed",
   502,
@@ -200,6 +200,6 @@ export const ProviderTimeout = define<
 >("provider_timeout", 504, "Provider timed out", (d) => ({
   detail: d.idle
     ? `The stream of ${d.provider} was silent for ${d.timeout_ms} ms.`
-    : `${d.provider} did not answer within ${d.timeout_ms} ms.`,
+    : `${d.provider} gave no answer within ${d.timeout_ms} ms.`,
   members: { ...classed(d, FAILURES.timeout), timeout_ms: d.timeout_ms },
 }));

@@ -1,4 +1,4 @@
-/** Errors of sessions and of the runs in them (agent-runtime.md §9.2, §12.1). */
+/** Errors of sessions and of the runs in them. */
 import { define } from "../errors.ts";
 
 // 409

@@ -1,8 +1,10 @@
-/** The HTTP surface: what is served where, and what every response carries (serving.md §5). */
+/** The HTTP surface: what is served where, and what every response carries. */
 import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
+import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
+import { openDeployment } from "../run/deployment.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
@@ -55,12 +57,18 @@ export function createApp(): App {
   app.use(async (c, next) => {
     const context = new RequestContext(c.req.raw, c.env, (work) => c.executionCtx.waitUntil(work));
     c.set("context", context);
+    const opening = openDeployment(c.env, context.background);
+    if (opening !== null) await opening;
     await next();
     complete(c, context);
   });
   app.use(async (c, next) => {
     checkHost(c.get("context"));
     await next();
+  });
+  // Wrangler and Cloudflare have tools of their own there; that Hull has none is no secret, key or not.
+  app.all("/cdn-cgi/*", (c) => {
+    throw new NotFound({ path: c.req.path });
   });
   mount(app, "/healthz", { scope: "open", methods: { GET: healthz } });
   mount(app, "/readyz", { scope: "open", methods: { GET: readyz } });
@@ -105,7 +113,7 @@ export function createApp(): App {
   return app;
 }
 
-/** Model calls, and what can be asked about models (agent-runtime.md §1). */
+/** Model calls, and what can be asked about models. */
 function mountModels(app: App): void {
   const reads = {
     "/llm/info": getInfo,
@@ -168,7 +176,7 @@ function afterResponse(work: () => void): Promise<void> {
   });
 }
 
-/** The headers of every response (serving.md §5.3), and the log line once the answer is complete. */
+/** The headers of every response, and the log line once the answer is complete. */
 function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
   addCors(context, c.res);

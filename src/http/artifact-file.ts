@@ -1,4 +1,4 @@
-/** An artifact's content as a file (skill-formats.md §7.5): for downloads, and for clients that keep no artifacts. */
+/** An artifact's content as a file: for downloads, and for clients that keep no artifacts. */
 import { fromBase64 } from "../bytes.ts";
 import type { Artifact, ArtifactType } from "../engine/artifact.ts";
 import type { Redactor } from "../redact.ts";

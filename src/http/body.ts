@@ -1,4 +1,4 @@
-/** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread (serving.md §5.2). */
+/** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread. */
 
 import type * as z from "zod/mini";
 import { join } from "../bytes.ts";
@@ -125,7 +125,7 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
   }
 }
 
-/** Limit of JSON bodies (contract.md "Limits"). */
+/** Limit of JSON bodies. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 
 /** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */

@@ -1,4 +1,4 @@
-/** `/budgets` (contract.md "Budgets"): hard limits of the caller's tenant, checked before each model call. */
+/** `/budgets`: hard limits of the caller's tenant, checked before each model call. */
 import * as z from "zod/mini";
 import { BudgetNotFound } from "../errors/budget.ts";
 import { BadRequest } from "../errors/request.ts";
@@ -80,7 +80,8 @@ export async function deleteBudget(
 }
 
 function scopeIn({ scope = "" }: Record<string, string>): string {
-  if (/^(?:tenant|skill:[a-z0-9]+(?:-[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$/.test(scope)) return scope;
+  if (/^(?:tenant|skill:[a-z0-9]+(?:-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$/.test(scope))
+    return scope;
   throw new BadRequest({
     detail: `A budget's scope is tenant, skill:<slug> or session:<id>, not "${scope}".`,
   });

@@ -1,9 +1,17 @@
-/** Which other sites' pages may read answers (serving.md §5.3): those of `cors_origins`, and no other. */
+/** Which other sites' pages may read answers: those of `cors_origins`, and no other. */
 import type { RequestContext } from "./context.ts";
 
 const ALLOW_HEADERS = [
-  ...["authorization", "content-type", "idempotency-key", "last-event-id", "prefer", "x-hull-bot"],
-  ...["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "last-event-id",
+  "prefer",
+  "x-hull-bot",
+  "x-request-id",
+  "mcp-protocol-version",
+  "mcp-method",
+  "mcp-name",
 ].join(", ");
 /** How long a browser may keep what a preflight said, in seconds. */
 const MAX_AGE_S = "7200";
@@ -11,11 +19,13 @@ const MAX_AGE_S = "7200";
 const EXPOSE_HEADERS = [
   "x-hull-duration-ms",
   "x-hull-execution-id",
+  "x-hull-files",
   "x-hull-finish-reason",
   "x-hull-note",
   "x-hull-replayed",
   "x-hull-run-id",
   "x-hull-skill",
+  "x-hull-stale",
   "x-hull-usage",
   "x-request-id",
   "server-timing",

@@ -1,4 +1,4 @@
-/** `GET /docs`: a reader for `/openapi.json` (contract.md). Its files are static assets; nothing comes from elsewhere. */
+/** `GET /docs`: a reader for `/openapi.json`. Its files are static assets; nothing comes from elsewhere. */
 import { NotFound } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
 

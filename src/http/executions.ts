@@ -1,11 +1,11 @@
-/** `/executions`: state, result, events and end of idempotent and asynchronous calls (serving.md §5.1, §5.4). */
+/** `/executions`: state, result, events and end of idempotent and asynchronous calls. */
 import { BadRequest } from "../errors/request.ts";
 import { type ErrorData, HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
-import type { ExecutionAnswer, ExecutionStatus } from "../session/execution/rpc.ts";
+import type { ExecutionAnswer, ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
-import { executionOf } from "./execution-object.ts";
+import { executionOf } from "./execution-client.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** Longer results are not part of the status document, but have a URL. */
@@ -75,7 +75,7 @@ export async function getExecutionEvents(
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
   const after = afterOf(context.request, id);
-  return eventsResponse(context, id, await executionOf(context, id).events(after, false), {});
+  return eventsResponse(context, id, await executionOf(context, id).follow(after, false), {});
 }
 
 /** `DELETE /executions/:id`: stops what runs, removes what has ended. */

@@ -1,4 +1,4 @@
-/** `/files`: what clients upload and what runs produced, each tenant's own (serving.md §5.1; contract.md "Ids"). */
+/** `/files`: what clients upload and what runs produced, each tenant's own. */
 import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
 import { sha256 } from "../run/digest.ts";
 import {

@@ -1,4 +1,4 @@
-/** Forms in request bodies, read as they come (serving.md §5.2). */
+/** Forms in request bodies, read as they come. */
 import { MalformedMultipart } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { boundaryOf, MultipartReader, type Part } from "../tool/multipart-reader.ts";

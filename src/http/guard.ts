@@ -1,4 +1,4 @@
-/** Who may call (serving.md §5.3, contract.md "Auth"): host pin, origin rule, keys and scopes. */
+/** Who may call: host pin, origin rule, keys and scopes. */
 import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
 import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
 import { anyKey, readKey, rememberedKey } from "../auth/known-keys.ts";
@@ -17,12 +17,14 @@ import { shieldKeyLookup } from "./rate.ts";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * Served on loopback, only its own names are served, so that a rebound DNS name reaches nothing. A deployment serves the
+ * Refuses names that are not the server's own. A local Hull has those of loopback and those that it was given (`hull dev` adds
+ * the addresses it listens on), so that a page whose DNS name is pointed at this machine reaches nothing. A deployment has the
  * names that it was given, and where it was given none, every name that leads to it.
+ * @throws HostNotAllowed
  */
 export function checkHost(context: RequestContext): void {
-  const { local, pin_hosts, allowed_hosts } = context.settings;
-  if (local ? !pin_hosts : allowed_hosts.length === 0) return;
+  const { local, allowed_hosts } = context.settings;
+  if (!local && allowed_hosts.length === 0) return;
   const header = context.request.headers.get("host") ?? new URL(context.request.url).host;
   const name = hostName(header);
   if (allowed_hosts.includes(name) || (local && LOOPBACK.has(name))) return;
@@ -30,8 +32,8 @@ export function checkHost(context: RequestContext): void {
 }
 
 /**
- * Lets a call pass that may be made, and notes whose it is: origin first, then the key (serving.md §5.1 "Order of
- * checks"). Local dev that other machines can reach makes no keys without a key: what they made would outlast it.
+ * Lets a call pass that may be made, and notes whose it is: origin first, then the key. Local dev that loopback alone reaches is its developer's without a key. One that other machines reach runs things
+ * for everybody where it is declared public, and does nothing else without a key.
  * @param scope `any`: every key will do
  * @param anyOrigin for what runs nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden
@@ -46,17 +48,16 @@ export async function guard(
   // What a client sends as a key where none is configured says nothing about it.
   const keyed = await keysConfigured(context);
   const sent = keyed ? sentKey(request) : null;
+  if (await sentByHullDev(context)) return context.admit(LOCAL_CALLER);
   if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
   if (sent !== null) return context.admit(await callerWith(context, sent, scope));
-  if (!keyed && settings.local && (settings.pin_hosts || scope !== "admin")) {
-    return context.admit(LOCAL_CALLER);
-  }
+  if (!keyed && settings.local && settings.loopback) return context.admit(LOCAL_CALLER);
   if (open !== null) return context.admit(open);
   if (!keyed) throw new AuthNotConfigured({});
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
 }
 
-/** Whom a deployment that was declared public serves without a key: everybody, to run things. */
+/** Whom a server that was declared public serves without a key: everybody, to run things. */
 function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
   return settings.public && (scope === "invoke" || scope === "any") ? PUBLIC_CALLER : null;
 }
@@ -72,9 +73,9 @@ async function keysConfigured({ settings, env }: RequestContext): Promise<boolea
 /** Without a key to prove intent, another site's page may not make a browser run something. */
 function checkOrigin(context: RequestContext): void {
   const { headers } = context.request;
-  // A page of another site cannot send this header unless CORS lets it.
-  if (headers.has("authorization")) return;
-  if (headers.get("origin") === null && headers.get("sec-fetch-site") === "cross-site") {
+  // Browsers leave `Origin` out of many a GET. Another port of this machine is the same site, and yet another page.
+  const from = headers.get("sec-fetch-site") ?? "none";
+  if (headers.get("origin") === null && from !== "none" && from !== "same-origin") {
     throw new OriginNotAllowed({ origin: null });
   }
   checkSentOrigin(context);
@@ -123,6 +124,13 @@ async function isAdminKey(settings: Settings, digest: ArrayBuffer): Promise<bool
   const known = adminDigests.get(settings) ?? (await digestOf(settings.adminKey));
   adminDigests.set(settings, known);
   return crypto.subtle.timingSafeEqual(digest, known);
+}
+
+/** Whether the request is the local server's own, which has to publish also where nobody else may. */
+async function sentByHullDev({ settings, request }: RequestContext): Promise<boolean> {
+  const sent = settings.local && settings.devKey !== null ? sentKey(request) : null;
+  if (sent === null || settings.devKey === null) return false;
+  return crypto.subtle.timingSafeEqual(await digestOf(sent), await digestOf(settings.devKey));
 }
 
 async function storedKey(context: RequestContext, hash: string): Promise<ApiKey | null> {

@@ -1,4 +1,4 @@
-/** Where requests of handlers in isolates come out (skill-formats.md §6). */
+/** Where requests of handlers in isolates come out. */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
 import { fetchOutside, type OutboundProps } from "../tool/outbound.ts";

@@ -1,4 +1,4 @@
-/** `GET /healthz` and `GET /readyz` (serving.md §5.1): never authenticated, never queued. */
+/** `GET /healthz` and `GET /readyz`: never authenticated, never queued. */
 import { toHullError } from "../errors.ts";
 import { currentCatalog } from "../registry/published.ts";
 import { runnerReady } from "../run/runner.ts";

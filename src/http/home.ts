@@ -1,10 +1,12 @@
-/** `GET /`: what is served here, for people as HTML and for programs as JSON (serving.md §5.1). */
+/** `GET /`: what is served here, for people as HTML and for programs as JSON. */
 import type { Card } from "../skill/manifest.ts";
 import type { RequestContext } from "./context.ts";
 import { servedTo } from "./served.ts";
 
 /** Most skills listed on the page; the rest is at `GET /skills`. */
 const MAX_ROWS = 200;
+
+const STALE = ' <small title="The folder is broken; its last good version is served.">(stale)</small>';
 
 export async function home(context: RequestContext): Promise<Response> {
   const catalog = await servedTo(context);
@@ -26,7 +28,7 @@ function page(name: string, cards: readonly Card[]): string {
     .slice(0, MAX_ROWS)
     .map(
       (card) =>
-        `<tr><td><a href="/skills/${card.slug}/card">${escapeHtml(card.name)}</a></td><td>${card.mode}</td>` +
+        `<tr><td><a href="/skills/${card.slug}/card">${escapeHtml(card.name)}</a>${card.stale === true ? STALE : ""}</td><td>${card.mode}</td>` +
         `<td><code>${card.method} ${escapeHtml(card.route)}</code></td><td>${escapeHtml(card.description)}</td></tr>`,
     );
   const more = cards.length > MAX_ROWS ? `<p><a href="/skills">All ${cards.length} skills</a></p>` : "";
@@ -39,7 +41,7 @@ table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8
 code{white-space:nowrap}
 </style>
 <h1>${escapeHtml(name)}</h1>
-<p>${cards.length} skills are served here. <a href="/skills">JSON list</a> · <a href="/docs">API reference</a></p>
+<p>${cards.length === 1 ? "1 skill is" : `${cards.length} skills are`} served here. <a href="/skills">JSON list</a> · <a href="/docs">API reference</a></p>
 <table><thead><tr><th>Skill</th><th>Mode</th><th>Call</th><th>What it does</th></tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table>${more}

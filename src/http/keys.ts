@@ -1,5 +1,5 @@
 /**
- * `/admin/keys` (contract.md "Rulings"): a tenant's administrator manages the tenant's own keys, the operator those of
+ * `/admin/keys`: a tenant's administrator manages the tenant's own keys, the operator those of
  * all tenants. The key of another tenant is answered like one that does not exist.
  */
 import * as z from "zod/mini";

@@ -1,5 +1,5 @@
 /**
- * `GET /metrics` (serving.md §5.1): what this isolate has done, in Prometheus' text format 0.0.4. Isolates come and go,
+ * `GET /metrics`: what this isolate has done, in Prometheus' text format 0.0.4. Isolates come and go,
  * and a scrape meets one of them: locally that is all there is, at the edge a sample.
  */
 import { Counter, Histogram, RUN_METRICS } from "../run/metrics.ts";

@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the document that was made with the catalog, and the tenant's uploads (serving.md §5.1). */
+/** `GET /openapi.json`: the document that was made with the catalog, and the tenant's uploads. */
 import { NotFound } from "../errors/request.ts";
 import { type LoadedCatalog, readOpenapi, readSkill } from "../registry/published.ts";
 import { utf8 } from "../skill/bundle.ts";

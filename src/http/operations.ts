@@ -1,10 +1,9 @@
-/** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous (contract.md "Waiting, streaming, or later"). */
+/** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import type * as z from "zod/mini";
 import { type HullError, toHullError } from "../errors.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import {
-  anonymousRunId,
   callBody,
   completionBody,
   type OperationRequest,
@@ -16,14 +15,14 @@ import { logError, problemOf } from "../run/problem.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-import { executionOf } from "./execution-object.ts";
+import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
 import { answerDurable } from "./skills/run-durable.ts";
 import { EventStream, wantsEvents } from "./sse.ts";
 import { waitIn } from "./wait.ts";
 
-/** JSON bodies of model routes (contract.md "Models and agent runs"). */
+/** JSON bodies of model routes. */
 export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 
 const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
@@ -82,8 +81,7 @@ async function answer(
     const execution = executionOf(context, id);
     const request_hash = await requestHash(context, asked.body);
     const begun = await execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
-    const names = operation === "runs" ? { run_id: anonymousRunId(id), session_id: null } : {};
-    return answerDurable(context, durable, { execution, begun, streaming, headers, names });
+    return answerDurable(context, durable, { execution, begun, streaming, headers });
   }
   const input = { text, files: [] };
   if (streaming) return streamed(context, { id, input, operation }, headers);
@@ -92,6 +90,7 @@ async function answer(
     context,
     input,
     signal: context.request.signal,
+    durable: null,
     streaming: false,
     keep: true,
     started: () => {},
@@ -127,6 +126,7 @@ async function streamed(
     context,
     input,
     signal: abort.signal,
+    durable: null,
     streaming: true,
     keep: false,
     started(about = {}) {

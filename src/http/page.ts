@@ -1,4 +1,4 @@
-/** Lists in pages (contract.md "Lists"). */
+/** Lists in pages. */
 import { BadRequest } from "../errors/request.ts";
 
 const MAX_PAGE = 1000;

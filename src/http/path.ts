@@ -1,5 +1,5 @@
 /**
- * Path matching (serving.md §5.1): unreserved percent-encoding is decoded first, one trailing `/` is ignored, letter
+ * Path matching: unreserved percent-encoding is decoded first, one trailing `/` is ignored, letter
  * case counts, `//` matches nothing.
  */
 

@@ -1,4 +1,4 @@
-/** From an error to a response (serving.md §5.5), and from a request to its log line. */
+/** From an error to a response, and from a request to its log line. */
 import type { HullError } from "../errors.ts";
 import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";

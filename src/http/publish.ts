@@ -1,5 +1,5 @@
 /**
- * Receiving what a build made (serving.md §1, §5.1): objects first, each verified against its digest, the catalog
+ * Receiving what a build made: objects first, each verified against its digest, the catalog
  * pointer last.
  */
 import * as z from "zod/mini";

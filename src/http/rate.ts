@@ -1,4 +1,4 @@
-/** How often a caller may call (serving.md §5.5 `rate_limited`): exact in the ledger, with a shield in front of it. */
+/** How often a caller may call: exact in the ledger, with a shield in front of it. */
 import { RateLimited } from "../errors/request.ts";
 import { askTenant } from "../run/ledger.ts";
 import type { Rate } from "../session/ledger/rate.ts";

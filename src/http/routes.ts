@@ -1,4 +1,4 @@
-/** One way to mount a route: guards in the order of serving.md §5.1, then the method's handler. */
+/** One way to mount a route: guards in their order, then the method's handler. */
 import type { Scope } from "../auth/api-key.ts";
 import { MethodNotAllowed } from "../errors/request.ts";
 import type { App, AppContext, RequestContext } from "./context.ts";

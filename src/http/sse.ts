@@ -1,4 +1,4 @@
-/** Server-sent events (serving.md §5.4): one JSON object per event, ids `<run>:<seq>`, a heartbeat in silence. */
+/** Server-sent events: one JSON object per event, ids `<run>:<seq>`, a heartbeat in silence. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -107,7 +107,7 @@ export class EventStream {
   }
 }
 
-/** Whether the client asked for events, and whether it would take anything else (serving.md §5.4). */
+/** Whether the client asked for events, and whether it would take anything else. */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const accept = request.headers.get("accept") ?? "";
   const types = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase());

@@ -1,4 +1,4 @@
-/** `POST /transcripts/:operation` (agent-runtime.md §12.4): transcripts read, changed and made shorter; nothing is stored. */
+/** `POST /transcripts/:operation`: transcripts read, changed and made shorter; nothing is stored. */
 
 import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
@@ -14,7 +14,7 @@ import type { RequestContext } from "./context.ts";
 import { accountOf } from "./llm/account.ts";
 import { jsonNow } from "./page.ts";
 
-/** JSON bodies of this route (contract.md "Models and agent runs"). */
+/** JSON bodies of this route. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));

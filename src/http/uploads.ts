@@ -1,5 +1,5 @@
 /**
- * `/_hull/skills` (serving.md §1, §5.1): skills that a tenant uploads, served to that tenant without a publish. The
+ * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The
  * archive is checked as the build checks a folder, and stored under the keys of published skills.
  */
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";

@@ -1,4 +1,4 @@
-/** `GET /usage` (contract.md "Routes beside those of the spec pages"): what the caller's tenant spent. */
+/** `GET /usage`: what the caller's tenant spent. */
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
 import { usdOf } from "../model/cost.ts";

@@ -1,4 +1,4 @@
-/** Until when the answer to a run waits (agent-runtime.md §0.2). */
+/** Until when the answer to a run waits. */
 import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
 

@@ -1,4 +1,4 @@
-/** A turn's blocks in their public form (agent-runtime.md §1.3): with a visibility, and readable back without loss. */
+/** A turn's blocks in their public form: with a visibility, and readable back without loss. */
 import * as z from "zod/mini";
 import type { Block } from "../engine/messages.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";

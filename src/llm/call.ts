@@ -1,4 +1,4 @@
-/** One model call as `POST /llm/call` makes it (agent-runtime.md §1): attempts at a structured answer included. */
+/** One model call as `POST /llm/call` makes it: attempts at a structured answer included. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { added } from "./figures.ts";
 import type { CallWatcher, LlmHost } from "./host.ts";
@@ -51,7 +51,7 @@ async function attempts(plan: Plan, host: LlmHost, watcher: CallWatcher): Promis
   let nudge: string | null = null;
   const trace: Record<string, unknown>[] = [];
   for (let attempt = 0; ; attempt++) {
-    if (attempt > 0) watcher.onRestart?.(attempt);
+    if (attempt > 0) watcher.onRestart?.(attempt + 1);
     const answered = await ask(plan, nudge, host, watcher);
     const { turn } = answered;
     figures = added(figures, answered.figures);

@@ -1,4 +1,4 @@
-/** The options of compaction as they come (agent-runtime.md §8.2), and what they mean. */
+/** The options of compaction as they come, and what they mean. */
 import * as z from "zod/mini";
 import type { CompactionOptions } from "../engine/agent/spec.ts";
 
@@ -16,8 +16,15 @@ export function compactionShapes() {
     tool_output_max_chars: maybe(z.int().check(z.positive())),
   };
   const names = [
-    ...["none", "truncate", "observation_mask", "custom"],
-    ...["summarize_middle", "summarize", "llm", "summarize_all", "hybrid"],
+    "none",
+    "truncate",
+    "observation_mask",
+    "custom",
+    "summarize_middle",
+    "summarize",
+    "llm",
+    "summarize_all",
+    "hybrid",
   ] as const;
   return {
     ...limits,

@@ -1,4 +1,4 @@
-/** `POST /llm/completion` (agent-runtime.md §1.7): the continuation, and the chat that asks for it where nothing else can. */
+/** `POST /llm/completion`: the continuation, and the chat that asks for it where nothing else can. */
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 

@@ -1,4 +1,4 @@
-/** Finds the JSON in an answer (agent-runtime.md §1.4). Pure. */
+/** Finds the JSON in an answer. Pure. */
 
 import { closingOf } from "../engine/brackets.ts";
 import type { Block } from "../engine/messages.ts";

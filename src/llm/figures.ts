@@ -1,5 +1,5 @@
 /** Sums of the parts of one call. */
-import { cacheFigures } from "../model/catalogue/price.ts";
+import { cacheFigures } from "../model/registry/price.ts";
 import type { CallFigures } from "./result.ts";
 
 /** Two parts together; the hit ratio is taken anew. @param a `null`: there is no earlier part */

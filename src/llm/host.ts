@@ -38,7 +38,7 @@ export interface ModelChoice {
   routing: JsonObject | null;
 }
 
-/** The option `budget` (§15.3). */
+/** The option `budget`. */
 export interface CallBudget {
   max_cost_usd?: number;
   total_budget_usd?: number;
@@ -50,6 +50,8 @@ export interface CallBudget {
 export interface ExchangeOptions {
   targets: readonly ModelTarget[];
   request: (target: ModelTarget) => ModelRequest;
+  /** Aborted when the call is not wanted any more. Absent: with whoever asked for the host. */
+  signal?: AbortSignal;
   /** What each provider is to get besides, by name. */
   own: Readonly<Record<string, JsonObject>>;
   /** Whether the provider itself searches tools. */
@@ -60,11 +62,16 @@ export interface ExchangeOptions {
   max_tokens_given: number | null;
   /** What the call declares that it needs of the model. */
   declared: { vision: boolean; audio: boolean; pdf: boolean };
-  retries: number;
+  /** `null`: as served skills are, at most three attempts, whatever `backoff_ms`. */
+  retries: number | null;
   backoff_ms: number;
   timeout_ms: number;
   idle_timeout_ms: number | null;
   stream: boolean;
+  /** Unix ms after which no attempt begins. Absent: none. */
+  deadline_at?: number | undefined;
+  /** A call has its leave; what fails before is no fault of the answer. */
+  onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
 }
@@ -73,8 +80,13 @@ export interface LlmHost {
   /** @throws HullError where nothing can be chosen */
   choose(wish: ModelWish): ModelChoice;
   isProvider(name: string): boolean;
-  /** @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the host's own abort */
-  exchange(options: ExchangeOptions): Promise<ModelTurn>;
+  /** How a target is reached. @throws HullError where it is not configured */
+  reach(target: ModelTarget): { model: string; capabilities: Capabilities };
+  /**
+   * The turn, and which of the targets answered.
+   * @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the signal's abort
+   */
+  exchange(options: ExchangeOptions): Promise<{ turn: ModelTurn; index: number }>;
   /** Cost and cache figures of a turn's usage. */
   figures(turn: { provider: string; model: string; usage: Usage }): CallFigures;
   /** Reads a setting, e.g. `HULL_LLM_TIMEOUT`. */

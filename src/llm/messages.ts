@@ -1,5 +1,5 @@
 /**
- * Conversations in their public JSON form (agent-runtime.md §1.1, §12.3) and as canonical messages. A message that was
+ * Conversations in their public JSON form and as canonical messages. A message that was
  * written by `messageJson` is read back without loss: an assistant's `blocks` hold what `content` and `tool_calls` repeat
  * for readers.
  */

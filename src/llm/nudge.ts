@@ -1,4 +1,4 @@
-/** The request to correct an answer that does not match its schema (agent-runtime.md §1.4). Pure. */
+/** The request to correct an answer that does not match its schema. Pure. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 

@@ -1,9 +1,10 @@
 /**
- * The options of a model call as they come (agent-runtime.md §1.1): known names and types are checked here (422), what
+ * The options of a model call as they come: known names and types are checked here (422), what
  * they mean where it is used (400).
  */
 
 import * as z from "zod/mini";
+import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
@@ -13,6 +14,9 @@ import { transcriptShape } from "./transcript.ts";
 const maybe = z.exactOptional;
 /** What is wrong with a value that is neither. */
 export const TEXTS = "must be a text or a list of texts";
+
+/** What a timer can count, in ms. */
+const MAX_TIMER_MS = 2_147_483_647;
 
 /** The shape of every option. Any other key is a provider's name, with that provider's own part of the request. */
 function shapes() {
@@ -64,8 +68,11 @@ function shapes() {
     tool_examples: maybe(text),
     cache: maybe(flag),
     stream: maybe(flag),
-    timeout: maybe(number.check(z.positive())),
-    idle_timeout: maybe(number.check(z.positive())),
+    timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
+    idle_timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
+    // The same two in seconds, as Harn names them.
+    timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
+    idle_timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
     prefill: maybe(text),
     messages: maybe(z.array(messageShape)),
     transcript: maybe(transcriptShape),
@@ -99,7 +106,8 @@ const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
 
 const callOptions = z.lazy(() => z.object(shapes()));
 let names: string[] | null = null;
-export type CallOptions = z.infer<typeof callOptions>;
+/** The limits of time are in ms here, however they were given. */
+export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
 /** What a call is asked: names of options, and what each provider is to get besides. */
 interface ReadOptions {
@@ -131,8 +139,10 @@ export function readOptions(
     if (value === null) continue;
     if (names.includes(name)) known[name] = STRUCTURES.includes(name) ? withoutNulls(value) : value;
     else if (isProvider(name)) {
-      if (isObject(value)) own[name] = value;
-      else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });
+      if (isObject(value)) {
+        own[name] = value;
+        faults.push(...reservedIn(name, value));
+      } else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });
     } else {
       const message = `there is no option "${name}"${suggestion(name, [...names, ...further])}`;
       faults.push({ path: `options.${name}`, message });
@@ -149,7 +159,24 @@ export function readOptions(
       });
     }
   }
-  return faults.length > 0 || !parsed.success ? { faults } : { options: parsed.data, own };
+  return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
+}
+
+/** Limits given in seconds as those in ms, which count where both are given. */
+function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof callOptions>): CallOptions {
+  return {
+    ...(timeout === undefined ? {} : { timeout_ms: timeout * 1000 }),
+    ...(idle_timeout === undefined ? {} : { idle_timeout_ms: idle_timeout * 1000 }),
+    ...options,
+  };
+}
+
+/** What a caller may not add to the request of a provider. */
+function reservedIn(provider: string, part: JsonObject): OptionFault[] {
+  return reservedMembers(part).map(({ path, reason }) => {
+    const option = `options.${provider}.${path}`;
+    return { path: option, message: `${option} cannot be set: ${reason}` };
+  });
 }
 
 function suggestion(name: string, known: readonly string[]): string {

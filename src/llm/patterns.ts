@@ -2,23 +2,41 @@
  * Patterns of a schema, which the validator gives to the platform's own engine: it goes back and tries again, and nobody can stop
  * it. Those that might keep it busy with a value's texts are left out.
  */
-import { waysToMatch } from "../engine/regex/cost.ts";
+import { stepsToMatch } from "../engine/regex/cost.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** A fraction of a second. */
-const MAX_WAYS = 1_000_000;
+/** A fraction of a second, for all patterns and texts together. */
+const MAX_STEPS = 100_000_000;
 
-/** Schemas without a pattern, and what was found of the others. */
+/** The patterns of schemas, as often as they stand there. */
 const known = new WeakMap<JsonObject, readonly string[]>();
 
-/** The schema without the patterns that are not to be applied to this value: itself where that is none. */
-export function affordable(schema: JsonObject, value: Json): JsonObject {
+/** Those patterns of a schema that might take too long with this value. */
+export function costlyPatterns(schema: JsonObject, value: Json): ReadonlySet<string> {
   const sources = known.get(schema) ?? [...patternsOf(schema)];
   known.set(schema, sources);
-  if (sources.length === 0) return schema;
-  const length = longestText(value);
-  const costly = new Set(sources.filter((source) => waysToMatch(source, length) > MAX_WAYS));
+  const costly = new Set<string>();
+  if (sources.length === 0) return costly;
+  const sizes = sizesOf(value);
+  const costs = sources
+    .map((source) => ({
+      source,
+      steps: Array.from(sizes, ([length, count]) => count * stepsToMatch(source, length)).reduce(add, 0),
+    }))
+    .sort((a, b) => a.steps - b.steps);
+  let left = MAX_STEPS;
+  for (const { source, steps } of costs) {
+    left -= steps;
+    if (!(left >= 0)) costly.add(source);
+  }
+  return costly;
+}
+
+const add = (a: number, b: number): number => a + b;
+
+/** The schema without these patterns: itself where there are none. */
+export function withoutPatterns(schema: JsonObject, costly: ReadonlySet<string>): JsonObject {
   if (costly.size === 0) return schema;
   const left = without(schema, costly);
   return isObject(left) ? left : {};
@@ -49,13 +67,19 @@ function without(value: Json, costly: ReadonlySet<string>): Json {
   return Object.fromEntries(left.map(([key, item]) => [key, without(item, costly)]));
 }
 
-/** Of the texts and names in a value, in UTF-16 units. */
-function longestText(value: Json): number {
-  if (typeof value === "string") return value.length;
-  if (Array.isArray(value)) return value.reduce<number>((most, item) => Math.max(most, longestText(item)), 0);
-  if (!isObject(value)) return 0;
-  return Object.entries(value).reduce(
-    (most, [key, item]) => Math.max(most, key.length, longestText(item)),
-    0,
-  );
+/** How many texts and names of a value there are, by length in UTF-16 units, rounded up to a power of two. */
+function sizesOf(value: Json, sizes = new Map<number, number>()): Map<number, number> {
+  const count = (text: string): void => {
+    const size = text.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(text.length));
+    sizes.set(size, (sizes.get(size) ?? 0) + 1);
+  };
+  if (typeof value === "string") count(value);
+  else if (Array.isArray(value)) for (const item of value) sizesOf(item, sizes);
+  else if (isObject(value)) {
+    for (const [key, item] of Object.entries(value)) {
+      count(key);
+      sizesOf(item, sizes);
+    }
+  }
+  return sizes;
 }

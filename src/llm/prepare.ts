@@ -18,7 +18,7 @@ import { readTools, type Tool } from "../engine/tools.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
-import type { LlmHost, ModelChoice } from "./host.ts";
+import type { ExchangeOptions, LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
 import { type CallOptions, readOptions } from "./options.ts";
 import { notOneOf, readStructured, type Structured } from "./structured.ts";
@@ -171,7 +171,7 @@ interface Laid {
   added: Message[];
 }
 
-/** `messages` replaces the prompt; a transcript's own messages come before either (§1.1, §12.2). */
+/** `messages` replaces the prompt; a transcript's own messages come before either. */
 function conversation({ prompt, system }: CallInput, options: CallOptions): Laid {
   const before = readMessages(options.transcript?.messages ?? [], "options.transcript.messages");
   const given = options.messages;
@@ -232,6 +232,42 @@ export function requestFor(plan: Plan, target: ModelTarget, round: RoundState): 
   };
 }
 
+const DEFAULT_TIMEOUT_S = 120;
+const OFF = new Set(["0", "false"]);
+
+type ExchangeTerms = Pick<
+  ExchangeOptions,
+  | "declared"
+  | "retries"
+  | "backoff_ms"
+  | "timeout_ms"
+  | "idle_timeout_ms"
+  | "stream"
+  | "budget"
+  | "max_tokens_given"
+>;
+
+/** How often and how long a provider is asked, by the options and the deployment's variables. */
+export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerms {
+  const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms = null } = options;
+  const seconds = positive(host.setting("HULL_LLM_TIMEOUT")) ?? DEFAULT_TIMEOUT_S;
+  return {
+    declared: { vision, audio, pdf },
+    retries: options.llm_retries ?? 2,
+    backoff_ms: options.llm_backoff_ms ?? 2000,
+    timeout_ms: timeout_ms ?? seconds * 1000,
+    idle_timeout_ms,
+    stream: options.stream ?? !OFF.has(host.setting("HULL_LLM_STREAM") ?? ""),
+    budget: options.budget ?? null,
+    max_tokens_given: options.max_tokens ?? null,
+  };
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text);
+  return text !== undefined && Number.isFinite(value) && value > 0 ? value : undefined;
+}
+
 /** What the options say of every request of a call or run, conversation and tools aside. */
 export type RequestSettings = Omit<
   ModelRequest,
@@ -274,7 +310,7 @@ function systemOf(plan: Plan, vault: Vault, tools: readonly ToolDefinition[]): s
   return [plan.system, ...contract].filter((part) => part !== "").join("\n\n");
 }
 
-/** Without an explicit `max_tokens`, the budget's limit of output tokens is the request's (§15.3). */
+/** Without an explicit `max_tokens`, the budget's limit of output tokens is the request's. */
 function maxTokens(options: CallOptions, { defaults }: ModelChoice): number {
   return options.max_tokens ?? options.budget?.max_output_tokens ?? defaults.max_tokens ?? DEFAULT_MAX_TOKENS;
 }

@@ -1,4 +1,4 @@
-/** The result of a model call (agent-runtime.md §1.2). */
+/** The result of a model call. */
 import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
 import { visibleText } from "../engine/visible-text.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -11,7 +11,7 @@ export interface CallTurn extends ModelTurn {
   text_format: TextFormat | null;
 }
 
-/** What the text tool format found in a text (§7.4). */
+/** What the text tool format found in a text. */
 interface TextFormat {
   prose: string;
   canonical_text: string;
@@ -55,6 +55,8 @@ export function resultOf(parts: ResultParts): LlmResult {
   const { turn, figures } = parts;
   const reasoning = joined(turn.blocks, "reasoning");
   const summary = joined(turn.blocks, "reasoning_summary");
+  // Some providers tell of the reasoning only its summary.
+  const thinking = reasoning === "" ? summary : reasoning;
   const calls = turn.blocks.flatMap((block) =>
     block.type === "tool_call"
       ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
@@ -73,7 +75,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     usage: { ...tokens, cache_hit_ratio, cache_savings_usd, cost_usd, price_known },
     ...(parts.data === undefined ? {} : { data: parts.data }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(reasoning === "" ? {} : { thinking: reasoning, private_reasoning: reasoning }),
+    ...(thinking === "" ? {} : { thinking, private_reasoning: thinking }),
     ...(summary === "" ? {} : { thinking_summary: summary }),
     blocks: turn.blocks.flatMap((block) => resultBlock(block) ?? []),
     stop_reason: shownReason(turn),

@@ -1,5 +1,5 @@
 /**
- * One answer of a model, tool searches included (agent-runtime.md §6.4): while an answer holds nothing but calls of Hull's
+ * One answer of a model, tool searches included: while an answer holds nothing but calls of Hull's
  * search tool, they are answered and the model is asked again, so that a call behaves as with the provider's own search.
  */
 import type { Block, Message, ModelTurn, ToolCallBlock, Warning } from "../engine/messages.ts";
@@ -11,13 +11,11 @@ import { isSearchCall, observe, type Vault } from "../engine/tool-vault/vault.ts
 import { HullError } from "../errors.ts";
 import { added } from "./figures.ts";
 import type { CallWatcher, LlmHost } from "./host.ts";
-import { type Plan, type RoundState, requestFor } from "./prepare.ts";
+import { exchangeTerms, type Plan, type RoundState, requestFor } from "./prepare.ts";
 import { type CallFigures, type CallTurn, turnText } from "./result.ts";
 import { readTextTurn } from "./text-turn.ts";
 
 const MAX_SEARCH_ROUNDS = 5;
-const DEFAULT_TIMEOUT_S = 120;
-const OFF = new Set(["0", "false"]);
 
 export interface Answered {
   /** The last turn; blocks of searches stand before its own. */
@@ -102,30 +100,16 @@ function exchange(
   host: LlmHost,
   { onText, onReasoning }: CallWatcher,
 ): Promise<ModelTurn> {
-  const { options } = plan;
-  const seconds = options.timeout ?? positive(host.setting("HULL_LLM_TIMEOUT")) ?? DEFAULT_TIMEOUT_S;
-  const { vision = false, audio = false, pdf = false } = options;
-  return host.exchange({
+  const asked = host.exchange({
     targets: plan.targets,
     request: (target) => requestFor(plan, target, round),
     own: plan.own,
     native_search: round.vault.mode === "native",
-    declared: { vision, audio, pdf },
-    retries: options.llm_retries ?? 2,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: seconds * 1000,
-    idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
-    stream: options.stream ?? !OFF.has(host.setting("HULL_LLM_STREAM") ?? ""),
-    budget: options.budget ?? null,
-    max_tokens_given: options.max_tokens ?? null,
+    ...exchangeTerms(plan.options, host),
     onText,
     onReasoning,
   });
-}
-
-function positive(text: string | undefined): number | undefined {
-  const value = Number(text);
-  return text !== undefined && Number.isFinite(value) && value > 0 ? value : undefined;
+  return asked.then(({ turn }) => turn);
 }
 
 function readTurn(plan: Plan, turn: ModelTurn): CallTurn {

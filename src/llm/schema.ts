@@ -1,5 +1,5 @@
 /**
- * Schemas of structured answers (agent-runtime.md §1.1, §1.4): JSON Schema, OpenAPI Schema Objects and the Harn dialect
+ * Schemas of structured answers: JSON Schema, OpenAPI Schema Objects and the Harn dialect
  * become JSON Schema 2020-12, and what could keep a validator busy for ever is refused first.
  */
 
@@ -174,15 +174,4 @@ function* everySchema(schema: Json): Generator<JsonObject> {
       for (const item of Object.values(value)) yield* everySchema(item);
     }
   }
-}
-
-/**
- * How many times deeper levels of a value are looked at for each time the level above is: over 1 where a schema comes
- * back to itself through several alternatives at once.
- */
-export function recursionFactor(root: JsonObject): number {
-  const text = JSON.stringify(root);
-  const references = text.match(/"\$ref":"#/g)?.length ?? 0;
-  const alternatives = /"(?:anyOf|oneOf|allOf)":/.test(text);
-  return references > 1 && alternatives ? references : 1;
 }

@@ -1,4 +1,4 @@
-/** `POST /llm/structured`: JSON or the reason why there is none, in one envelope (agent-runtime.md §1.4). */
+/** `POST /llm/structured`: JSON or the reason why there is none, in one envelope. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { type CallOutcome, callLlm } from "./call.ts";

@@ -1,4 +1,4 @@
-/** Structured answers (agent-runtime.md §1.4): what is expected, and what is wrong with an answer. */
+/** Structured answers: what is expected, and what is wrong with an answer. */
 
 import { InvalidRequest, SchemaValidation } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";

@@ -1,4 +1,4 @@
-/** Tool calls in text, for models without a native channel (agent-runtime.md §7.4). */
+/** Tool calls in text, for models without a native channel. */
 import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
 import { type CallTurn, turnText } from "./result.ts";

@@ -1,4 +1,4 @@
-/** The forms of the option `thinking` (agent-runtime.md §1.5). */
+/** The forms of the option `thinking`. */
 import type { Thinking } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import type { Json } from "../skill/manifest.ts";

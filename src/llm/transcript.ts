@@ -1,4 +1,4 @@
-/** Transcripts (agent-runtime.md §12.3): a conversation with the events that tell how it came about. */
+/** Transcripts: a conversation with the events that tell how it came about. */
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** An Anthropic message to the canonical turn (agent-runtime.md §3.2). */
+/** An Anthropic message to the canonical turn. */
 
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";

@@ -1,5 +1,5 @@
 /**
- * The Anthropic Messages protocol (agent-runtime.md §3.2; https://docs.anthropic.com/en/api/messages): canonical
+ * The Anthropic Messages protocol: canonical
  * request to body and headers. The way back: `anthropic-answer.ts`.
  */
 
@@ -63,8 +63,8 @@ export const anthropic: Wire = {
   stream: createAnthropicStream,
 };
 
-/** What is sent for `max_tokens`. */
-export const anthropicMaxTokens = (asked: number): number => (asked > 0 ? asked : DEFAULT_MAX_TOKENS);
+/** What is sent for `max_tokens`, to every provider. */
+export const tokensToAsk = (asked: number): number => (asked > 0 ? asked : DEFAULT_MAX_TOKENS);
 
 function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
   const to: Addressee = {
@@ -80,7 +80,7 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
   if (begun !== "") messages.push({ role: "assistant", content: [{ type: "text", text: begun }] });
   return {
     model: target.model,
-    max_tokens: anthropicMaxTokens(request.max_tokens),
+    max_tokens: tokensToAsk(request.max_tokens),
     messages,
     ...(isBlank(system) ? {} : { system }),
     ...toolMembers(request),

@@ -1,4 +1,4 @@
-/** The attempts of one model call: which of them are made, their waits and time limits (serving.md §4.5, §2.3). */
+/** The attempts of one model call: which of them are made, their waits and time limits. */
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
@@ -12,6 +12,10 @@ import type { Sink } from "./wire.ts";
 
 /** A provider that asks for a longer wait is not waited for. */
 const MAX_RETRY_AFTER_MS = 30_000;
+
+/** The status of a provider that is overloaded, for all of its clients: it needs longer than after another failure. */
+const OVERLOADED = 529;
+const OVERLOADED_FACTOR = 4;
 
 /** One attempt that did not do, for the log. Its texts come from the provider and are not redacted yet. */
 export interface AttemptEntry {
@@ -33,9 +37,9 @@ export interface AttemptOptions extends Sink {
   stream: boolean;
   /** Hears of text that came, whether or not anybody listens to it. */
   onOutput?: ((text: string) => void) | undefined;
-  /** Bounds the call or each attempt, as `retry` says. */
+  /** For the first byte of a stream, or the whole of another answer: of the call or of each attempt, as `retry` says. */
   timeout_ms: number;
-  /** Ends an attempt whose stream is silent for so long. */
+  /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
   idle_timeout_ms?: number | undefined;
   /** Unix ms; no wait goes beyond it. The caller aborts `signal` when it is reached. */
   deadline_at?: number;
@@ -143,7 +147,8 @@ function waitAfter(
   { clock, retry = SKILL_RETRIES }: AttemptOptions,
 ): number | null {
   const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
-  const own = instant ? 0 : retry.wait_ms(n, clock.random());
+  const overloaded = !outcome.ok && outcome.error.data.members.provider_status === OVERLOADED;
+  const own = instant ? 0 : retry.wait_ms(n, clock.random()) * (overloaded ? OVERLOADED_FACTOR : 1);
   if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
   if (!retry.mends(outcome)) return null;
   const { retry_after_ms } = outcome;
@@ -152,7 +157,7 @@ function waitAfter(
   return instant ? 0 : retry_after_ms;
 }
 
-/** Ollama's native endpoint answers nothing now and then, which a second call mends (§3.1): it costs no retry. */
+/** Ollama's native endpoint answers nothing now and then, which a second call mends: it costs no retry. */
 const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
   target.protocol === "ollama" &&
   !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");

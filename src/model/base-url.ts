@@ -1,4 +1,4 @@
-/** How a provider's base URL is read from variables and configuration (agent-runtime.md §5.1, serving.md §4.1). */
+/** How a provider's base URL is read from variables and configuration. */
 import { ProviderMisconfigured } from "../errors/provider.ts";
 
 interface BaseUrlRule {

@@ -1,7 +1,7 @@
-/** The `budget` option of a call (agent-runtime.md §15.3): checked before each attempt. Pure. */
-import { BudgetExceeded } from "../errors/budget.ts";
-import type { Price } from "./catalogue/layer.ts";
+/** The `budget` option of a call: checked before each attempt. Pure. */
+import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { nanoUsd, usdOf } from "./cost.ts";
+import type { ModelPrice } from "./registry/definition.ts";
 
 /** Every limit is at least 0; absent: none. */
 interface BudgetOption {
@@ -16,8 +16,10 @@ interface BudgetOption {
 export interface Projection {
   provider: string;
   model: string;
-  /** `null`: unknown; then no limit of cost is checked. */
-  price: Price | null;
+  /** `null`: unknown. */
+  price: ModelPrice | null;
+  /** Whether a limit of cost refuses a call of unknown price. */
+  refusesUnpriced: boolean;
   /** The prompt's estimate. */
   input_tokens: number;
   /** As the caller set it; `null`: not at all. */
@@ -26,11 +28,13 @@ export interface Projection {
   session_cost_usd: number;
 }
 
+const COST_LIMITS = ["max_cost_usd", "total_budget_usd"] as const;
+
 /**
  * Checks an attempt against the limits. Output counts as `max_output_tokens`, else as an explicit `max_tokens`, else as
  * none.
  * @returns the request's `max_tokens` where the option sets it; `null`: it does not
- * @throws BudgetExceeded
+ * @throws BudgetExceeded, PriceUnknown
  */
 export function checkBudgetOption(option: BudgetOption, call: Projection): number | null {
   const { provider, model, price, session_cost_usd } = call;
@@ -42,11 +46,16 @@ export function checkBudgetOption(option: BudgetOption, call: Projection): numbe
     cache_write_tokens: 0,
   };
   const cost = price === null ? null : usdOf(nanoUsd(usage, price, false));
+  const unpriced = COST_LIMITS.find((limit) => option[limit] !== undefined);
+  if (cost === null && call.refusesUnpriced && unpriced !== undefined) {
+    throw new PriceUnknown({ provider, model, scope: "options.budget", limit: unpriced });
+  }
   const checks = [
     ["max_cost_usd", option.max_cost_usd, cost],
     ["total_budget_usd", option.total_budget_usd, cost === null ? null : session_cost_usd + cost],
     ["max_input_tokens", option.max_input_tokens, call.input_tokens],
-    ["max_output_tokens", option.max_output_tokens, call.max_tokens],
+    // Every call asks for a token at least.
+    ["max_output_tokens", option.max_output_tokens, call.max_tokens ?? 1],
   ] as const;
   for (const [limit, limit_value, projected] of checks) {
     if (limit_value === undefined || projected === null || projected <= limit_value) continue;

@@ -1,4 +1,4 @@
-/** One model call to one target (agent-runtime.md §1.1, §2.3; serving.md §4.5). */
+/** One model call to one target. */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";

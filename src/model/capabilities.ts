@@ -1,4 +1,4 @@
-/** What a model can do (agent-runtime.md §4.2). */
+/** What a model can do. */
 
 export type ThinkingMode = "enabled" | "adaptive" | "effort";
 type SearchVariant = "bm25" | "regex" | "hosted" | "client";

@@ -1,5 +1,5 @@
 /**
- * Recorded calls to providers (agent-runtime.md §16.3), JSON on each line: a header, then one call per line with the
+ * Recorded calls to providers, JSON on each line: a header, then one call per line with the
  * pieces of its answer as they came. Keys are redacted before anything is written. Pure: the Worker and the command line
  * share it.
  */

@@ -1,4 +1,4 @@
-/** Where the providers of the chat protocol differ in what they take beyond OpenAI's own parameters (§3.1, §3.3). */
+/** Where the providers of the chat protocol differ in what they take beyond OpenAI's own parameters. */
 import type { WireTarget } from "./wire.ts";
 
 interface ChatTraits {

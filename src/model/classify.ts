@@ -1,4 +1,4 @@
-/** What kind of failure a provider's answer is (agent-runtime.md §2.2). Pure. */
+/** What kind of failure a provider's answer is. Pure. */
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 
 /** What is known of a failed call. */

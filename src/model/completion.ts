@@ -1,4 +1,4 @@
-/** Completion endpoints (agent-runtime.md §1.7): the text between a prefix and a suffix, without a conversation. */
+/** Completion endpoints: the text between a prefix and a suffix, without a conversation. */
 
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";

@@ -1,10 +1,11 @@
 /** What a model call costs, in integer nano-USD: sums of them are exact, up to nine million USD. */
 import type { Usage } from "../engine/messages.ts";
-import type { Price } from "./catalogue/layer.ts";
 import type { ResolvedTarget } from "./providers.ts";
+import type { ModelPrice } from "./registry/definition.ts";
+import type { Price } from "./registry/layer.ts";
 
 /** The price of a model; `null`: unknown. */
-export type PriceOf = (provider: string, model: string) => Price | null;
+export type PriceOf = (provider: string, model: string) => ModelPrice | null;
 
 /** One USD per million tokens is this many nano-USD per token. */
 const NANO_PER_TOKEN = 1000;
@@ -22,8 +23,14 @@ export function promptTokensOf(
   return beside ? input_tokens + cache_read_tokens + cache_write_tokens : input_tokens;
 }
 
+/** The prices of a call with so many tokens in its prompt. */
+export function priceAt({ above, ...price }: ModelPrice, promptTokens: number): Price {
+  return above !== undefined && promptTokens > above.tokens ? above : price;
+}
+
 /** @param beside whether `input_tokens` leaves cached tokens out */
-export function nanoUsd(usage: Usage, price: Price, beside: boolean): number {
+export function nanoUsd(usage: Usage, modelPrice: ModelPrice, beside: boolean): number {
+  const price = priceAt(modelPrice, promptTokensOf(usage, beside));
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   const plain = beside ? input_tokens : Math.max(0, input_tokens - read - write);
   return Math.round(

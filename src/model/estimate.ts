@@ -1,4 +1,4 @@
-/** How many tokens a request has, before a provider counted them (agent-runtime.md §15.3): a quarter of its bytes. */
+/** How many tokens a request has, before a provider counted them: a quarter of its bytes. */
 import type { Block, Message, ModelRequest, Part } from "../engine/messages.ts";
 
 const BYTES_PER_TOKEN = 4;

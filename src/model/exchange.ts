@@ -1,4 +1,4 @@
-/** One HTTP attempt at a model call: request out, answer or failure in (serving.md §4.5). */
+/** One HTTP attempt at a model call: request out, answer or failure in. */
 
 import type { Message, ModelTurn } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";

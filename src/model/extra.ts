@@ -1,4 +1,4 @@
-/** What a caller adds to the request body for one provider (agent-runtime.md §1.1 `<provider>`). */
+/** What a caller adds to the request body for one provider. */
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 

@@ -1,4 +1,4 @@
-/** From what a provider did to an error of the vocabulary, and whether to try again (serving.md §4.5). */
+/** From what a provider did to an error of the vocabulary, and whether to try again. */
 
 import { type FailureReason, failureClassOf } from "../errors/failure-class.ts";
 import {
@@ -25,7 +25,7 @@ const DEFAULT_RETRY_AFTER_S = 5;
 export interface Failure {
   ok: false;
   error: HullError;
-  /** Whether a skill's call is tried again (serving.md §4.5). */
+  /** Whether a skill's call is tried again. */
   retry: boolean;
   retry_after_ms?: number;
   /** A mock's: the next attempt does not wait. */
@@ -43,7 +43,7 @@ interface StatusFailure {
   retry_after_ms?: number | undefined;
 }
 
-/** The table of §4.5 for answers with a status of failure. */
+/** What to do about answers with a status of failure. */
 export function failureOfStatus(answer: StatusFailure): Failure {
   const { provider, model, variable, status, text, retry_after_ms } = answer;
   const { provider_message, provider_type } = providerWords(parsedJson(text) ?? text);
@@ -77,11 +77,11 @@ export function retryAfterMs(header: string | null, now: number): number | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** Whether the same call may succeed later (agent-runtime.md §2.1). */
+/** Whether the same call may succeed later. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof HullError && failureClassOf(error.data).kind === "transient";
 
-/** Whether another provider may be asked instead: after a retryable failure or a timeout (serving.md §2 `fallback`). */
+/** Whether another provider may be asked instead: after a retryable failure or a timeout. */
 export function isRetryable(error: unknown): boolean {
   if (error instanceof ProviderTimeout || error instanceof ProviderUnreachable) return true;
   if (error instanceof ProviderRateLimited) return true;

@@ -1,4 +1,4 @@
-/** Further targets for a call whose first one is down (serving.md §2 `fallback`). */
+/** Further targets for a call whose first one is down. */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import type { ModelTarget } from "../skill/manifest.ts";
@@ -10,7 +10,11 @@ export interface FallbackOptions extends CallOptions {
   /** How a target is reached. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
   /** Makes the call of one target. */
-  around?: (target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>;
+  around?: (
+    asked: ModelRequest,
+    target: ResolvedTarget,
+    call: () => Promise<ModelTurn>,
+  ) => Promise<ModelTurn>;
   /** Whether another target may answer after this failure of one; default: a retryable one, or a timeout. */
   goesOn?: ((error: unknown) => boolean) | undefined;
 }
@@ -37,14 +41,15 @@ export async function callWithFallback(
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
+    const asked = request(target);
     const ask = (): Promise<ModelTurn> =>
-      callModel(request(target), resolved, {
+      callModel(asked, resolved, {
         ...options,
         onOutput: () => {
           spoke = true;
         },
       });
-    const turn = await (options.around?.(resolved, ask) ?? ask());
+    const turn = await (options.around?.(asked, resolved, ask) ?? ask());
     return { turn, index, target: resolved };
   };
   const { goesOn = isRetryable } = options;

@@ -1,6 +1,6 @@
-/** How each kind of provider takes a wish for reasoning, and what it rules out (agent-runtime.md §3.2, §3.3). */
+/** How each kind of provider takes a wish for reasoning, and what it rules out. */
 import type { ModelRequest, Thinking } from "../engine/messages.ts";
-import { anthropicMaxTokens, THINKING_BUDGET } from "./anthropic.ts";
+import { THINKING_BUDGET, tokensToAsk } from "./anthropic.ts";
 import type { Draft } from "./fit-draft.ts";
 import { claudeVersion, isAtLeast } from "./model-version.ts";
 
@@ -45,7 +45,7 @@ function fitBudget(draft: Draft, thinking: Thinking & { mode: "enabled" }, adapt
     draft.setThinking({ mode: "adaptive" }, "this model sets the budget of its thinking by itself");
     return;
   }
-  const limit = anthropicMaxTokens(draft.request.max_tokens);
+  const limit = tokensToAsk(draft.request.max_tokens);
   if (limit <= MIN_BUDGET) {
     draft.drop(["thinking"], `it needs max_tokens above ${MIN_BUDGET}`);
     return;
@@ -68,6 +68,16 @@ export function fitEffort(draft: Draft): void {
   const level = budget === undefined ? "medium" : levelOf(budget);
   const changed = budget === undefined ? null : `the thinking budget is sent as the effort ${level}`;
   draft.setThinking({ mode: "effort", level }, changed);
+}
+
+/** For OpenRouter, which takes a budget as it is: one that is not below `max_tokens` would go beyond what is accounted. */
+export function fitReasoningBudget(draft: Draft): void {
+  const { thinking, max_tokens } = draft.request;
+  if (thinking?.mode !== "enabled" || thinking.budget_tokens === undefined) return;
+  const most = Math.max(1, Math.floor(tokensToAsk(max_tokens) * 0.75));
+  if (thinking.budget_tokens < tokensToAsk(max_tokens)) return;
+  const changed = `the thinking budget is ${most}: less than max_tokens`;
+  draft.setThinking({ mode: "enabled", budget_tokens: most }, changed);
 }
 
 const levelOf = (budget: number): "low" | "medium" | "high" =>

@@ -1,5 +1,5 @@
 /**
- * What of a request a target can take (agent-runtime.md §1.1 "Capability gates", §3): what it cannot is left out or
+ * What of a request a target can take: what it cannot is left out or
  * changed, with a warning each; what the model is known to lack is refused before the call. Pure.
  */
 import type { ModelRequest, Part, Sampling, Warning } from "../engine/messages.ts";
@@ -7,7 +7,7 @@ import { ModelLacks } from "../errors/provider.ts";
 import type { Capabilities } from "./capabilities.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { Draft } from "./fit-draft.ts";
-import { fitAnthropic, fitEffort, fitThinkingSwitch } from "./fit-thinking.ts";
+import { fitAnthropic, fitEffort, fitReasoningBudget, fitThinkingSwitch } from "./fit-thinking.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 /** What the caller says that the call needs, whatever is in its messages. */
@@ -49,7 +49,8 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
       ]);
       draft.drop(["cache", ...ANTHROPIC_ONLY, ...(traits.prefill === "none" ? ["prefill" as const] : [])]);
       if (traits.thinking === "reasoning_effort") fitEffort(draft);
-      else if (traits.thinking !== "reasoning") fitThinkingSwitch(draft);
+      else if (traits.thinking === "reasoning") fitReasoningBudget(draft);
+      else fitThinkingSwitch(draft);
       break;
     }
     case "openai-responses":

@@ -1,10 +1,10 @@
-/** Whether a provider answers to its key: one cheap call, no model involved (agent-runtime.md §1.9). */
+/** Whether a provider answers to its key: one cheap call, no model involved. */
 import { HullError } from "../errors.ts";
 import { join } from "./base-url.ts";
-import type { Catalogue, ProviderDefinition } from "./catalogue/definition.ts";
-import type { ProtocolName } from "./catalogue/layer.ts";
-import { baseOverride, protocolOf, type ReadVariable } from "./catalogue/reach.ts";
 import { addressOf } from "./providers.ts";
+import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
+import type { ProtocolName } from "./registry/layer.ts";
+import { baseOverride, protocolOf, type ReadVariable } from "./registry/reach.ts";
 
 export interface Health {
   provider: string;
@@ -23,7 +23,7 @@ export interface Health {
 
 interface HealthContext {
   env: ReadVariable;
-  catalogue: Catalogue;
+  registry: ModelRegistry;
   fetch: typeof fetch;
   /** Asks the AI binding for something small; absent: there is no binding. */
   askBinding?: (() => Promise<unknown>) | undefined;
@@ -33,8 +33,8 @@ interface HealthContext {
 
 /** What the provider says is not shown: it may repeat the key. */
 export async function checkHealth(provider: string, context: HealthContext): Promise<Health> {
-  const { catalogue, env } = context;
-  const definition = catalogue.providers.get(provider);
+  const { registry, env } = context;
+  const definition = registry.providers.get(provider);
   const failed = (reason: string, message: string, more: object = {}): Health => ({
     provider,
     valid: false,

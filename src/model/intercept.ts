@@ -1,4 +1,4 @@
-/** What stands between a call and its provider, at each attempt: mocks (agent-runtime.md §16). */
+/** What stands between a call and its provider, at each attempt: mocks. */
 import type { ModelRequest } from "../engine/messages.ts";
 import type { Attempt } from "./attempts.ts";
 import type { Outcome } from "./exchange.ts";

@@ -1,4 +1,4 @@
-/** Versions out of model ids (agent-runtime.md §4.1). */
+/** Versions out of model ids. */
 
 export type Version = readonly [major: number, minor: number];
 

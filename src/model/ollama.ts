@@ -1,5 +1,5 @@
 /**
- * Ollama's native chat protocol (agent-runtime.md §3.1; https://github.com/ollama/ollama/blob/main/docs/api.md): canonical
+ * Ollama's native chat protocol: canonical
  * request to body, answer to canonical turn. Always streamed, one JSON object a line.
  */
 

@@ -1,4 +1,4 @@
-/** A chat completion to the canonical turn (agent-runtime.md §3.3, §3.6). */
+/** A chat completion to the canonical turn. */
 
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";

@@ -1,4 +1,4 @@
-/** Tool calls of a streamed chat completion, put together from their fragments (agent-runtime.md §3.3). */
+/** Tool calls of a streamed chat completion, put together from their fragments. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";

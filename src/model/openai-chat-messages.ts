@@ -1,4 +1,4 @@
-/** The canonical conversation as messages of the chat protocol (agent-runtime.md §3.3). */
+/** The canonical conversation as messages of the chat protocol. */
 
 import type {
   ChatCompletionAssistantMessageParam,

@@ -1,6 +1,5 @@
 /**
- * The OpenAI chat completion protocol as its many providers speak it (agent-runtime.md §3.3;
- * https://platform.openai.com/docs/api-reference/chat): canonical request to body. The conversation:
+ * The OpenAI chat completion protocol as its many providers speak it: canonical request to body. The conversation:
  * `openai-chat-messages.ts`; the way back: `openai-chat-answer.ts`.
  */
 import type {

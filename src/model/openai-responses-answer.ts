@@ -1,4 +1,4 @@
-/** A response to the canonical turn (agent-runtime.md §3.4, §3.6). */
+/** A response to the canonical turn. */
 
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";

@@ -1,4 +1,4 @@
-/** The canonical conversation as input items of the Responses protocol (agent-runtime.md §3.4). */
+/** The canonical conversation as input items of the Responses protocol. */
 
 import type {
   EasyInputMessage,

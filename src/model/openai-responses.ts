@@ -1,5 +1,5 @@
 /**
- * The OpenAI Responses protocol (agent-runtime.md §3.4; https://platform.openai.com/docs/api-reference/responses):
+ * The OpenAI Responses protocol:
  * canonical request to body. Nothing is stored at the provider: each request carries the conversation
  * (`openai-responses-input.ts`). The way back: `openai-responses-answer.ts`.
  */

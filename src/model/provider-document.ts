@@ -41,7 +41,7 @@ export function failedAnswer(asked: Asked, reason: string, document: unknown): H
   return new ProviderBadResponse({ provider, model, reason, failure, provider_message });
 }
 
-/** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object (serving.md §4.2). */
+/** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object. */
 export function parseArguments(raw: string): JsonObject | null {
   if (raw.trim() === "") return {};
   const value = parsedJson(raw);

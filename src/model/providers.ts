@@ -1,11 +1,11 @@
-/** How a call to a provider is addressed (serving.md §4.1, agent-runtime.md §5.1). */
+/** How a call to a provider is addressed. */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import { join, readBaseUrl } from "./base-url.ts";
 import type { Capabilities } from "./capabilities.ts";
-import { canonicalProvider, shippedCatalogue } from "./catalogue/catalogue.ts";
-import type { Catalogue, Dialect, ProviderDefinition } from "./catalogue/definition.ts";
-import type { ProtocolName } from "./catalogue/layer.ts";
-import { capabilitiesOf } from "./catalogue/matrix.ts";
+import { throughProxy } from "./proxy.ts";
+import type { Dialect, ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
+import type { ProtocolName } from "./registry/layer.ts";
+import { capabilitiesOf } from "./registry/matrix.ts";
 import {
   baseOverride,
   baseVariable,
@@ -14,8 +14,8 @@ import {
   needsKey,
   protocolOf,
   type ReadVariable,
-} from "./catalogue/reach.ts";
-import { throughProxy } from "./proxy.ts";
+} from "./registry/reach.ts";
+import { canonicalProvider, shippedModels } from "./registry/registry.ts";
 
 interface Resolved extends Dialect {
   provider: string;
@@ -73,10 +73,10 @@ const ENDPOINTS: Record<HttpTarget["protocol"], string> = {
 export function resolveTarget(
   wish: TargetWish,
   env: ReadVariable,
-  catalogue: Catalogue = shippedCatalogue,
+  registry: ModelRegistry = shippedModels,
 ): ResolvedTarget {
-  const provider = canonicalProvider(catalogue, wish.provider);
-  const definition = definitionOf(provider, catalogue);
+  const provider = canonicalProvider(registry, wish.provider);
+  const definition = definitionOf(provider, registry);
   const model = wish.model ?? defaultModel(provider, definition, env);
   const resolved: Resolved = {
     provider,
@@ -85,7 +85,7 @@ export function resolveTarget(
     json_mode: definition.json_mode ?? definition.features?.includes("json_mode") ?? false,
     reasoning_echo: definition.reasoning_echo ?? false,
     variant: definition.variant,
-    capabilities: capabilitiesOf(catalogue, provider, model),
+    capabilities: capabilitiesOf(registry, provider, model),
     secrets: [],
   };
   const own = protocolOf(definition, baseOverride(provider, definition, env));
@@ -157,10 +157,10 @@ export function addressOf(
 }
 
 /** @throws ProviderMisconfigured where the deployment has no such provider */
-function definitionOf(provider: string, catalogue: Catalogue): ProviderDefinition {
-  const definition = catalogue.providers.get(provider);
+function definitionOf(provider: string, registry: ModelRegistry): ProviderDefinition {
+  const definition = registry.providers.get(provider);
   if (definition !== undefined) return definition;
-  const names = [...catalogue.providers.keys()].join(", ");
+  const names = [...registry.providers.keys()].join(", ");
   const reason = `this deployment has no such provider, but ${names}`;
   throw new ProviderMisconfigured({ provider, reason });
 }
@@ -186,8 +186,8 @@ const lowerCased = (headers: { [name: string]: string }): { [name: string]: stri
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 function defaultModel(provider: string, definition: ProviderDefinition, env: ReadVariable): string {
-  const { skill_model, default_model, model_env = [] } = definition;
-  const model = skill_model ?? default_model ?? firstSet(model_env, env)?.value;
+  const { default_model, model_env = [] } = definition;
+  const model = default_model ?? firstSet(model_env, env)?.value;
   if (model !== undefined) return model;
   const [variable] = model_env;
   throw new ProviderMisconfigured({

@@ -3,8 +3,8 @@
  * each call where the provider really is; deployed there is none.
  */
 import { parsedJson } from "../skill/json-depth.ts";
-import type { ReadVariable } from "./catalogue/reach.ts";
 import { providerWords } from "./provider-document.ts";
+import type { ReadVariable } from "./registry/reach.ts";
 
 /** Origin of the proxy. */
 export const PROXY_VARIABLE = "HULL_LLM_PROXY";

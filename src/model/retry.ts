@@ -8,7 +8,7 @@ export interface RetryPolicy {
   timeout: "attempt" | "call";
   /** Whether a failure is worth another attempt, as far as the number allows. */
   mends(failure: Failure): boolean;
-  /** Ms before retry `n`, from 1; `random` in [0, 1). */
+  /** Ms before retry `n`, from 1; `random` in [0, 1). Four times as long after status 529. */
   wait_ms(n: number, random: number): number;
   /** Ask again after an answer that cost output tokens and holds nothing. */
   again_when_empty: boolean;
@@ -17,7 +17,7 @@ export interface RetryPolicy {
 /** Before the second and the third attempt, each with ±50 % jitter. */
 const SKILL_WAITS_MS = [250, 500];
 
-/** Of skills (serving.md §4.5). */
+/** Of skills. */
 export const SKILL_RETRIES: RetryPolicy = {
   retries: SKILL_WAITS_MS.length,
   timeout: "call",
@@ -26,7 +26,7 @@ export const SKILL_RETRIES: RetryPolicy = {
   again_when_empty: false,
 };
 
-/** Of `POST /llm/*` and runs (agent-runtime.md §2.3): waits of `backoff_ms · 2^min(n, 4)`, up to 20 % longer. */
+/** Of `POST /llm/*` and runs: waits of `backoff_ms · 2^min(n, 4)`, up to 20 % longer. */
 export function llmRetries(retries: number, backoff_ms: number): RetryPolicy {
   return {
     retries,

@@ -1,5 +1,5 @@
 /**
- * Reasoning that a model writes into its text between `<think>` and `</think>` (agent-runtime.md §3.3), told apart while
+ * Reasoning that a model writes into its text between `<think>` and `</think>`, told apart while
  * it comes, in pieces of any size.
  */
 

@@ -1,14 +1,14 @@
-/** How long a model call, or one attempt at it, may take and be silent (agent-runtime.md §1.1 `timeout`, `idle_timeout`). */
+/** How long a model call, or one attempt at it, may wait for its first byte, and how long a stream may then be silent. */
 import { ProviderTimeout } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
 import type { Clock } from "./clock.ts";
 import type { Asked } from "./provider-document.ts";
 
 export interface TimeLimit {
-  /** Aborted by the caller's signal, when the time is over, or when a stream is silent for too long. */
+  /** Aborted by the caller's signal, when nothing came in time, or when a stream is silent for too long. */
   signal: AbortSignal;
-  /** A sign of life of a stream. */
-  onBytes: (() => void) | undefined;
+  /** To be called for each sign of life of a stream. From the first one on, only silence counts. */
+  onBytes: () => void;
   /** What the time limit means to the caller. */
   error(asked: Asked): HullError;
   stop(): void;
@@ -18,44 +18,41 @@ interface TimeLimitOptions {
   /** Aborts the limit's own signal with it. */
   signal: AbortSignal;
   clock: Clock;
+  /** For the first byte of a stream, and for the whole of an answer that is not streamed. */
   timeout_ms: number;
-  /** Counted from the first sign of life of a stream. */
+  /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
   idle_timeout_ms?: number | undefined;
 }
 
-/** Starts to count. */
+/** Starts to count. A stream that flows is never cut. */
 export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLimitOptions): TimeLimit {
+  const silence = idle_timeout_ms ?? timeout_ms;
   const limit = new AbortController();
-  let idle = false;
   const pass = (): void => limit.abort(signal.reason);
   if (signal.aborted) pass();
   else signal.addEventListener("abort", pass, { once: true });
-  const cancel = clock.after(timeout_ms, () => limit.abort());
   let heardAt: number | null = null;
-  let cancelIdle = (): void => undefined;
-  const watch = (ms: number, after: number): void => {
-    cancelIdle = clock.after(after, () => {
-      const left = (heardAt ?? 0) + ms - clock.now();
-      if (left > 0) return watch(ms, left);
-      idle = true;
-      limit.abort();
-    });
+  const expired = (): void => {
+    const left = heardAt === null ? 0 : heardAt + silence - clock.now();
+    if (left > 0) cancel = clock.after(left, expired);
+    else limit.abort();
   };
+  let cancel = clock.after(timeout_ms, expired);
   return {
     signal: limit.signal,
-    onBytes:
-      idle_timeout_ms === undefined
-        ? undefined
-        : () => {
-            const first = heardAt === null;
-            heardAt = clock.now();
-            if (first) watch(idle_timeout_ms, idle_timeout_ms);
-          },
-    error: ({ provider, model }) =>
-      new ProviderTimeout({ provider, model, timeout_ms: idle ? (idle_timeout_ms ?? 0) : timeout_ms, idle }),
+    onBytes() {
+      const first = heardAt === null;
+      heardAt = clock.now();
+      if (!first) return;
+      cancel();
+      cancel = clock.after(silence, expired);
+    },
+    error: ({ provider, model }) => {
+      const idle = heardAt !== null;
+      return new ProviderTimeout({ provider, model, timeout_ms: idle ? silence : timeout_ms, idle });
+    },
     stop() {
       cancel();
-      cancelIdle();
       signal.removeEventListener("abort", pass);
     },
   };

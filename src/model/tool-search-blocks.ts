@@ -1,4 +1,4 @@
-/** OpenAI's tool search, as entries of a chat message or items of a response, in canonical blocks (§6.3). */
+/** OpenAI's tool search, as entries of a chat message or items of a response, in canonical blocks. */
 
 import type { Block } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";

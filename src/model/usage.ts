@@ -1,4 +1,4 @@
-/** Token counts under the names that providers give them (agent-runtime.md §3.6). */
+/** Token counts under the names that providers give them. */
 
 import type { Usage } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";

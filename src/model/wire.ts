@@ -1,8 +1,8 @@
 /** What the wire protocols share: their interface, and the ids and names of tool calls. */
 import { type Message, type ModelRequest, type ModelTurn, toolCallIds } from "../engine/messages.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { Dialect } from "./catalogue/definition.ts";
 import type { StreamEvent } from "./frames.ts";
+import type { Dialect } from "./registry/definition.ts";
 
 /** The part of a target that shapes bodies and turns. */
 export interface WireTarget extends Dialect {
@@ -46,7 +46,7 @@ export interface StreamReader {
 /** Turns the id of a tool call as received into one that is unique in the conversation. */
 export type CallIdSource = (received: string | null | undefined) => string;
 
-/** Missing ids, and ids that the conversation already has, are replaced by `call_<n>` (serving.md §4.4). */
+/** Missing ids, and ids that the conversation already has, are replaced by `call_<n>`. */
 export function callIdSource(history: readonly Message[]): CallIdSource {
   const taken = new Set(toolCallIds(history));
   let n = 0;

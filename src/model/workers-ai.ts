@@ -1,4 +1,4 @@
-/** Workers AI through its binding, in the chat shape (agent-runtime.md §3.5). */
+/** Workers AI through its binding, in the chat shape. */
 
 import * as z from "zod/mini";
 import type { ModelRequest } from "../engine/messages.ts";

@@ -13,7 +13,10 @@ export async function readBundleFile(
   if (file.path === manifest.serve) {
     return new Uint8Array(await new Response(await readBlob(env, file)).arrayBuffer());
   }
-  return pack === null
-    ? null
-    : keptFile(env, file, async () => readTarFile(await readBytes(env, "pack", pack), file.path));
+  return pack === null ? null : readPackedFile(env, pack, file);
+}
+
+/** The bytes of a file of a pack; `null`: the pack lacks it. */
+export function readPackedFile(env: Bindings, pack: string, file: BundledFile): Promise<Uint8Array | null> {
+  return keptFile(env, file, async () => readTarFile(await readBytes(env, "pack", pack), file.path));
 }

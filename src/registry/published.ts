@@ -1,5 +1,5 @@
 /**
- * Published skills (serving.md §1): immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`.
+ * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`.
  * What is immutable is cached in the isolate; the pointer is refreshed in the background.
  */
 import type * as z from "zod/mini";
@@ -131,7 +131,7 @@ async function currentId(
 }
 
 /**
- * What a deployment serves (serving.md §1): what was published to it, else the catalog it is pinned to. A pointer that
+ * What a deployment serves: what was published to it, else the catalog it is pinned to. A pointer that
  * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
  */
 export function servedId(pointer: CatalogPointer | null, pinned: string | null): string | null {

@@ -1,6 +1,7 @@
-/** zod shapes of what the registry stores (serving.md §1); parsed once when read, trusted afterwards. */
+/** zod shapes of what the registry stores; parsed once when read, trusted afterwards. */
 import * as z from "zod/mini";
 import {
+  type BundledFile,
   type Card,
   type Catalog,
   type CatalogPointer,
@@ -19,6 +20,7 @@ import {
   TIERS,
   TOOL_KINDS,
 } from "../skill/manifest.ts";
+import { WORKSPACE_TOOLS } from "../skill/tool-names.ts";
 
 /** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
 export const MAX_KV_BYTES = 24 * 1024 * 1024;
@@ -67,7 +69,7 @@ function manifest(): z.ZodMiniType<Manifest> {
   const jsonObject: z.ZodMiniType<JsonObject> = z.record(text, json());
   return z.object({
     name: text,
-    slug: z.string().check(z.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)),
+    slug: z.string().check(z.regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/)),
     description: text,
     mode: z.enum(MODES),
     route: z.string().check(z.startsWith("/")),
@@ -130,6 +132,8 @@ function manifest(): z.ZodMiniType<Manifest> {
     compatibility: maybe(text),
     metadata: maybe(jsonObject),
     allowed_tools: maybe(texts),
+    tool_scope: maybe(texts),
+    workspace_tools: maybe(z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))])),
     activation: maybe(
       z.object({
         when_to_use: maybe(text),
@@ -141,6 +145,12 @@ function manifest(): z.ZodMiniType<Manifest> {
         trusted_signers: maybe(texts),
         on_activate: maybe(text),
         on_deactivate: maybe(text),
+        argument_hint: maybe(text),
+        context: maybe(z.literal("fork")),
+        agent: maybe(text),
+        model: maybe(text),
+        effort: maybe(text),
+        shell: maybe(text),
       }),
     ),
     extra: jsonObject,
@@ -231,20 +241,31 @@ function diagnostic(): z.ZodMiniType<Diagnostic> {
   });
 }
 
+function bundledFile(): z.ZodMiniType<BundledFile> {
+  return z.object({
+    path: z.string(),
+    size: z.int().check(z.nonnegative()),
+    mode: z.union([z.literal(0o644), z.literal(0o755)]),
+    sha256: sha256(),
+  });
+}
+
 export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
   z.object({
     format: z.literal(1),
     manifest: manifest(),
     body: z.string(),
-    files: z.array(
+    files: z.array(bundledFile()),
+    pack: z.nullable(sha256()),
+    wants_workspace_tools: maybe(z.literal(true)),
+    plugin: maybe(
       z.object({
-        path: z.string(),
-        size: z.int().check(z.nonnegative()),
-        mode: z.union([z.literal(0o644), z.literal(0o755)]),
-        sha256: sha256(),
+        name: z.string(),
+        skill: z.string(),
+        folder: maybe(z.object({ pack: sha256(), files: z.array(bundledFile()) })),
       }),
     ),
-    pack: z.nullable(sha256()),
+    namespace: maybe(z.string()),
     hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
     tools: maybe(z.array(skillTool())),
     diagnostics: maybe(z.array(diagnostic())),
@@ -273,6 +294,8 @@ function card(): z.ZodMiniType<Card> {
     uploaded: maybe(z.literal(true)),
     daemon: maybe(z.literal(true)),
     signer: maybe(sha256()),
+    workspaceTools: maybe(z.literal(true)),
+    namespace: maybe(text),
   });
 }
 

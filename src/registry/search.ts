@@ -1,4 +1,4 @@
-/** The paged, searchable listing behind `GET /skills` (serving.md §5.1). Pure. */
+/** The paged, searchable listing behind `GET /skills`. Pure. */
 import type { Card } from "../skill/manifest.ts";
 
 export interface Query {

@@ -1,4 +1,4 @@
-/** Writing the registry (serving.md §1): immutable objects under their digest, then the pointer. */
+/** Writing the registry: immutable objects under their digest, then the pointer. */
 import type * as z from "zod/mini";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";

@@ -1,4 +1,4 @@
-/** Uploaded skills in D1 (serving.md §1): who owns which slug and route, and which versions there were. */
+/** Uploaded skills in D1: who owns which slug and route, and which versions there were. */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";

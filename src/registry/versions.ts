@@ -1,4 +1,4 @@
-/** The versions of a skill (contract.md `GET /skills/{slug}/versions`). */
+/** The versions of a skill. */
 import type { Bindings } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
 import { type LoadedCatalog, readCatalog, readPointer } from "./published.ts";

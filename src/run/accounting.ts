@@ -1,16 +1,14 @@
 /**
- * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider (contract.md
- * "Budgets", agent-runtime.md §2.4, §15.2). A tenant without budgets and rates waits for nothing.
+ * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without budgets and rates waits for nothing.
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
-import { BudgetExceeded } from "../errors/budget.ts";
+import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
-import type { Catalogue } from "../model/catalogue/definition.ts";
-import type { Price } from "../model/catalogue/layer.ts";
-import { priceOf } from "../model/catalogue/price.ts";
-import { countsCachedBeside, nanoUsd, type PriceOf, promptTokensOf, usdOf } from "../model/cost.ts";
+import { countsCachedBeside, nanoUsd, type PriceOf, priceAt, promptTokensOf, usdOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
+import type { ModelPrice, ModelRegistry } from "../model/registry/definition.ts";
+import { priceOf, refusesUnpriced } from "../model/registry/price.ts";
 import type { Charge, Refusal, ReserveRequest, Spend, Subject } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
@@ -24,17 +22,41 @@ import { noteCharge, sendUsage } from "./usage-batch.ts";
  */
 const LOST_AFTER_MS = 120_000;
 
-/** What the catalogue knows of money and pace. */
+/** What the model registry knows of money and pace. */
 export interface Tariff {
   price: PriceOf;
   rpm: RpmOf;
+  /** Whether a limit of cost refuses the provider's models where their price is unknown. */
+  refusesUnpriced: (provider: string) => boolean;
 }
 
-/** Prices and rates as the catalogue has them. */
-export function tariffOf(catalogue: Catalogue): Tariff {
+/** They live as long as their model registry, which never changes. */
+const tariffs = new WeakMap<ModelRegistry, Tariff>();
+/** Names of models come from callers. */
+const MAX_PRICES = 1000;
+
+/** Prices and rates as the model registry has them. */
+export function tariffOf(modelRegistry: ModelRegistry): Tariff {
+  const made = tariffs.get(modelRegistry) ?? newTariff(modelRegistry);
+  tariffs.set(modelRegistry, made);
+  return made;
+}
+
+function newTariff(modelRegistry: ModelRegistry): Tariff {
+  // To know that a name has no price, all prices are looked at.
+  const known = new Map<string, ModelPrice | null>();
   return {
-    price: (provider, model) => priceOf(catalogue, provider, model),
-    rpm: (provider) => catalogue.providers.get(provider)?.rpm ?? null,
+    price: (provider, model) => {
+      const name = `${provider} ${model}`;
+      const price = known.get(name);
+      if (price !== undefined) return price;
+      const found = priceOf(modelRegistry, provider, model);
+      if (known.size >= MAX_PRICES) known.clear();
+      known.set(name, found);
+      return found;
+    },
+    rpm: (provider) => modelRegistry.providers.get(provider)?.rpm ?? null,
+    refusesUnpriced: (provider) => refusesUnpriced(modelRegistry, provider),
   };
 }
 
@@ -53,7 +75,11 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
 
   const reserve = async (request: ReserveRequest): Promise<void> => {
     const { refused } = await askWithPolicy(context, async (ledger) => await ledger.reserve(request));
-    if (refused !== null) throw new BudgetExceeded(shown(refused));
+    if (refused === null) return;
+    const { requested, limit, scope } = refused;
+    const { provider, model } = request;
+    if (requested === null) throw new PriceUnknown({ provider, model, scope, limit });
+    throw new BudgetExceeded(shown(refused, requested));
   };
 
   const settle = async (id: string, charge: Charge | null): Promise<void> => {
@@ -74,7 +100,8 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     const id = hard || (soft && subject.account !== null) ? crypto.randomUUID() : null;
     if (id !== null) {
       const ttl_ms = timeoutMs + LOST_AFTER_MS;
-      await reserve({ ...subject, id, provider, model, ...estimate(request, price), ttl_ms });
+      const unknown_price = tariff.refusesUnpriced(provider) ? "refuse" : "allow";
+      await reserve({ ...subject, id, provider, model, ...estimate(request, price), unknown_price, ttl_ms });
     }
     let startedAt = Date.now();
     return {
@@ -116,22 +143,23 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
 interface Call {
   request: ModelRequest;
   target: ResolvedTarget;
-  price: Price | null;
+  price: ModelPrice | null;
   /** Unix ms, of the latest attempt that waited for its turn. */
   startedAt: number;
 }
 
 /** What a call may take at most: its prompt's estimate, and `max_tokens`. */
-function estimate(request: ModelRequest, price: Price | null) {
+function estimate(request: ModelRequest, price: ModelPrice | null) {
   const prompt_tokens = promptTokens(request);
   const output_tokens = request.max_tokens;
   if (price === null) return { prompt_tokens, output_tokens, prompt_cost: null, cost: null };
   // The first call with a cached prompt writes it to the cache.
-  const input = request.cache ? Math.max(price.in, price.cache_write ?? 0) : price.in;
+  const rates = priceAt(price, prompt_tokens);
+  const input = request.cache ? Math.max(rates.in, rates.cache_write ?? 0) : rates.in;
   const costOf = (output: number): number =>
     nanoUsd(
       { ...NO_TOKENS, input_tokens: prompt_tokens, output_tokens: output },
-      { ...price, in: input },
+      { ...rates, in: input },
       true,
     );
   return { prompt_tokens, output_tokens, prompt_cost: costOf(0), cost: costOf(output_tokens) };
@@ -166,7 +194,7 @@ const bytesTold = (end: { turn: ModelTurn } | { turn: null; told_bytes: number }
   end.turn === null ? end.told_bytes : bytesOfBlocks(end.turn.blocks);
 
 /** A refusal in the units of its limit: USD or tokens. */
-function shown(refusal: Refusal) {
+function shown(refusal: Refusal, requested: number) {
   const { budget, scope, window, limit } = refusal;
   const money = limit === "max_cost_usd" || limit === "max_cost";
   const unit = (value: number): number => (money ? usdOf(value) : value);
@@ -178,7 +206,7 @@ function shown(refusal: Refusal) {
     limit_value: unit(refusal.limit_value),
     spent: unit(refusal.spent),
     reserved: unit(refusal.reserved),
-    requested: unit(refusal.requested),
+    requested: unit(requested),
     resets_at: refusal.resets_at === null ? null : new Date(refusal.resets_at).toISOString(),
   };
 }

@@ -1,7 +1,7 @@
 /** What a run needs of the place that it runs in: a request's context, or that of a durable execution. */
 import { type Bindings, type Settings, settings } from "../env.ts";
 
-/** Parts of a run's time that are measured apart (serving.md §5.3). */
+/** Parts of a run's time that are measured apart. */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
 
 /** A span that has ended, as a log line shows it. */

@@ -1,5 +1,5 @@
 /**
- * Bytes to text events (serving.md §5.4): characters are never split, bytes that are no UTF-8 travel as Base64, and
+ * Bytes to text events: characters are never split, bytes that are no UTF-8 travel as Base64, and
  * the redactor sees secrets across chunk boundaries.
  */
 import { concat, toBase64 } from "../bytes.ts";

@@ -1,11 +1,20 @@
-/** What lets a run outlive the process that carries it out (design.md §2.2, §2.3). */
-import type { RunRecord } from "../engine/records.ts";
+/** What lets a run outlive the process that carries it out: what an object keeps of it. Everything is stored when it returns. */
+
+import type { Artifact } from "../engine/artifact.ts";
+import type { Json } from "../skill/manifest.ts";
 import type { KnownExecutions } from "../tool/runner-client.ts";
-import type { RunEvent } from "./events.ts";
+import type { RunLog } from "./agent/run-log.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
 
 export interface Durable extends KnownExecutions {
-  /** Records of earlier lives of this run, in order. */
-  readonly records: readonly RunRecord[];
-  /** Stores a record together with the event that tells of it; returns when both are stored. */
-  append(record: RunRecord, event: RunEvent | null): void;
+  /** With what earlier lives recorded. */
+  readonly log: RunLog;
+  /** The last version of an artifact that the run made; `null`: there is none. */
+  artifact(id: string): Artifact | null;
+  /** What an earlier life left behind by `remember`; `null`: nothing. */
+  readonly memo: Json;
+  /** Keeps a value for later lives, in place of the one before. */
+  remember(value: Json): void;
+  /** Files of the run, which its later lives find as they are. */
+  workspace(): WorkspaceAccess;
 }

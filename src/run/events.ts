@@ -1,6 +1,6 @@
-/** Events of runs: their shape, and their form on the wire (serving.md §5.4). */
+/** Events of runs: their shape, and their form on the wire. */
 
-/** One event of the shared vocabulary (contract.md "Events"). */
+/** One event of the shared vocabulary. */
 export interface RunEvent {
   event:
     | "start"

@@ -1,5 +1,5 @@
 /**
- * Files of tenants in R2 (serving.md §3.1, §5.1): those that clients uploaded and those that runs produced. The tenant
+ * Files of tenants in R2: those that clients uploaded and those that runs produced. The tenant
  * is in the key, so that another tenant's file cannot be found. Its FileIndexObject knows of every key before something
  * is stored there, and removes what has expired.
  */
@@ -154,7 +154,20 @@ export function inputShelf(env: Bindings, tenant: string, stored: string[]): She
   };
 }
 
-/** Removes an input that has been used. */
+/** How long the files of a run without a session may lie in R2, in ms; removed earlier, unless whoever runs it died. */
+const TEMPORARY_TTL_MS = 24 * 3_600_000;
+
+/** Notes a key for a file of a run without a session. @param uploadId of an upload in parts */
+export function keepTemporary(
+  env: Bindings,
+  tenant: string,
+  key: string,
+  uploadId: string | null,
+): Promise<void> {
+  return askIndex(env, tenant, (index) => index.keep(key, Date.now() + TEMPORARY_TTL_MS, uploadId));
+}
+
+/** Removes an input that has been used, or files of a run that has ended. */
 export function dropInput(env: Bindings, tenant: string, stored: string[]): Promise<void> {
   return askIndex(env, tenant, (index) => index.drop(stored));
 }

@@ -2,12 +2,15 @@
  * What spans of models and tools say, in OpenTelemetry's conventions for generative AI
  * (https://opentelemetry.io/docs/specs/semconv/gen-ai/): names, counts and codes; content only where it is asked for.
  */
+
+import type { AgentToolResult } from "../engine/agent/records.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
+import type { RunState } from "../engine/agent/state.ts";
 import type { Block, Message, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import type { RunTotals } from "../engine/records.ts";
 import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { RunContext } from "./context.ts";
-import type { Attributes } from "./spans.ts";
+import { type Attributes, inSpan, type OpenSpan } from "./spans.ts";
 
 /** The conventions' names of providers where they are not ours. */
 const PROVIDER_NAMES: Record<string, string> = { xai: "x_ai", google: "gcp.gemini" };
@@ -18,31 +21,71 @@ const MAX_CONTENT = 8192;
 /** Redacted content as an attribute's value; `undefined` where content is not traced. */
 type Content = (value: unknown) => string | undefined;
 
-export function contentOf(context: RunContext): Content {
+function contentOf(context: RunContext): Content {
   if (!context.settings.traceContent) return () => undefined;
   return (value) => (JSON.stringify(context.redacted(value)) ?? "").slice(0, MAX_CONTENT);
 }
 
+/** Drives a run in a span of its own. @param execution the request's id of it */
+export function tracedRun<T>(
+  context: RunContext,
+  { run_id, session_id, agent }: AgentSpec,
+  execution: string | null,
+  work: (span: OpenSpan) => Promise<T>,
+): Promise<T> {
+  const attributes = (): Attributes => ({
+    "gen_ai.operation.name": "invoke_agent",
+    ...(agent === undefined ? {} : { "gen_ai.agent.name": agent }),
+    ...(session_id === null ? {} : { "gen_ai.conversation.id": session_id }),
+    ...(execution === null ? { "hull.run_id": run_id } : { "hull.execution_id": execution }),
+  });
+  return inSpan(context, agent === undefined ? "invoke_agent" : `invoke_agent ${agent}`, attributes, work);
+}
+
+/** What a run came to so far. */
+export function runAttributes({ totals, iterations, tools_used }: RunState): Attributes {
+  return {
+    "gen_ai.usage.input_tokens": totals.input_tokens,
+    "gen_ai.usage.output_tokens": totals.output_tokens,
+    "hull.rounds": iterations,
+    "hull.tool_calls": tools_used.length,
+  };
+}
+
+/** Makes a model's call in a span of its own. */
+export function tracedCall(
+  context: RunContext,
+  request: ModelRequest,
+  target: ResolvedTarget,
+  call: () => Promise<ModelTurn>,
+): Promise<ModelTurn> {
+  const content = contentOf(context);
+  const attributes = () => requestAttributes(request, target, content);
+  return inSpan(context, `chat ${target.model}`, attributes, async (span) => {
+    const turn = await call();
+    span.set(() => turnAttributes(turn, content));
+    return turn;
+  });
+}
+
+/** Makes a tool's call in a span of its own. */
+export function tracedTool<T extends ToolEnd>(
+  context: RunContext,
+  call: ToolCallBlock,
+  work: () => Promise<T>,
+): Promise<T> {
+  const content = contentOf(context);
+  const attributes = () => toolAttributes(call, content);
+  return inSpan(context, `execute_tool ${call.name}`, attributes, async (span) => {
+    const result = await work();
+    span.set(() => resultAttributes(result, content));
+    return result;
+  });
+}
+
 const providerName = (provider: string): string => PROVIDER_NAMES[provider] ?? provider;
 
-export function agentAttributes(slug: string, executionId: string): Attributes {
-  return {
-    "gen_ai.operation.name": "invoke_agent",
-    "gen_ai.agent.name": slug,
-    "hull.execution_id": executionId,
-  };
-}
-
-export function totalsAttributes({ usage, rounds, tool_calls }: RunTotals): Attributes {
-  return {
-    "gen_ai.usage.input_tokens": usage.input_tokens,
-    "gen_ai.usage.output_tokens": usage.output_tokens,
-    "hull.rounds": rounds,
-    "hull.tool_calls": tool_calls,
-  };
-}
-
-export function requestAttributes(
+function requestAttributes(
   request: ModelRequest,
   { provider, model }: ResolvedTarget,
   content: Content,
@@ -57,7 +100,7 @@ export function requestAttributes(
   };
 }
 
-export function turnAttributes(turn: ModelTurn, content: Content): Attributes {
+function turnAttributes(turn: ModelTurn, content: Content): Attributes {
   const { usage, model, stop_reason, blocks } = turn;
   const finish_reason = turn.raw_stop_reason ?? stop_reason;
   return {
@@ -70,7 +113,7 @@ export function turnAttributes(turn: ModelTurn, content: Content): Attributes {
   };
 }
 
-export function toolAttributes(call: ToolCallBlock, content: Content): Attributes {
+function toolAttributes(call: ToolCallBlock, content: Content): Attributes {
   return {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": call.name,
@@ -80,10 +123,14 @@ export function toolAttributes(call: ToolCallBlock, content: Content): Attribute
   };
 }
 
-export function outcomeAttributes(outcome: ToolOutcome, content: Content): Attributes {
+type ToolEnd = Pick<AgentToolResult, "content" | "status" | "error_category"> | ToolOutcome;
+
+function resultAttributes(result: ToolEnd, content: Content): Attributes {
+  const [ok, code] =
+    "ok" in result ? [result.ok, result.code] : [result.status === "ok", result.error_category];
   return {
-    "gen_ai.tool.call.result": content(outcome.content),
-    ...(outcome.ok ? {} : { "error.type": outcome.code ?? "failed" }),
+    "gen_ai.tool.call.result": content(result.content),
+    ...(ok ? {} : { "error.type": code ?? "failed" }),
   };
 }
 

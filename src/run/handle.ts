@@ -23,6 +23,8 @@ export interface OperationHandle {
    */
   started(about?: Record<string, unknown>): void;
   emit(event: RunEvent): Promise<void>;
+  /** `null`: the run ends with the process that carries it out. */
+  durable: Durable | null;
   /** Resolves when who reads the events is not far behind. Absent: nobody is waited for. */
   room?(): Promise<void>;
 }
@@ -30,8 +32,6 @@ export interface OperationHandle {
 /** What a mode gets to run with. */
 export interface RunHandle extends OperationHandle {
   record: SkillRecord;
-  /** `null`: the run ends with the process that carries it out. */
-  durable: Durable | null;
 }
 
 /** A run's answer. */

@@ -1,5 +1,5 @@
 /**
- * The host delegate (agent-runtime.md §0.5): a webhook or a bound Worker of the deployer's that answers what Hull leaves to
+ * The host delegate: a webhook or a bound Worker of the deployer's that answers what Hull leaves to
  * its host. Nothing needs one.
  */
 import * as z from "zod/mini";

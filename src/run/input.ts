@@ -1,4 +1,4 @@
-/** A run's input, whatever it came from (serving.md §5.2). */
+/** A run's input, whatever it came from. */
 
 export interface InputFile {
   /** As the client named it; `null` for a raw body. */

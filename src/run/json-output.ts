@@ -1,4 +1,4 @@
-/** `output: json` (serving.md §3.1, §3.4). Pure. */
+/** `output: json`. Pure. */
 import { OutputInvalidJson } from "../errors/run.ts";
 import { parseWithOffset } from "./json.ts";
 

@@ -1,4 +1,4 @@
-/** Bodies of any length: in memory while they are short, in R2 beyond that (serving.md, platform facts). */
+/** Bodies of any length: in memory while they are short, in R2 beyond that. */
 import { concat } from "../bytes.ts";
 import { Internal } from "../errors.ts";
 

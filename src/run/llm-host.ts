@@ -12,16 +12,8 @@ import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
+import { tokensToAsk } from "../model/anthropic.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
-import { canonicalProvider } from "../model/catalogue/catalogue.ts";
-import type { Catalogue } from "../model/catalogue/definition.ts";
-import { modelDefaults } from "../model/catalogue/infer.ts";
-import { capabilitiesOf } from "../model/catalogue/matrix.ts";
-import { cacheFigures, costOf, priceOf } from "../model/catalogue/price.ts";
-import { resolveModel } from "../model/catalogue/resolve.ts";
-import { type RouteDecision, route } from "../model/catalogue/route.ts";
-import { tenantCatalogue } from "../model/catalogue/tenant-rules.ts";
-import { contextWindow } from "../model/catalogue/window.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
@@ -29,11 +21,21 @@ import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
 import { type ResolvedTarget, resolveTarget, type TargetWish } from "../model/providers.ts";
+import type { ModelRegistry } from "../model/registry/definition.ts";
+import { modelDefaults } from "../model/registry/infer.ts";
+import { capabilitiesOf } from "../model/registry/matrix.ts";
+import { cacheFigures, costOf, refusesUnpriced } from "../model/registry/price.ts";
+import { canonicalProvider } from "../model/registry/registry.ts";
+import { resolveModel } from "../model/registry/resolve.ts";
+import { type RouteDecision, route } from "../model/registry/route.ts";
+import { tenantModelRegistry } from "../model/registry/tenant-rules.ts";
+import { contextWindow } from "../model/registry/window.ts";
 import { llmRetries } from "../model/retry.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
-import { type Accountant, accountant, tariffOf } from "./accounting.ts";
+import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
+import { tracedCall } from "./gen-ai.ts";
 import { searchDelegate } from "./host-delegate.ts";
 import { countModelCall, countTokens } from "./metrics.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
@@ -48,6 +50,8 @@ interface LlmHostOptions {
   account: string | null;
   /** The calls are no run's: whoever asks wants one answer. */
   single?: boolean;
+  /** Whose calls are those of a served skill: the deployment's model registry, whatever its tenant installed. */
+  served?: ModelRegistry;
 }
 
 /**
@@ -59,25 +63,29 @@ export async function llmHost(
   options: LlmHostOptions,
   mock?: Json | undefined,
 ): Promise<LlmHost> {
-  const catalogue = await tenantCatalogue(context, context.tenant);
+  const modelRegistry = options.served ?? (await tenantModelRegistry(context, context.tenant));
   const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
   if (given !== null && "faults" in given) throw refused(given.faults);
   const mocking = await mocksFor(context, {
     given: given?.mocks ?? null,
-    asker: options.single === true ? "call" : "run",
+    asker: options.served !== undefined ? "demo" : options.single === true ? "call" : "run",
   });
   const { skill, session, account } = options;
-  const accounts = accountant(context, { skill, session, account }, tariffOf(catalogue));
-  return new Host(context, options, { catalogue, accounts, mocking });
+  const tariff = tariffOf(modelRegistry);
+  const accounts = accountant(context, { skill, session, account }, tariff);
+  return new Host(context, options, { modelRegistry, accounts, mocking, price: tariff.price });
 }
+
+type Reach = Pick<ExchangeOptions, "own" | "native_search">;
 
 class Host implements LlmHost {
   readonly #context: RunContext;
   readonly #settings: Settings;
   readonly #options: LlmHostOptions;
-  readonly #catalogue: Catalogue;
+  readonly #modelRegistry: ModelRegistry;
   readonly #accounts: Accountant;
   readonly #mocking: Mocking;
+  readonly #price: Tariff["price"];
   /** How each provider was chosen, for the error of a missing key. */
   #how = "";
   readonly #resolved = new Map<string, ResolvedTarget>();
@@ -87,38 +95,44 @@ class Host implements LlmHost {
   constructor(
     context: RunContext,
     options: LlmHostOptions,
-    parts: { catalogue: Catalogue; accounts: Accountant; mocking: Mocking },
+    parts: { modelRegistry: ModelRegistry; accounts: Accountant; mocking: Mocking; price: Tariff["price"] },
   ) {
     this.#context = context;
     this.#settings = context.settings;
     this.#options = options;
-    this.#catalogue = parts.catalogue;
+    this.#modelRegistry = parts.modelRegistry;
     this.#accounts = parts.accounts;
     this.#mocking = parts.mocking;
+    this.#price = parts.price;
   }
 
   choose(wish: ModelWish): ModelChoice {
     const { read } = this.#settings;
     const { route_policy, ...named } = wish;
-    const decision = route_policy === undefined ? null : route(route_policy, this.#catalogue, read);
+    const decision = route_policy === undefined ? null : route(route_policy, this.#modelRegistry, read);
     const chosen = decision?.chosen ?? null;
     const asked =
       chosen === null ? named : { provider: chosen.provider, model: chosen.alias ?? chosen.model };
-    const { provider, model, tool_format, how, warnings } = resolveModel(asked, this.#catalogue, read);
+    const { provider, model, tool_format, how, warnings } = resolveModel(asked, this.#modelRegistry, read);
     this.#how = how;
     return {
       target: { provider, model },
       tool_format,
-      capabilities: capabilitiesOf(this.#catalogue, provider, model),
-      context_window: contextWindow(this.#catalogue, model),
-      defaults: modelDefaults(this.#catalogue, model),
+      capabilities: capabilitiesOf(this.#modelRegistry, provider, model),
+      context_window: contextWindow(this.#modelRegistry, model),
+      defaults: modelDefaults(this.#modelRegistry, model),
       warnings,
       routing: decision === null || decision.mode === "manual" ? null : shownDecision(decision),
     };
   }
 
+  reach(target: ModelTarget) {
+    const { model, capabilities } = this.#resolve(target, { own: {}, native_search: false });
+    return { model, capabilities };
+  }
+
   isProvider(name: string): boolean {
-    return this.#catalogue.providers.has(canonicalProvider(this.#catalogue, name));
+    return this.#modelRegistry.providers.has(canonicalProvider(this.#modelRegistry, name));
   }
 
   async exchange(options: ExchangeOptions) {
@@ -131,28 +145,36 @@ class Host implements LlmHost {
     const started = Date.now();
     const asked = primary ?? { provider: "", model: null };
     try {
-      const { turn } = await callWithFallback((target) => this.#bounded(options, target), asked, fallbacks, {
-        resolve: (target) => this.#resolve(target, options),
-        declared: options.declared,
-        stream: options.stream,
-        timeout_ms: options.timeout_ms,
-        ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
-        retry: llmRetries(options.retries, options.backoff_ms),
-        signal: this.#options.signal,
-        onText: options.onText,
-        onReasoning: options.onReasoning,
-        goesOn: mayGoOn,
-        admit: this.#admit(options),
-        intercept: this.#mocking.intercept,
-        clock,
-        fetch,
-        ai: this.#settings.local ? undefined : env.AI,
-        log: (entry) => this.log({ ...entry }),
-      });
+      const { turn, index } = await callWithFallback(
+        (target) => this.#bounded(options, target),
+        asked,
+        fallbacks,
+        {
+          resolve: (target) => this.#resolve(target, options),
+          declared: options.declared,
+          stream: options.stream,
+          timeout_ms: options.timeout_ms,
+          ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
+          ...(options.retries === null
+            ? {}
+            : { retry: llmRetries(options.retries, options.backoff_ms), goesOn: mayGoOn }),
+          ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
+          signal: options.signal ?? this.#options.signal,
+          onText: options.onText,
+          onReasoning: options.onReasoning,
+          around: (request, target, call) => tracedCall(this.#context, request, target, call),
+          admit: this.#admit(options),
+          intercept: this.#mocking.intercept,
+          clock,
+          fetch,
+          ai: this.#settings.local ? undefined : env.AI,
+          log: (entry) => this.log({ ...entry }),
+        },
+      );
       countModelCall(turn.provider, "ok", Date.now() - started);
       countTokens(turn.provider, turn.usage);
       this.#spent += this.figures(turn).cost_usd;
-      return turn;
+      return { turn, index };
     } catch (error) {
       const code = error instanceof HullError ? error.code : "internal";
       countModelCall(asked.provider, code, Date.now() - started);
@@ -163,7 +185,7 @@ class Host implements LlmHost {
   }
 
   figures({ provider, model, usage }: Parameters<LlmHost["figures"]>[0]): CallFigures {
-    const price = priceOf(this.#catalogue, provider, model);
+    const price = this.#price(provider, model);
     return {
       ...usage,
       ...cacheFigures(usage, price),
@@ -203,8 +225,8 @@ class Host implements LlmHost {
     console.log(JSON.stringify(this.#context.redacted(line)));
   }
 
-  /** How a target is reached is the same for all calls of a run: neither variables nor catalogue change meanwhile. */
-  #resolve(target: ModelTarget, options: ExchangeOptions): ResolvedTarget {
+  /** How a target is reached is the same for all calls of a run: neither variables nor model registry change meanwhile. */
+  #resolve(target: ModelTarget, options: Reach): ResolvedTarget {
     const { provider, model } = target;
     const api = options.own[provider]?.api === "responses";
     const key = JSON.stringify([provider, model, api, options.native_search, this.#how]);
@@ -214,8 +236,8 @@ class Host implements LlmHost {
   }
 
   /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
-  #resolveAnew({ provider, model }: ModelTarget, { own, native_search }: ExchangeOptions): ResolvedTarget {
-    if (this.#mocking.active) return mockTarget(provider, model, this.#catalogue);
+  #resolveAnew({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget {
+    if (this.#mocking.active) return mockTarget(provider, model, this.#modelRegistry);
     const version = model === null ? null : gptVersion(model);
     const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
     const protocol = hosted || own[provider]?.api === "responses" ? ("openai-responses" as const) : undefined;
@@ -225,21 +247,27 @@ class Host implements LlmHost {
       ...(protocol === undefined ? {} : { protocol }),
       how: this.#how,
     };
-    return resolveTarget(wish, this.#settings.read, this.#catalogue);
+    return resolveTarget(wish, this.#settings.read, this.#modelRegistry);
   }
 
-  /** Without an explicit `max_tokens`, a budget's limit of output is the request's (§15.3). */
+  /**
+   * Without an explicit `max_tokens`, a budget's limit of output is the request's. What is sent is always above 0: servers
+   * take less for "no limit", and it would be accounted as an income.
+   */
   #bounded(options: ExchangeOptions, target: ModelTarget) {
     const request = options.request(target);
     const limit = options.max_tokens_given === null ? options.budget?.max_output_tokens : undefined;
-    return limit === undefined ? request : { ...request, max_tokens: Math.min(limit, request.max_tokens) };
+    const asked = limit === undefined ? request.max_tokens : Math.min(limit, request.max_tokens);
+    return { ...request, max_tokens: tokensToAsk(asked) };
   }
 
   /** The call's own budget is checked first: it costs nothing. */
-  #admit({ budget, max_tokens_given }: ExchangeOptions): Admit {
+  #admit({ budget, max_tokens_given, onAdmitted }: ExchangeOptions): Admit {
     return async (request, target, timeoutMs) => {
       if (budget !== null) await this.#checkBudget(budget, max_tokens_given, request, target);
-      return this.#accounts.admit(request, target, timeoutMs);
+      const admission = await this.#accounts.admit(request, target, timeoutMs);
+      onAdmitted?.();
+      return admission;
     };
   }
 
@@ -252,9 +280,10 @@ class Host implements LlmHost {
     checkBudgetOption(budget, {
       provider,
       model,
-      price: priceOf(this.#catalogue, provider, model),
+      price: this.#price(provider, model),
+      refusesUnpriced: refusesUnpriced(this.#modelRegistry, provider),
       input_tokens: promptTokens(request),
-      max_tokens,
+      max_tokens: max_tokens === null ? null : tokensToAsk(max_tokens),
       session_cost_usd: total ? await this.#spentBefore() : 0,
     });
   }

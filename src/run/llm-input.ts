@@ -1,4 +1,4 @@
-/** A run's input as the user message of an llm skill (serving.md §3.4). */
+/** A run's input as the user message of an llm skill. */
 
 import { toBase64 } from "../bytes.ts";
 import type { Part } from "../engine/messages.ts";

@@ -1,4 +1,4 @@
-/** Failures of model calls as their callers see them (agent-runtime.md §0.3): by category, with what the provider said. */
+/** Failures of model calls as their callers see them: by category, with what the provider said. */
 import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
 import { HullError, toHullError } from "../errors.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -55,7 +55,7 @@ function statusOf(code: string, { reason, category }: FailureClass): number {
   }
 }
 
-/** The ErrorDict of §2.1 with its category; `null`: the request itself was wrong, which is told as a problem. */
+/** The ErrorDict with its category; `null`: the request itself was wrong, which is told as a problem. */
 export function errorDict(thrown: unknown, context: RunContext): { error: Json; category: string } | null {
   const error = llmError(thrown, context);
   const { detail, members, status } = error.data;

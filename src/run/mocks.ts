@@ -1,10 +1,10 @@
-/** What answers model calls in their providers' place, for whoever makes them (agent-runtime.md §16). */
+/** What answers model calls in their providers' place, for whoever makes them. */
 import type { MockRpc, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { Intercept } from "../model/intercept.ts";
 import { answering } from "../model/mock/answering.ts";
 import type { Asker } from "../model/mock/default.ts";
-import { deploymentMocks, hasDeploymentMocks } from "../model/mock/deployment.ts";
+import { deploymentMocks } from "../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
 import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
 import type { RunContext } from "./context.ts";
@@ -28,10 +28,6 @@ interface MockWish {
 
 /** Whether the deployment serves the routes that script mocks. */
 export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock_routes === true;
-
-/** Whether mocks may answer calls that bring none themselves. */
-export const mayMock = (settings: Settings): boolean =>
-  hasMockRoutes(settings) || hasDeploymentMocks(settings);
 
 /**
  * The deployment's mocks where it has any, else those that came with the call, else those that are queued in the tenant's

@@ -15,6 +15,7 @@ import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { agentSpec } from "./agent/options.ts";
+import { MemoryLog } from "./agent/run-log.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
@@ -66,7 +67,7 @@ export function operationInput(request: OperationRequest): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(request));
 }
 
-/** @throws HullError, failures of providers by their category (agent-runtime.md §0.3) */
+/** @throws HullError, failures of providers by their category */
 export async function runOperation(handle: OperationHandle): Promise<RunOutput> {
   const { context, signal, input } = handle;
   if (input.text === null) throw new Internal({ cause: "an operation without its request" });
@@ -75,7 +76,9 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
   const teller = new Teller(context, (event) => handle.emit(event));
   try {
     const { account } = request;
-    const { mock } = request.body.options ?? {};
+    // Mocks that were used by earlier lives of a run are not used again.
+    const left = request.operation === "runs" ? handle.durable?.memo : null;
+    const mock = left ?? request.body.options?.mock;
     const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
     const host = await llmHost(
       context,
@@ -112,7 +115,7 @@ async function perform(
       const call = (asked: CallInput) => callLlm(asked, host, { ...watcher, onAdmitted });
       const session = sessionNamed(input.options);
       if (session === null) return (await call(input)).result;
-      return (await callInSession(context, { input, session, name: handle.id }, call)).result;
+      return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, call);
     }
     case "llm/completion": {
       const { prefix, suffix = null, system = null, options = {} } = request.body;
@@ -127,22 +130,29 @@ async function perform(
     case "runs": {
       const run = anonymousRunId(handle.id);
       context.log.run_id = run;
+      const { durable, room } = handle;
+      const log = durable?.log ?? new MemoryLog(handle.streaming ? (event) => void handle.emit(event) : null);
       const { tool_configs: toolConfigs, publishes = false } = request;
       const input = {
         ...plain(request.body),
         publishes,
         ...(toolConfigs === undefined ? {} : { toolConfigs }),
       };
-      const spec = await agentSpec(context, host, input, { run, session: null });
+      // A run that is taken up is what it was when it began.
+      const begun = log.state().run?.spec;
+      const spec = begun ?? (await agentSpec(context, host, input, { run, session: null }));
       return runAnonymous(context, spec, {
+        execution: handle.id,
         host,
         signal,
-        watcher,
+        told: handle.streaming ? "text and reasoning" : "nothing",
         until: request.until,
         transcript: transcriptIn(input.options),
         started: () => handle.started({ run_id: run, session_id: null }),
-        emit: (event) => void teller.tell(event),
-        room: async () => handle.room?.(),
+        emit: (event) => handle.emit(event),
+        ...(room === undefined ? {} : { room: () => room() }),
+        log,
+        durable,
       });
     }
   }

@@ -1,4 +1,4 @@
-/** Files that a script made, as a response (serving.md §3.1). */
+/** Files that a script made, as a response. */
 
 import { toBase64 } from "../bytes.ts";
 import { OutputMissing, RunnerProtocolError } from "../errors/run.ts";

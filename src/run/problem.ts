@@ -1,4 +1,4 @@
-/** From an error to its problem document (serving.md §5.5). */
+/** From an error to its problem document. */
 import { type HullError, toProblem } from "../errors.ts";
 import type { RunContext } from "./context.ts";
 

@@ -1,11 +1,11 @@
-/** The rate of calls to a provider (agent-runtime.md §2.4): a sliding minute per tenant, in which callers wait. */
+/** The rate of calls to a provider: a sliding minute per tenant, in which callers wait. */
 import { FAILURES } from "../errors/failure-class.ts";
 import { ProviderMisconfigured, ProviderRateLimited } from "../errors/provider.ts";
 import type { Bounds } from "../model/bounds.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
 
-/** The rates of the catalogue. */
+/** The rates of the model registry. */
 export type RpmOf = (provider: string) => number | null;
 
 /** Calls a minute as this deployment configures them: `HULL_RATE_LIMIT_<PROVIDER>`, else the provider's own `rpm`. */

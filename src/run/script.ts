@@ -1,4 +1,4 @@
-/** mode: script — one process per call, its output the answer (serving.md §3.1). */
+/** mode: script — one process per call, its output the answer. */
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import { executionSpec, scriptError } from "../tool/execution.ts";

@@ -1,4 +1,4 @@
-/** Variables that Hull itself puts into calls to the outside, for proxies and MCP servers (serving.md §3.3). */
+/** Variables that Hull itself puts into calls to the outside, for proxies and MCP servers. */
 import { ProxyNotConfigured } from "../errors/run.ts";
 import { parseTemplate } from "../skill/placeholder.ts";
 

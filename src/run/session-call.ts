@@ -1,11 +1,13 @@
-/** A model call that goes on with a session's conversation, and is kept in it (agent-runtime.md §12.1). */
+/** A model call that goes on with a session's conversation, and is kept in it. */
+import type { Message } from "../engine/messages.ts";
 import type { CallOutcome } from "../llm/call.ts";
 import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import { emptyTranscript, newId } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
-import { sessionClient } from "./session-client.ts";
+import type { Durable } from "./durable.ts";
+import { type SessionClient, sessionClient } from "./session-client.ts";
 
 /** The session that the options of a call name; `null`: none, or not so that they can be used. */
 export function sessionNamed(options: JsonObject = {}): string | null {
@@ -16,16 +18,37 @@ export function sessionNamed(options: JsonObject = {}): string | null {
     : null;
 }
 
+/** What a call that is kept in a session came to. */
+interface KeptCall {
+  result: CallOutcome["result"];
+  added: Message[];
+}
+
 /**
+ * Answers the call's result. What it came to is stored before the session is told, where the call outlives its process.
  * @param name of the request, so that an answer is kept once however often it is made
  * @throws CallNotFound for a session that is none of the tenant's, RunInProgress, SessionNotActive
  */
 export async function callInSession(
   context: RunContext,
-  { input, session: id, name }: { input: CallInput; session: string; name: string },
+  options: { input: CallInput; session: string; name: string; durable: Durable | null },
   call: (input: CallInput) => Promise<CallOutcome>,
-): Promise<CallOutcome> {
+): Promise<CallOutcome["result"]> {
+  const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
+  // Written by an earlier life, below.
+  const known: KeptCall | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
+  const { result, added } = known ?? (await callAfter(session, options.input, call));
+  if (known === null) durable?.remember(JSON.parse(JSON.stringify({ result, added })));
+  await session.ask("add", { messages: added, source: "client", request: { name, hash: "" } });
+  return result;
+}
+
+async function callAfter(
+  session: SessionClient,
+  input: CallInput,
+  call: (input: CallInput) => Promise<CallOutcome>,
+): Promise<KeptCall> {
   const { messages, summary } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
   const { session_id: _, ...options } = input.options;
@@ -34,11 +57,9 @@ export async function callInSession(
     messages: said,
     ...(summary === null ? {} : { summary }),
   };
-  const outcome = await call({
+  const { result } = await call({
     ...input,
     options: { ...options, transcript: JSON.parse(JSON.stringify(transcript)) },
   });
-  const added = readMessages(outcome.result.transcript.messages.slice(said.length)).messages;
-  await session.ask("add", { messages: added, source: "client", request: { name, hash: "" } });
-  return outcome;
+  return { result, added: readMessages(result.transcript.messages.slice(said.length)).messages };
 }

@@ -1,4 +1,4 @@
-/** `read_skill_resource`: files of served skills, out of their packs (skill-formats.md §2.3). Nothing is read before it is asked for. */
+/** `read_skill_resource`: files of served skills, out of their packs. Nothing is read before it is asked for. */
 
 import { toBase64 } from "../bytes.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
@@ -6,6 +6,7 @@ import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Part } from "../engine/messages.ts";
 import type { Bindings } from "../env.ts";
 import { readBundleFile } from "../registry/bundle-file.ts";
+import { fileNamed } from "../skill/file-lookup.ts";
 import { skillFileName } from "../skill/file-text.ts";
 import type { BundledFile, JsonObject, SkillRecord } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
@@ -66,9 +67,10 @@ export async function readSkillResource(
 
 /** By its path; `SKILL.md` is whatever the file is called. */
 function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
-  const path = insidePath(given);
-  const own = path === "SKILL.md" ? skillFileName(files.map((file) => file.path)) : null;
-  return files.find((file) => file.path === (own ?? path)) ?? null;
+  const paths = files.map((file) => file.path);
+  const own = insidePath(given) === "SKILL.md" ? skillFileName(paths) : null;
+  const path = own ?? fileNamed(given, paths);
+  return files.find((file) => file.path === path) ?? null;
 }
 
 /** `null`: the bytes are no text, whatever the name says. */

@@ -1,4 +1,4 @@
-/** `concurrency` of llm and proxy skills, counted in the ledger; that of scripts is the runner's (serving.md §2). */
+/** `concurrency` of llm and proxy skills, counted in the ledger; that of scripts is the runner's. */
 import { ConcurrencyLimited } from "../errors/request.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";

@@ -1,6 +1,6 @@
 /**
  * Output of a process while it runs: kept in memory up to a budget, only counted beyond it. What does not fit is read
- * again from the runner's journal, so that the Worker never holds a large output (serving.md, platform facts).
+ * again from the runner's journal, so that the Worker never holds a large output.
  */
 import { join } from "../bytes.ts";
 

@@ -1,14 +1,14 @@
-/** What watchers of a model call or run are told while it goes on. */
+/** What watchers of a model call or run are told of its answers while they come. */
 import type { CallWatcher } from "../llm/host.ts";
 import type { RunContext } from "./context.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 
-/** Hands on text and reasoning as they come, secrets cut out across pieces. */
+/** Hands on text and reasoning as they come, secrets cut out across pieces. Rounds count from 1. */
 export class Teller {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
-  #round = 0;
+  #round = 1;
   #text: DeltaText;
   #thought: DeltaText;
 
@@ -23,28 +23,29 @@ export class Teller {
     return {
       onText: (text) => void this.#text.pushText(text),
       onReasoning: (text) => void this.#thought.pushText(text),
-      onRestart: (attempt) => void this.#restart(attempt),
+      onRestart: (round) => void this.#restart(round),
     };
   }
 
-  /**
-   * Passes on an event after all text that came before it; rounds are numbered by the model's answers. Nobody need wait for
-   * it: what is said next belongs to the next round at once.
-   */
-  async tell(event: RunEvent): Promise<void> {
-    const ended = this.end();
-    if (event.event === "round") this.#open(this.#round + 1);
-    await Promise.all([ended, this.#emit(event)]);
+  /** Makes the model call of a round: all of its text is told before the call has ended. */
+  async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+    this.#open(round);
+    try {
+      return await call();
+    } finally {
+      await this.end();
+    }
   }
 
   async end(): Promise<void> {
     await Promise.all([this.#text.end(), this.#thought.end()]);
   }
 
-  async #restart(attempt: number): Promise<void> {
+  /** What was told of the round so far is void. */
+  async #restart(round: number): Promise<void> {
     const ended = this.end();
-    this.#open(attempt);
-    await Promise.all([ended, this.#emit({ event: "round", data: { round: attempt, restarted: true } })]);
+    this.#open(round);
+    await Promise.all([ended, this.#emit({ event: "round", data: { round, restarted: true } })]);
   }
 
   #open(round: number): void {

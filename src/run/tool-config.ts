@@ -1,4 +1,4 @@
-/** The configured values that a tool's handler gets, and those that a run brings along (skill-formats.md §7.4). */
+/** The configured values that a tool's handler gets, and those that a run brings along. */
 
 import type { Settings } from "../env.ts";
 import { refusedAt } from "../llm/prepare.ts";

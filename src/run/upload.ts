@@ -1,12 +1,12 @@
 /**
- * Skills that a tenant stores (serving.md §1): checked as the build checks a folder, stored under the keys of published
+ * Skills that a tenant stores: checked as the build checks a folder, stored under the keys of published
  * skills, and served to that tenant from then on.
  */
 
 import type { Bindings } from "../env.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
-import { knownProviders } from "../model/catalogue/known.ts";
-import { catalogueOf, loadCatalogue } from "../model/catalogue/load.ts";
+import { knownProviders } from "../model/registry/known.ts";
+import { loadModelRegistry, modelRegistryOf } from "../model/registry/load.ts";
 import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
 import { storeSkill } from "../registry/store.ts";
 import { publishedHolder, readUploads } from "../registry/tenant-catalog.ts";
@@ -18,8 +18,10 @@ import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
 import { stopsSkill } from "../skill/stops.ts";
+import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
 import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
+import { grantedTo } from "./variables.ts";
 
 /** An isolate holds the cards of many tenants. */
 const MAX_CARD_BYTES = 8192;
@@ -98,8 +100,9 @@ async function readHooks({ env, settings }: RunContext, source: SourceFile): Ret
 
 async function assemble(context: RunContext, files: SourceFile[], slug: string): Promise<Assembly> {
   const { settings, env, tenant } = context;
-  const catalogue = catalogueOf(settings) ?? (await loadCatalogue(settings, env));
-  const providers = knownProviders(catalogue, settings.providerKeys);
+  const granted = grantedTo(settings, tenant, slug);
+  const modelRegistry = modelRegistryOf(settings) ?? (await loadModelRegistry(settings, env));
+  const providers = knownProviders(modelRegistry, settings.providerKeys);
   // Evaluated when first needed: it brings the YAML parser along.
   const { assembleSkill } = await import("../skill/assemble.ts");
   return assembleSkill(files, {
@@ -109,6 +112,10 @@ async function assemble(context: RunContext, files: SourceFile[], slug: string):
     hooks: (source) => readHooks(context, source),
     uploadedBy: tenant,
     signatures: settings.signatures,
+    provided: {
+      mcp_servers: Object.keys(settings.mcp.servers),
+      workspace_tools: granted.has(WORKSPACE_GRANT) && settings.workspace_tools.enabled !== "never",
+    },
   });
 }
 

@@ -1,4 +1,4 @@
-/** Which of the Worker's variables a skill may have (serving.md §3.3). */
+/** Which of the Worker's variables a skill may have. */
 import type { Settings } from "../env.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 
@@ -11,4 +11,17 @@ export function grantsOf(settings: Settings, record: SkillRecord): ReadonlySet<s
 /** The names that are given to an uploaded skill: under its slug, and under `<tenant>/<slug>`. */
 export function grantedTo({ grants }: Settings, tenant: string, slug: string): ReadonlySet<string> {
   return new Set([slug, `${tenant}/${slug}`].flatMap((key) => grants.get(key) ?? []));
+}
+
+/** What `HULL_GRANTS` gives an uploaded skill that may have workspace tools. */
+const WORKSPACE_TOOLS_GRANT = "workspace_tools";
+
+/** Whether a skill may have workspace tools: those of the deployment's own folders, and those that were granted them. */
+export function mayHaveWorkspaceTools(
+  settings: Settings,
+  { manifest, uploaded_by }: Pick<SkillRecord, "manifest" | "uploaded_by">,
+): boolean {
+  return (
+    uploaded_by === undefined || grantedTo(settings, uploaded_by, manifest.slug).has(WORKSPACE_TOOLS_GRANT)
+  );
 }

@@ -1,4 +1,4 @@
-/** The events of an execution or a session: stored, then shown to whoever follows (serving.md §5.4). */
+/** The events of an execution or a session: stored, then shown to whoever follows. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
 /** Text that comes within this many ms of the text that was stored last waits for more, so that rows stay few. */

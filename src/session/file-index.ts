@@ -38,7 +38,9 @@ export class FileIndex {
     this.#sql.exec(
       `INSERT INTO kept (key, expires_at, upload_id) VALUES (?1, ?2, ?3)
        ON CONFLICT (key) DO UPDATE SET expires_at = ?2, upload_id = ?3`,
-      ...[key, expiresAt, uploadId],
+      key,
+      expiresAt,
+      uploadId,
     );
     const due = await this.#storage.getAlarm();
     if (due === null || due > expiresAt) await this.#storage.setAlarm(expiresAt);
@@ -57,7 +59,10 @@ export class FileIndex {
       if (first !== undefined && first.key !== key) return { name, ...first };
       this.#sql.exec(
         "UPDATE kept SET name = ?, request_hash = ?, answer = ? WHERE key = ?",
-        ...[name, request_hash, answer, key],
+        name,
+        request_hash,
+        answer,
+        key,
       );
       return null;
     });

@@ -20,11 +20,11 @@ import { Slots } from "./ledger/slots.ts";
 import { TenantLedger } from "./ledger/tenant-ledger.ts";
 import { migrate } from "./migrate.ts";
 
-/** The window of a provider's rate (agent-runtime.md §2.4), in ms. */
+/** The window of a provider's rate, in ms. */
 const PROVIDER_WINDOW_MS = 60_000;
 
 /**
- * Exact counts (design.md §1): a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
+ * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
  * (`skill:<slug>`). Every count is in SQLite before its answer leaves the object, so that neither an eviction nor a
  * deploy forgets one. Nothing here waits, so that calls cannot overlap; an idle object has no alarm.
  */

@@ -1,4 +1,4 @@
-/** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB (design.md §2.5). */
+/** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB. */
 
 /** Bytes of one row. */
 const PART_BYTES = 256 * 1024;

@@ -5,7 +5,7 @@ import { Internal } from "../errors.ts";
 const SECRET_KEY = "runner_secret";
 
 /**
- * A container instance where subprocesses run (design.md §1). The object makes the secret that tickets are signed
+ * A container instance where subprocesses run. The object makes the secret that tickets are signed
  * with, keeps it in its storage, and delivers it to the container each time it starts: the container's port is
  * reachable through this object only, and no environment ever holds the secret.
  */

@@ -16,21 +16,31 @@ import type {
 } from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { keepSnapshots } from "./daemon/keep.ts";
+import type {
+  Begun,
+  ExecutionAnswer,
+  ExecutionCall,
+  ExecutionEvents,
+  ExecutionStatus,
+  KnownCall,
+} from "./unlisted/rpc.ts";
+import { UnlistedSession } from "./unlisted/unlisted-session.ts";
 
-/** One conversation or daemon (design.md §1), addressed by its tenant and its id. */
+/**
+ * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
+ * addressed by its execution id.
+ */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
   readonly #conversation: Conversation;
   readonly #desk: SessionDesk;
+  readonly #unlisted: UnlistedSession;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     const { storage } = ctx;
-    this.#conversation = new Conversation({
-      storage,
-      env,
-      background: (work) => ctx.waitUntil(work),
-      parts: SESSION_PARTS,
-    });
+    const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
+    this.#conversation = new Conversation({ storage, env, background, parts: SESSION_PARTS });
+    this.#unlisted = new UnlistedSession({ storage, env, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
     this.#desk = new SessionDesk(this.#conversation, daemon);
@@ -57,8 +67,33 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#conversation.adopt(fork, part);
   }
 
-  override alarm(): Promise<void> {
-    return this.#conversation.alarm();
+  async begin(call: ExecutionCall): Promise<Begun> {
+    return this.#unlisted.begin(call);
+  }
+
+  async attach(call: KnownCall): Promise<Begun | null> {
+    return this.#unlisted.attach(call);
+  }
+
+  answer(caller: string): Promise<ExecutionAnswer | null> {
+    return this.#unlisted.answer(caller);
+  }
+
+  follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
+    return this.#unlisted.follow(caller, after, early);
+  }
+
+  async status(caller: string): Promise<ExecutionStatus | null> {
+    return this.#unlisted.status(caller);
+  }
+
+  cancel(caller: string): Promise<"cancelled" | "removed" | null> {
+    return this.#unlisted.cancel(caller);
+  }
+
+  override async alarm(): Promise<void> {
+    if (this.#unlisted.here) this.#unlisted.alarm();
+    else await this.#conversation.alarm();
   }
 }
 

@@ -1,8 +1,10 @@
-/** When and by whom an agent run may activate a skill: fields beside those of the format (agent-runtime.md §11.4). */
+/** When and by whom an agent run may activate a skill: fields beside those of the format. */
 import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import type { Activation } from "./manifest.ts";
-import { child, items, type MapNode, type Slot, textOf } from "./tree.ts";
+import { warnMissed } from "./foreign-fields.ts";
+import type { Activation, Manifest } from "./manifest.ts";
+import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.ts";
+import { child, items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
 import { FINGERPRINT } from "./trust.ts";
 
 /** In the spelling with hyphens; `_` is the same. */
@@ -15,13 +17,22 @@ export const ACTIVATION_FIELDS = [
   "require-signature",
   "trusted-signers",
   "hooks",
+  "workspace_tools",
+  "tool_scope",
+  "argument-hint",
+  "context",
+  "agent",
+  "effort",
+  "shell",
 ] as const;
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
 
+/** What the fields say that the manifest has beside `activation`. */
+type Beside = Pick<Manifest, "tool_scope" | "workspace_tools">;
+
 interface ReadActivation {
   activation: Activation | undefined;
-  /** Which keys of the frontmatter were read, as they are spelt there. */
-  fields: string[];
+  beside: Beside;
 }
 
 /** What cannot be read has no effect, and is warned about. */
@@ -39,6 +50,16 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   const signed = flag(findings, slots.get("require-signature"));
   const signers = fingerprints(findings, slots.get("trusted-signers"));
   const hooks = slots.get("hooks");
+  // `[file]` is a list to YAML, and what a person types to everybody else.
+  const hintNode = slots.get("argument-hint")?.node;
+  const hint = hintNode === undefined ? undefined : stripControls(textOf(hintNode) ?? hintNode.source).trim();
+  const context = text(findings, slots.get("context"))?.toLowerCase();
+  const agent = text(findings, slots.get("agent"));
+  const effort = text(findings, slots.get("effort"));
+  const shell = text(findings, slots.get("shell"));
+  const scope = slots.get("tool_scope");
+  const scoped = scope === undefined ? undefined : splitAllowedTools(textsOf(scope.node));
+  const workspace = workspaceTools(findings, slots.get("workspace_tools"));
   const activation: Activation = {
     ...(whenToUse === undefined ? {} : { when_to_use: whenToUse }),
     ...(paths === undefined ? {} : { paths }),
@@ -48,10 +69,23 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
     ...(signed === true ? { require_signature: true } : {}),
     ...(signers === undefined ? {} : { trusted_signers: signers }),
     ...(hooks === undefined ? {} : hookNames(hooks)),
+    ...(hint === undefined || hint === "" ? {} : { argument_hint: hint }),
+    ...(context === "fork" ? { context } : {}),
+    ...(agent === undefined || agent === "" ? {} : { agent }),
+    ...(effort === undefined || effort === "" ? {} : { effort }),
+    ...(shell === undefined || shell === "" ? {} : { shell }),
   };
+  warnMissed(
+    findings,
+    root,
+    ["hooks", "context", "agent", "effort", "shell"].filter((field) => root.entries.has(field)),
+  );
   return {
+    beside: {
+      ...(scoped === undefined ? {} : { tool_scope: scoped }),
+      ...(workspace === undefined ? {} : { workspace_tools: workspace }),
+    },
     activation: Object.keys(activation).length === 0 ? undefined : activation,
-    fields: Array.from(slots.values(), ({ path }) => path),
   };
 }
 
@@ -75,6 +109,23 @@ function texts(findings: Findings, slot: Slot | undefined): string[] | undefined
     slot.node.kind === "list" ? [value ?? ""] : (value ?? "").split(","),
   );
   return split.map((value) => stripControls(value).trim()).filter((value) => value !== "");
+}
+
+/** The texts of a list, or the only one. */
+const textsOf = (node: Node): string[] =>
+  (node.kind === "list" ? node.items : [node]).map((each) => stripControls(textOf(each) ?? ""));
+
+/** `true`, `false`, or names of workspace tools, as other clients spell them too. */
+function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["workspace_tools"] {
+  if (slot === undefined) return undefined;
+  const [first = "", ...others] = splitAllowedTools(textsOf(slot.node));
+  if (slot.node.kind !== "list" && others.length === 0 && /^(?:true|false)$/i.test(first))
+    return first.toLowerCase() === "true";
+  const names = slot.node.kind === "map" ? [null] : [first, ...others].map(workspaceTool);
+  const known = names.filter((name) => name !== null);
+  if (known.length === names.length) return [...new Set(known)];
+  odd(findings, slot, `true, false or a list of ${WORKSPACE_TOOLS.join(", ")}`);
+  return undefined;
 }
 
 /** What is no fingerprint is that of nobody. */

@@ -1,9 +1,8 @@
 /**
- * The frontmatter of a plain Agent Skill, as far as anything can be made of it (skill-formats.md §1.4 steps 6 to 11): what
+ * The frontmatter of a plain Agent Skill, as far as anything can be made of it: what
  * does not keep the rules of the format is told as a warning, and only what leaves no skill at all is an error.
  */
-import { readActivation } from "./activation.ts";
-import { splitAllowedTools } from "./allowed-tools.ts";
+import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import {
   type BrokenRule,
   brokenCompatibilityRules,
@@ -13,9 +12,25 @@ import {
 } from "./field-rules.ts";
 import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import type { Activation, JsonObject } from "./manifest.ts";
+import { FOREIGN_MODELS, reportWithoutEffect, warnMissed } from "./foreign-fields.ts";
+import type { Activation, JsonObject, Manifest } from "./manifest.ts";
 import { skillSlug } from "./slug.ts";
+import { splitAllowedTools } from "./tool-names.ts";
 import { child, items, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
+
+/** Fields of an Agent Skill: they do not make a skill one that is served in another way. */
+export const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
+
+/** Known fields under their own names, where they are spelt with `_` for `-` or the other way round. */
+export function unifySpelling(root: MapNode, names: readonly string[]): MapNode {
+  const fold = (key: string) => key.replaceAll("_", "-");
+  const entries: MapNode["entries"] = new Map();
+  for (const [key, entry] of root.entries) {
+    const known = names.find((field) => field !== key && fold(field) === fold(key));
+    entries.set(known !== undefined && !root.entries.has(known) ? known : key, entry);
+  }
+  return { ...root, entries };
+}
 
 /** A skill as its SKILL.md has it. */
 export interface AgentSkillText {
@@ -28,17 +43,24 @@ export interface AgentSkillText {
   metadata?: { [key: string]: string };
   allowed_tools?: string[];
   activation?: Activation;
+  tool_scope?: string[];
+  workspace_tools?: NonNullable<Manifest["workspace_tools"]>;
   body: string;
   /** The other fields, with every scalar as text. */
   extra: JsonObject;
 }
 
-/** @param directory name of the skill's folder, where it has one */
+/**
+ * @param root with known fields under their own names (`unifySpelling`)
+ * @param directory name of the skill's folder, where it has one
+ * @param known fields that misspelt ones may be meant for
+ */
 export function readAgentSkill(
   findings: Findings,
   root: MapNode,
   body: string,
   directory: string | undefined,
+  known: readonly string[] = PLAIN_FIELDS,
 ): AgentSkillText | null {
   const name = readName(findings, root, directory);
   const description = readDescription(findings, root);
@@ -46,11 +68,20 @@ export function readAgentSkill(
   const license = child(root, "license");
   const allowed = child(root, "allowed-tools");
   const metadata = readMetadata(findings, root);
-  const { activation, fields } = readActivation(findings, root);
-  const known = new Set([...FORMAT_FIELDS, ...fields]);
-  const others = Array.from(root.entries.keys()).filter((key) => !known.has(key));
-  reportOthers(findings, root, others);
+  const read = readActivation(findings, root);
+  const others = Array.from(root.entries.keys()).filter((key) => !PLAIN_FIELDS.includes(key));
+  const named = textOf(root.entries.get("model")?.value ?? root)?.trim();
+  const model = FOREIGN_MODELS.find((each) => each === named);
+  const told = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
+  const untold = others.filter((key) => !told.includes(key));
+  reportWithoutEffect(findings, root, untold, known);
+  const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
+  if (body.trim() === "") {
+    const message = "The skill has no instructions: nothing stands below the frontmatter.";
+    const hint = "Write the instructions for the model below the closing ---.";
+    findings.warning("body_empty", { at: { line: 1, column: 1 } }, message, hint);
+  }
   if (name === null || description === null) return null;
   return {
     name,
@@ -61,6 +92,7 @@ export function readAgentSkill(
     ...(metadata === undefined || metadata === null ? {} : { metadata }),
     ...(allowed === undefined ? {} : { allowed_tools: allowedTools(allowed) }),
     ...(activation === undefined ? {} : { activation }),
+    ...read.beside,
     body,
     extra: Object.fromEntries(others.map((key) => [key, asTexts(root.entries.get(key)?.value)])),
   };
@@ -96,7 +128,10 @@ function readDescription(findings: Findings, root: MapNode): string | null {
   const text = textOf(slot.node);
   const description = clean(text ?? slot.node.source);
   if (description === "") {
-    findings.error("description_empty", slot, "The field description must not be empty.", hint);
+    if (/^description:[ \t]+#/m.test(root.source)) {
+      const message = "The field description is empty: what follows a # is a comment to YAML.";
+      findings.error("description_comment", slot, message, 'Put it in quotes: description: "# …".');
+    } else findings.error("description_empty", slot, "The field description must not be empty.", hint);
     return null;
   }
   if (text === null) {
@@ -132,14 +167,6 @@ function readMetadata(findings: Findings, root: MapNode): { [key: string]: strin
 function allowedTools({ node, path }: Slot): string[] {
   const entries = node.kind === "list" ? items(node, path).map((item) => item.node) : [node];
   return splitAllowedTools(entries.map((entry) => stripControls(textOf(entry) ?? "")));
-}
-
-function reportOthers(findings: Findings, root: MapNode, others: string[]): void {
-  if (others.length === 0) return;
-  const names = others.toSorted();
-  const at = root.entries.get(names[0] ?? "")?.keyAt;
-  const place = { path: names.join(", "), ...(at === undefined ? {} : { at }) };
-  findings.info("unknown_fields", place, `Fields that have no effect here: ${names.join(", ")}.`);
 }
 
 function warn(findings: Findings, slot: Slot | undefined, rules: readonly BrokenRule[]): void {

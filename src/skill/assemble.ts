@@ -9,6 +9,7 @@ import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
+import { missingTools, type ProvidedTools } from "./missing-tools.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
 import { checkSignature } from "./signed.ts";
 import { stopsSkill } from "./stops.ts";
@@ -47,6 +48,8 @@ interface AssembleOptions {
   folder: string;
   /** Path of SKILL.md, for diagnostics. */
   file: string;
+  /** What it is served as, where another skill has the slug of its name. */
+  slug?: string;
   hash?: Hash;
   /** Providers that it may name; absent: those that Hull ships. */
   providers?: KnownProviders;
@@ -54,6 +57,10 @@ interface AssembleOptions {
   hooks?: HookReader;
   /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
   handlers?: HandlerMaker;
+  /** Which tools there are beside the skill's own. Absent: nobody is asked whether one is provided. */
+  provided?: ProvidedTools;
+  /** The plugin and the namespace that its folder lies in. */
+  place?: Pick<RecordExtras, "plugin" | "namespace">;
   /** Whose signatures count. Absent: nobody is asked whether one is trusted. */
   signatures?: SignaturePolicy;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
@@ -69,10 +76,23 @@ export async function assembleSkill(
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
   const content = byPath.get(name) ?? new Uint8Array();
-  const parsed = parseManifest(content, { folder, file, files: byPath, providers });
+  const parsed = parseManifest(content, {
+    folder,
+    file,
+    files: byPath,
+    providers,
+    ...(options.slug === undefined ? {} : { slug: options.slug }),
+  });
   if (name !== "SKILL.md") parsed.diagnostics.unshift(otherName(folder, file, name));
   const { manifest, body, positions, diagnostics } = parsed;
-  if (manifest === null) return { skill: null, positions, diagnostics };
+  const base = file.slice(0, -"SKILL.md".length);
+  const make = options.handlers ?? unbundled(files);
+  const source = { folder, base, keyVariables: providers.key_variables };
+  if (manifest === null) {
+    // What is wrong with its tools is told together with what is wrong with its text.
+    const { diagnostics: ofTools } = await makeTools(files, source, { make, hash });
+    return { skill: null, positions, diagnostics: [...diagnostics, ...ofTools] };
+  }
   if (uploadedBy !== undefined) {
     diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
     diagnostics.push(...checkUploadedFiles(files, folder));
@@ -81,14 +101,11 @@ export async function assembleSkill(
   diagnostics.push(...signed.diagnostics);
   const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
   diagnostics.push(...(read?.diagnostics ?? []));
-  const base = file.slice(0, -"SKILL.md".length);
   const taken = manifest.llm?.tools.map(({ name }) => name) ?? [];
-  const source = { folder, base, keyVariables: providers.key_variables, taken };
-  const { tools, started, ...made } = await makeTools(files, source, {
-    make: options.handlers ?? unbundled(files),
-    hash,
-  });
+  const { tools, started, ...made } = await makeTools(files, { ...source, taken }, { make, hash });
   diagnostics.push(...made.diagnostics);
+  if (options.provided !== undefined)
+    diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
   if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
   const kept = withoutFolder(diagnostics, base, manifest.slug);
@@ -102,6 +119,7 @@ export async function assembleSkill(
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
     ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+    ...options.place,
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);
   const bytes = manifest.serve === undefined ? undefined : byPath.get(manifest.serve);

@@ -1,4 +1,4 @@
-/** Immutable bundles and the catalog (serving.md §1): the same tree gives the same digests everywhere. */
+/** Immutable bundles and the catalog: the same tree gives the same digests everywhere. */
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
 import type {
@@ -8,6 +8,7 @@ import type {
   Diagnostic,
   HookModule,
   Manifest,
+  PluginOfSkill,
   SkillRecord,
   SkillTool,
 } from "./manifest.ts";
@@ -15,6 +16,7 @@ import { byteOrder } from "./path.ts";
 import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
 import { sentVariables } from "./variables.ts";
+import { givesWorkspaceTools, wantsWorkspaceTools } from "./workspace-tools.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
@@ -48,6 +50,8 @@ export interface RecordExtras {
   signature?: { signer: string };
   /** The tenant, where the skill is an uploaded one. */
   uploaded_by?: string;
+  plugin?: PluginOfSkill;
+  namespace?: string;
 }
 
 /**
@@ -81,6 +85,9 @@ export async function makeRecord(
     body,
     files: index,
     pack: await hash(pack),
+    ...(wantsWorkspaceTools({ manifest, body, files, tools: extras.tools ?? [] })
+      ? { wants_workspace_tools: true }
+      : {}),
     ...extras,
   };
   // Models see the arguments of a tool in the order in which they are declared.
@@ -93,9 +100,12 @@ export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new TextEncoder().encode(text));
 }
 
-/** What `GET /skills` shows of a skill (serving.md §5.1). */
+/** What `GET /skills` shows of a skill. */
 export function card(
-  record: Pick<SkillRecord, "manifest" | "tools" | "uploaded_by" | "signature">,
+  record: Pick<
+    SkillRecord,
+    "manifest" | "tools" | "uploaded_by" | "signature" | "wants_workspace_tools" | "namespace"
+  >,
   digest: string,
 ): Card {
   const { manifest } = record;
@@ -119,6 +129,8 @@ export function card(
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
     ...(manifest.daemon === undefined ? {} : { daemon: true }),
     ...(record.signature === undefined ? {} : { signer: record.signature.signer }),
+    ...(givesWorkspaceTools(record) ? { workspaceTools: true } : {}),
+    ...(record.namespace === undefined ? {} : { namespace: record.namespace }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Command lines of scripts and tools: `run` and `tools[].command` (serving.md §2, resolution as in §6.2). */
+/** Command lines of scripts and tools: `run` and `tools[].command`. */
 import { wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Manifest } from "./manifest.ts";

@@ -1,5 +1,5 @@
 /**
- * Cron expressions of five fields in the wall time of a zone (agent-runtime.md §10.1). A local time that a change of the
+ * Cron expressions of five fields in the wall time of a zone. A local time that a change of the
  * clocks leaves out counts at the next minute that there is; one that comes twice counts the first time. Pure.
  */
 

@@ -1,4 +1,4 @@
-/** The `daemon` of an llm skill: an agent that lives as long as the skill is served (contract.md). */
+/** The `daemon` of an llm skill: an agent that lives as long as the skill is served. */
 import { isTimeZone, parseCron } from "./cron.ts";
 import {
   MAX_MS,

@@ -1,4 +1,4 @@
-/** Variables that a skill documents and that nothing of it is given (skill-formats.md §3 H8). Pure. */
+/** Variables that a skill documents and that nothing of it is given. Pure. */
 import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
 import { variablesOf } from "./variables.ts";
 
@@ -16,7 +16,7 @@ export function undeclaredVariables(
   { folder, file }: { folder: string; file: string },
 ): Diagnostic[] {
   if (!tools.some(({ script }) => script !== undefined)) return [];
-  const asked = new Set([...variablesOf(manifest), ...tools.flatMap(({ env }) => env)]);
+  const asked = new Set(variablesOf({ manifest, tools }));
   return documentedVariables(body)
     .filter((name) => !asked.has(name))
     .map((name) => ({

@@ -1,4 +1,4 @@
-/** How a skill is called and what it answers: input, output, method, route, limits (serving.md §2). */
+/** How a skill is called and what it answers: input, output, method, route, limits. */
 
 import { checkFile, type SkillFiles } from "./command.ts";
 import { MAX_MS, readChoice, readInteger, readText, wrongType } from "./fields.ts";

@@ -1,11 +1,16 @@
 /**
- * What the Agent Skills format says of its fields (skill-formats.md §1.1, §1.3 step 9). The strict verdict rejects by these
+ * What the Agent Skills format says of its fields. The strict verdict rejects by these
  * rules, and loading warns of them, with the same codes.
  */
 
 /** The fields of the format. */
 export const FORMAT_FIELDS: readonly string[] = [
-  ...["name", "description", "license", "compatibility", "metadata", "allowed-tools"],
+  "name",
+  "description",
+  "license",
+  "compatibility",
+  "metadata",
+  "allowed-tools",
 ];
 const MAX_NAME = 64;
 const MAX_DESCRIPTION = 1024;
@@ -95,7 +100,7 @@ const TAG = /<\/?[a-zA-Z][^>]*>/;
 const RESERVED = /claude|anthropic/i;
 
 /**
- * What an upload through `/v1/skills` may not have (skill-formats.md §1.5).
+ * What an upload through `/v1/skills` may not have.
  * @param trusted it is published by the deployment itself: reserved words and lengths are its own business
  */
 export function brokenUploadRules(name: string, description: string, trusted: boolean): BrokenRule[] {

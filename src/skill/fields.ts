@@ -1,4 +1,4 @@
-/** Reads one field each, with the coercions and messages of serving.md §2. `undefined`: absent, or already reported. */
+/** Reads one field each, with their coercions and messages. `undefined`: absent, or already reported. */
 import type { Findings } from "./findings.ts";
 import { nearest } from "./match.ts";
 import { items, type MapNode, type Slot } from "./tree.ts";

@@ -1,6 +1,5 @@
-/** The file SKILL.md as such: its name, its bytes, its size (skill-formats.md §1.4 steps 1, 2 and 12). */
+/** The file SKILL.md as such: its name, its bytes, its size. */
 import type { Findings } from "./findings.ts";
-import { SIGNATURE_FILE } from "./signature.ts";
 
 const NAMES = ["SKILL.md", "skill.md"];
 
@@ -12,6 +11,9 @@ export function skillFileName(names: readonly string[]): string | null {
     null
   );
 }
+
+/** What vouches for a skill, beside its SKILL.md. */
+export const SIGNATURE_FILE = "SKILL.sig";
 
 /** What a skill's folder has for Hull alone. */
 const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml", SIGNATURE_FILE];

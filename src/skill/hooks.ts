@@ -1,5 +1,5 @@
 /**
- * A skill's hook module (agent-runtime.md §0.4): `hooks.ts` or `hooks.js` beside SKILL.md. The build bundles it; where
+ * A skill's hook module: `hooks.ts` or `hooks.js` beside SKILL.md. The build bundles it; where
  * there is no bundler it is taken as it is, which works for JavaScript without imports. Pure.
  */
 import type { SourceFile } from "./bundle.ts";

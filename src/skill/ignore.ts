@@ -1,4 +1,6 @@
-/** Which files of a skill folder are never bundled (serving.md §1): fixed patterns and `.hullignore`. */
+/** Which files of a skill folder are never bundled: fixed patterns and `.hullignore`. */
+
+import { type Glob, ignoreGlob, matches } from "./glob.ts";
 
 /** Names that are left out wherever they stand; `.hullignore` cannot bring them back. */
 const NEVER = [
@@ -22,9 +24,9 @@ const NEVER = [
 ];
 
 /** One line of an ignore file. */
-interface IgnoreRule {
+export interface IgnoreRule {
   /** Matches a path relative to the folder of the ignore file. */
-  pattern: RegExp;
+  pattern: Glob;
   /** `!`: brings back what an earlier rule left out. */
   keep: boolean;
   /** Trailing `/`: folders only. */
@@ -38,16 +40,13 @@ interface IgnoreRule {
 export function parseIgnore(text: string): IgnoreRule[] {
   const rules: IgnoreRule[] = [];
   for (const raw of text.split(/\r?\n/)) {
-    const line = raw.replace(/(?<!\\)\s+$/, "");
+    const line = withoutBlanksAtEnd(raw);
     if (line === "" || line.startsWith("#")) continue;
     const keep = line.startsWith("!");
     const glob = keep ? line.slice(1) : line;
     const folderOnly = glob.endsWith("/");
     const bare = folderOnly ? glob.slice(0, -1) : glob;
-    const anchored = bare.includes("/");
-    const body = globToRegExp(bare.startsWith("/") ? bare.slice(1) : bare);
-    if (body !== "")
-      rules.push({ pattern: new RegExp(`^${anchored ? "" : "(?:.*/)?"}${body}$`, "s"), keep, folderOnly });
+    if (bare !== "" && bare !== "/") rules.push({ pattern: ignoreGlob(bare), keep, folderOnly });
   }
   return rules;
 }
@@ -69,37 +68,14 @@ export function isIgnored(path: string, isFolder: boolean, levels: readonly Igno
   for (const { base, rules } of levels) {
     const full = base === "" ? path : `${base}/${path}`;
     for (const rule of rules) {
-      if ((isFolder || !rule.folderOnly) && rule.pattern.test(full)) ignored = !rule.keep;
+      if ((isFolder || !rule.folderOnly) && matches(rule.pattern, full)) ignored = !rule.keep;
     }
   }
   return ignored;
 }
 
-/** The body of a regular expression for one glob; runs of `*` are merged. */
-function globToRegExp(glob: string): string {
-  let source = "";
-  for (let i = 0; i < glob.length; i++) {
-    const char = glob.charAt(i);
-    if (char === "*" && glob.startsWith("**/", i) && (i === 0 || glob[i - 1] === "/")) {
-      source += "(?:.*/)?";
-      i += 2;
-    } else if (char === "*") {
-      const across = glob[i + 1] === "*" && i + 2 >= glob.length && glob[i - 1] === "/";
-      while (glob[i + 1] === "*") i++;
-      source += across ? ".*" : "[^/]*";
-    } else if (char === "?") {
-      source += "[^/]";
-    } else if (char === "[") {
-      const found = /^\[(!?)([^\]/]+)\]/.exec(glob.slice(i));
-      if (found?.[2] === undefined) source += "\\[";
-      else {
-        source += `[${found[1] === "!" ? "^/" : ""}${found[2].replace(/[\\[^]/g, "\\$&")}]`;
-        i += found[0].length - 1;
-      }
-    } else {
-      const literal = char === "\\" && i + 1 < glob.length ? glob.charAt(++i) : char;
-      source += literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-    }
-  }
-  return source;
+/** A blank behind a backslash stays. */
+function withoutBlanksAtEnd(line: string): string {
+  const bare = line.trimEnd();
+  return bare.endsWith("\\") ? line.slice(0, bare.length + 1) : bare;
 }

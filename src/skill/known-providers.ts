@@ -1,4 +1,4 @@
-/** Which model providers a skill may name; `src/model/catalogue` says how each is reached (serving.md §2, agent-runtime.md §5.1). */
+/** Which model providers a skill may name; `src/model/model registry` says how each is reached. */
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 
 export interface KnownProviders {
@@ -12,11 +12,36 @@ export interface KnownProviders {
 /** What Hull knows without any configuration. */
 export const SHIPPED: KnownProviders = {
   names: [
-    ...["anthropic", "openai", "xai", "google", "deepseek", "openrouter", "huggingface", "ollama", "local"],
-    ...["workers-ai", "together", "groq", "fireworks", "dashscope", "vllm", "tgi", "llamacpp", "mlx", "mock"],
+    "anthropic",
+    "openai",
+    "xai",
+    "google",
+    "deepseek",
+    "openrouter",
+    "huggingface",
+    "ollama",
+    "local",
+    "workers-ai",
+    "together",
+    "groq",
+    "fireworks",
+    "dashscope",
+    "vllm",
+    "tgi",
+    "llamacpp",
+    "mlx",
+    "mock",
   ],
   model_required: [
-    ...["huggingface", "together", "groq", "fireworks", "dashscope", "vllm", "tgi", "llamacpp", "mlx"],
+    "huggingface",
+    "together",
+    "groq",
+    "fireworks",
+    "dashscope",
+    "vllm",
+    "tgi",
+    "llamacpp",
+    "mlx",
   ],
   key_variables: PROVIDER_KEY_VARIABLES,
 };

@@ -1,5 +1,6 @@
-/** What `hull validate` warns of beyond the rules (skill-formats.md §1.5): what some tools refuse, or what is likely wrong. */
+/** What `hull validate` warns of beyond the rules: what some tools refuse, or what is likely wrong. */
 import type { BrokenRule } from "./field-rules.ts";
+import { fileNamed } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { insidePath } from "./path.ts";
 
@@ -25,7 +26,9 @@ export function missingReferences(body: string, paths: readonly string[]): strin
   for (const [, target = ""] of prose.matchAll(/\]\(\s*<?([^)\s>]+)/g)) {
     if (/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target)) continue;
     const path = insidePath(decoded(target.replace(/[?#].*$/, "")));
-    const found = path !== null && paths.some((known) => known === path || known.startsWith(`${path}/`));
+    const found =
+      path !== null &&
+      (fileNamed(path, paths) !== null || paths.some((known) => known.startsWith(`${path}/`)));
     if (!found) missing.add(target);
   }
   return [...missing];

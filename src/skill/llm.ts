@@ -1,9 +1,12 @@
-/** The model settings of an llm skill (serving.md §2 and §4.1). */
+/** The model settings of an llm skill. */
 import { readChoice, readInteger, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
 import type { Manifest, ModelTarget } from "./manifest.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
+
+/** Rounds of tool calls where a manifest names none. */
+export const DEFAULT_TOOL_ROUNDS = 10;
 
 const COUNT = { min: 1, max: 2147483647 };
 
@@ -27,7 +30,7 @@ export function readLlm(findings: Findings, root: MapNode, known: KnownProviders
     target: { provider, model },
     fallback: readFallback(findings, child(root, "fallback"), known),
     max_tokens: readInteger(findings, child(root, "max_tokens"), COUNT) ?? 4096,
-    max_tool_rounds: readInteger(findings, child(root, "max_tool_rounds"), COUNT) ?? 10,
+    max_tool_rounds: readInteger(findings, child(root, "max_tool_rounds"), COUNT) ?? DEFAULT_TOOL_ROUNDS,
     max_tool_output_bytes: output ?? 65536,
   };
 }

@@ -1,7 +1,9 @@
 /**
- * What a served skill is: the normalised manifest (serving.md §2), the skill record and the catalog (serving.md §1).
+ * What a served skill is: the normalised manifest, the skill record and the catalog.
  * The build writes these; the Worker trusts them after one zod parse at the registry's boundary.
  */
+
+import type { WorkspaceTool } from "./tool-names.ts";
 
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
 export type Mode = (typeof MODES)[number];
@@ -99,7 +101,7 @@ export interface DaemonDeclaration {
   options?: JsonObject;
 }
 
-/** When and by whom agent runs may activate a skill (agent-runtime.md §11, skill-formats.md §2); what is absent has no say. */
+/** When and by whom agent runs may activate a skill, and with what it is carried out; what is absent has no say. */
 export interface Activation {
   when_to_use?: string;
   /** Globs of files that the skill is for. */
@@ -117,6 +119,18 @@ export interface Activation {
   /** Hook references. */
   on_activate?: string;
   on_deactivate?: string;
+  /** What a person types behind `/name`, for people. */
+  argument_hint?: string;
+  /** In a context of its own, a sub-agent's, rather than in the conversation. */
+  context?: "fork";
+  /** Which kind of sub-agent, as other clients name it. */
+  agent?: string;
+  /** The model of a plain Agent Skill, as other clients name it: `opus`. */
+  model?: string;
+  /** How much the model thinks, as other clients name it: `high`. */
+  effort?: string;
+  /** What commands in its text are written for. */
+  shell?: string;
 }
 
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
@@ -160,7 +174,12 @@ export interface Manifest {
   license?: string;
   compatibility?: string;
   metadata?: JsonObject;
+  /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
   allowed_tools?: string[];
+  /** The tools that stay on offer while the skill is active, likewise; absent: all of them. */
+  tool_scope?: string[];
+  /** Whether a run with the skill has the workspace tools, or which of them; absent: by `wants_workspace_tools`. */
+  workspace_tools?: boolean | WorkspaceTool[];
   activation?: Activation;
   /** Unknown frontmatter keys, kept as they came. */
   extra: JsonObject;
@@ -174,7 +193,7 @@ export interface BundledFile {
   sha256: string;
 }
 
-/** What a skill's `hooks.ts` or `hooks.js` became (agent-runtime.md §0.4). */
+/** What a skill's `hooks.ts` or `hooks.js` became. */
 export interface HookModule {
   /** SHA-256 of one ES module, KV `module:<sha256>`. */
   module: string;
@@ -210,7 +229,7 @@ export type ConfigType = (typeof CONFIG_TYPES)[number];
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
 type ConfigScope = (typeof CONFIG_SCOPES)[number];
 
-/** One configurable value of a tool (skill-formats.md §7.4). Its keys are the format's own, in camelCase. */
+/** One configurable value of a tool. Its keys are the format's own, in camelCase. */
 export interface ConfigParam {
   name: string;
   displayName?: string;
@@ -251,7 +270,7 @@ export interface ToolDisplay {
   estimated_latency_ms?: number;
 }
 
-/** A tool of a skill's tools.json (skill-formats.md §3, §7.1). JSON-safe; what is absent in `tools.json` has its default here. */
+/** A tool of a skill's tools.json. JSON-safe; what is absent in `tools.json` has its default here. */
 export interface SkillTool {
   /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
   name: string;
@@ -283,6 +302,20 @@ export interface SkillTool {
   display?: ToolDisplay;
 }
 
+/** The plugin that a skill lies in. */
+export interface PluginOfSkill {
+  /** Of its plugin.json, else of marketplace.json, else the folder's. */
+  name: string;
+  /** The skill's folder in that of the plugin, `/` as separator; `""`: they are the same. */
+  skill: string;
+  /** The plugin's folder, with all that its skills share; absent: nothing in the skill's folder names the plugin's. */
+  folder?: {
+    /** SHA-256 of the deterministic tar, KV `pack:<sha256>`. */
+    pack: string;
+    files: BundledFile[];
+  };
+}
+
 /** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
 export interface SkillRecord {
   format: 1;
@@ -292,6 +325,12 @@ export interface SkillRecord {
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
   pack: string | null;
+  /** Its instructions can be followed only with workspace tools (`workspace-tools.ts`). */
+  wants_workspace_tools?: true;
+  /** The plugin that it lies in. Absent: it lies in none. */
+  plugin?: PluginOfSkill;
+  /** What tells it from a skill of the same name: the author's folder or the plugin; absent: it lies in neither. */
+  namespace?: string;
   /** Present where the skill has a hook module. */
   hooks?: HookModule;
   /** Those of its tools.json, in the order of the file; absent where it has none. */
@@ -304,7 +343,7 @@ export interface SkillRecord {
   uploaded_by?: string;
 }
 
-/** What `GET /skills` shows of a skill (serving.md §5.1); `version` is the skill digest. */
+/** What `GET /skills` shows of a skill; `version` is the skill digest. */
 export interface Card {
   name: string;
   slug: string;
@@ -325,6 +364,10 @@ export interface Card {
   daemon?: true;
   /** The fingerprint of the key whose signature it has. */
   signer?: string;
+  /** Runs with it have the workspace tools, unless somebody says otherwise. */
+  workspaceTools?: true;
+  /** The author's folder or the plugin that it lies in. */
+  namespace?: string;
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */
@@ -354,7 +397,7 @@ export interface CatalogPointer {
   earlier?: { id: string; published_at: string }[];
 }
 
-/** One finding about a skill folder; the same shape everywhere (serving.md §1). */
+/** One finding about a skill folder; the same shape everywhere. */
 export interface Diagnostic {
   level: "error" | "warning" | "info";
   /** Stable. */

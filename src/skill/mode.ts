@@ -1,4 +1,4 @@
-/** Which mode a skill has, and which fields belong to which mode (serving.md §2 "Mode inference"). */
+/** Which mode a skill has, and which fields belong to which mode. */
 import { readChoice } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { MODES, type Mode } from "./manifest.ts";
@@ -75,7 +75,8 @@ function reportForeign(findings: Findings, own: Slot, inferred: Mode | undefined
 export function checkModeFields(findings: Findings, root: MapNode, mode: Mode): void {
   for (const key of mode === "proxy" ? [] : PROXY_ONLY) {
     const slot = child(root, key);
-    if (slot !== undefined) {
+    const streams = mode === "llm" && key === "idle_timeout_ms";
+    if (slot !== undefined && !streams) {
       findings.error(
         "field_of_other_mode",
         slot,

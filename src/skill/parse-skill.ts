@@ -1,8 +1,8 @@
 /**
- * One SKILL.md by the rules of the Agent Skills format alone (skill-formats.md §1.2): what a strict reader says of it, and
+ * One SKILL.md by the rules of the Agent Skills format alone: what a strict reader says of it, and
  * what can be loaded of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
-import { type AgentSkillText, readAgentSkill } from "./agent-skill.ts";
+import { type AgentSkillText, PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
@@ -51,7 +51,8 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
   if (!valid) reportEncoding(lenient, false);
   const { root, body, remedies } = readFrontmatter(text, lenient);
   reportRemedies(lenient, remedies, false);
-  const record = root === null ? null : readAgentSkill(lenient, root, body, directory);
+  const record =
+    root === null ? null : readAgentSkill(lenient, unifySpelling(root, PLAIN_FIELDS), body, directory);
   if (record !== null) noteSize(lenient, text, body);
   return {
     ...(record === null ? {} : { record }),

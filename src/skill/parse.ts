@@ -1,28 +1,27 @@
 /**
- * SKILL.md into a normalised manifest. A skill with keys of serving.md §2 keeps its rules; any other is a plain Agent
- * Skill, which loads as skill-formats.md §1.4 says and is served as an llm skill. Pure: the build and the Worker's uploads
+ * SKILL.md into a normalised manifest. A skill with fields of Hull keeps their rules; any other is a plain Agent
+ * Skill, which is served as an llm skill. Pure: the build and the Worker's uploads
  * share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
-import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
-import { readAgentSkill } from "./agent-skill.ts";
-import { splitAllowedTools } from "./allowed-tools.ts";
+import { readActivation } from "./activation.ts";
+import { PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
 import { readDaemon } from "./daemon.ts";
 import { readExchange, readRoute } from "./exchange.ts";
-import { FORMAT_FIELDS } from "./field-rules.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
+import { FOREIGN_MODELS } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
-import { nearest } from "./match.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readProxy } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
 import { readToolEnv } from "./tool-env.ts";
+import { splitAllowedTools } from "./tool-names.ts";
 import { readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
 
@@ -73,18 +72,22 @@ const KNOWN_FIELDS = [
   "require-signature",
   "trusted-signers",
   "hooks",
+  "workspace_tools",
+  "tool_scope",
+  "argument-hint",
+  "context",
+  "agent",
+  "effort",
+  "shell",
 ] as const;
-
-/** Fields of an Agent Skill: they do not make a skill one that serving.md §2 speaks of. */
-const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
-/** In `model`: what other clients of Agent Skills take, and no provider. */
-const FOREIGN_MODELS = ["inherit", "sonnet", "opus", "haiku"];
 
 interface ParseSource {
   /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
   folder: string;
   /** Path of SKILL.md relative to the root, for diagnostics. */
   file: string;
+  /** What it is served as, where another skill has the slug of its name. */
+  slug?: string;
   /** The bundled files; without them, checks that look at files are left out. */
   files?: SkillFiles;
   /** The model providers of the deployment; without them, those that Hull ships. */
@@ -96,7 +99,7 @@ export interface ParsedSkill {
   manifest: Manifest | null;
   /** Markdown below the frontmatter, trimmed. */
   body: string;
-  /** Whether it has fields of serving.md §2; else it is a plain Agent Skill. */
+  /** Whether it has fields of Hull; else it is a plain Agent Skill. */
   serving: boolean;
   diagnostics: Diagnostic[];
   /** Where each top-level field stands, for later findings. */
@@ -111,7 +114,7 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   const findings = new Findings(source.folder, source.file);
   const { text, valid } = typeof content === "string" ? { text: content, valid: true } : decodeText(content);
   const { root, body, remedies } = readFrontmatter(text, findings);
-  const fields = root === null ? null : unifySpelling(root);
+  const fields = root === null ? null : unifySpelling(root, KNOWN_FIELDS);
   const serving = fields !== null && isServing(fields);
   if (!valid) reportEncoding(findings, serving);
   reportRemedies(findings, remedies, serving);
@@ -127,18 +130,7 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   };
 }
 
-/** Known fields under their own names, where they are spelt with `_` for `-` or the other way round. */
-function unifySpelling(root: MapNode): MapNode {
-  const fold = (key: string) => key.replaceAll("_", "-");
-  const entries: MapNode["entries"] = new Map();
-  for (const [key, entry] of root.entries) {
-    const known = KNOWN_FIELDS.find((field) => field !== key && fold(field) === fold(key));
-    entries.set(known !== undefined && !root.entries.has(known) ? known : key, entry);
-  }
-  return { ...root, entries };
-}
-
-/** Whether a frontmatter has keys of serving.md §2, in a shape that is not known as another client's. */
+/** Whether a frontmatter has fields of Hull, in a shape that is not known as another client's. */
 function isServing(root: MapNode): boolean {
   return KNOWN_FIELDS.some((field) => {
     const node = root.entries.get(field)?.value;
@@ -152,18 +144,16 @@ function isServing(root: MapNode): boolean {
 
 /** A plain Agent Skill: an llm skill whose body is the system prompt. */
 function readPlain(findings: Findings, root: MapNode, body: string, source: ParseSource): Manifest | null {
-  const read = readAgentSkill(findings, root, body, source.folder);
+  const read = readAgentSkill(findings, root, body, source.folder, KNOWN_FIELDS);
   if (read === null) return null;
-  const { name, slug, description, extra: _, body: __, ...carried } = read;
+  const { name, slug: ofName, description, extra: _, body: __, ...carried } = read;
+  const slug = source.slug ?? ofName;
   if (slug === null) {
     reportNoSlug(findings, child(root, "name"), source.folder);
     return null;
   }
   const none: MapNode = { ...root, entries: new Map() };
   const unknown = Array.from(root.entries).filter(([key]) => !PLAIN_FIELDS.includes(key));
-  const known: readonly string[] = KNOWN_FIELDS;
-  const misspelt = unknown.filter(([key]) => !known.includes(key) && nearest(key, known).length > 0);
-  warnUnknown(findings, { ...root, entries: new Map(misspelt) }, "", KNOWN_FIELDS);
   return {
     name,
     slug,
@@ -193,7 +183,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const name = readRequiredText(findings, top, "name", nameSlot)?.replace(/\s+/g, " ");
   const description = readRequiredText(findings, top, "description", child(root, "description"));
   const mode = readMode(findings, root);
-  const slug = name === undefined ? null : skillSlug(name, source.folder);
+  const slug = name === undefined ? null : (source.slug ?? skillSlug(name, source.folder));
   if (name !== undefined && slug === null) reportNoSlug(findings, nameSlot, source.folder);
   if (mode !== undefined) checkModeFields(findings, root, mode);
   const run = readRun(findings, child(root, "run"), source.files);
@@ -213,7 +203,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   const exchange = readExchange(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
-  const { activation } = readActivation(findings, root);
+  const { activation, beside } = readActivation(findings, root);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
@@ -246,6 +236,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     ...own,
     ...carried,
     ...declared,
+    ...beside,
     ...when,
     extra,
   };
@@ -298,7 +289,7 @@ function readServe(
   return undefined;
 }
 
-/** The fields of the Agent Skills format that Hull carries along (skill-formats.md §1.1). */
+/** The fields of the Agent Skills format that Hull carries along. */
 function readCarried(
   findings: Findings,
   root: MapNode,

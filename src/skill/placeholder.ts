@@ -1,4 +1,4 @@
-/** `${VAR}` in proxy URLs and headers (serving.md §3.3): `VAR` from the Worker's environment; `$${` is a literal `${`. */
+/** `${VAR}` in proxy URLs and headers: `VAR` from the Worker's environment; `$${` is a literal `${`. */
 
 export type Piece = { text: string } | { variable: string };
 

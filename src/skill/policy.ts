@@ -1,10 +1,10 @@
-/** The shapes of what limits the tool calls of runs (agent-runtime.md §9), as options and `[policy]` of hull.toml have them. */
+/** The shapes of what limits the tool calls of runs, as options and `[policy]` of hull.toml have them. */
 import * as z from "zod/mini";
 import { RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
 
 const maybe = z.exactOptional;
 
-/** A capability policy (§9.1). Absent: not limited; empty: nothing is allowed. A misspelt key must not mean the former. */
+/** A capability policy. Absent: not limited; empty: nothing is allowed. A misspelt key must not mean the former. */
 export const policyShape = z.lazy(() => {
   const texts = z.array(z.string());
   const operations = z.record(z.string(), texts);
@@ -29,7 +29,7 @@ export const policyShape = z.lazy(() => {
   });
 });
 
-/** From which risk on a call of a skill's tool needs an approval (skill-formats.md §7.2). */
+/** From which risk on a call of a skill's tool needs an approval. */
 const REQUIRED_RISKS = ["none", ...RISKS] as const;
 export type RequiredRisk = (typeof REQUIRED_RISKS)[number];
 
@@ -44,7 +44,7 @@ export const approvalsShape = z.lazy(() => {
 });
 export type Approvals = z.infer<typeof approvalsShape>;
 
-/** §9.2. Lists of globs. */
+/** Lists of globs. */
 export const approvalPolicyShape = z.lazy(() => {
   const globs = maybe(z.array(z.string()));
   return z.strictObject({
@@ -56,7 +56,7 @@ export const approvalPolicyShape = z.lazy(() => {
   });
 });
 
-/** §9.3. A rule that is a text names a predicate. */
+/** A rule that is a text names a predicate. */
 export const permissionsShape = z.lazy(() => {
   const rule = z.union([z.literal(true), z.array(z.string()), z.string()]);
   const entries = maybe(

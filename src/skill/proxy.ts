@@ -1,4 +1,4 @@
-/** The fields of a proxy skill (serving.md §2 and §3.3). */
+/** The fields of a proxy skill. */
 import { readChoice, readMap, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";

@@ -1,4 +1,4 @@
-/** Routes of skills: their form, and the paths that belong to Hull (serving.md §1 and §2, contract.md). */
+/** Routes of skills: their form, and the paths that belong to Hull. */
 
 /** Paths that no skill may take. */
 const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
@@ -27,6 +27,8 @@ const RESERVED_PREFIXES = [
   "/admin",
   "/messages",
   "/sub-agents",
+  // Of Cloudflare at the edge, and of wrangler locally.
+  "/cdn-cgi",
 ] as const;
 
 /** What `/skills/<slug>/` itself offers beside the skill. */

@@ -1,5 +1,5 @@
 /**
- * Signatures of skills (agent-runtime.md §11.4): the file SKILL.sig beside SKILL.md holds an Ed25519 signature (RFC 8032)
+ * Signatures of skills: the file SKILL.sig beside SKILL.md holds an Ed25519 signature (RFC 8032)
  * over the digests of all other files. Pure; keys and digests are Web Crypto's.
  */
 
@@ -7,9 +7,10 @@ import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
+import { SIGNATURE_FILE } from "./file-text.ts";
 import { byteOrder } from "./path.ts";
+import { TOOLS_FILE } from "./tools-json/read.ts";
 
-export const SIGNATURE_FILE = "SKILL.sig";
 const ALGORITHM = "Ed25519";
 /** Nothing else that the key signs can be taken for the signature of a skill. */
 const PURPOSE = "hull skill signature 1\n";
@@ -52,8 +53,15 @@ export async function signFiles(files: readonly SourceFile[], signer: Signer, ha
   return `${JSON.stringify(text, null, 2)}\n`;
 }
 
-/** Checks the signature of a folder's files; `null`: they have none. */
-export async function verifyFiles(files: readonly SourceFile[], hash: Hash): Promise<Verified | null> {
+/**
+ * Checks the signature of a folder's files; `null`: they have none.
+ * @param unbuilt of a typed skill: the signature is over more files, which the build makes, and over another tools.json
+ */
+export async function verifyFiles(
+  files: readonly SourceFile[],
+  hash: Hash,
+  { unbuilt = false }: { unbuilt?: boolean } = {},
+): Promise<Verified | null> {
   const file = files.find(({ path }) => path === SIGNATURE_FILE);
   if (file === undefined) return null;
   const read = sidecar.safeParse(jsonOf(file.bytes));
@@ -62,7 +70,11 @@ export async function verifyFiles(files: readonly SourceFile[], hash: Hash): Pro
   const signature = keyBytes(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
     return { fault: "its key or its signature is none of Ed25519" };
-  const difference = differenceOf(read.data.files, await digestsOf(files, hash));
+  const present = await digestsOf(files, hash);
+  const built = (path: string): boolean => unbuilt && (path === TOOLS_FILE || !Object.hasOwn(present, path));
+  const without = (digests: Record<string, string>): Record<string, string> =>
+    Object.fromEntries(Object.entries(digests).filter(([path]) => !built(path)));
+  const difference = differenceOf(without(read.data.files), without(present));
   if (difference !== null) return { fault: difference };
   if (!(await holds(key, signature, read.data.files))) {
     return { fault: "the signature is not one of its key over these files" };

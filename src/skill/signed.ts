@@ -1,7 +1,8 @@
 /** What is found of a skill's signature when it is built or uploaded. */
 import type { Hash, SourceFile } from "./bundle.ts";
+import { SIGNATURE_FILE } from "./file-text.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
-import { SIGNATURE_FILE, verifyFiles } from "./signature.ts";
+import { verifyFiles } from "./signature.ts";
 import { NO_SIGNATURES, needsSignature, type SignaturePolicy, signatureFault } from "./trust.ts";
 
 interface Place {
@@ -11,6 +12,8 @@ interface Place {
   uploadedBy?: string;
   /** Absent: nobody is asked whether a signer is trusted. */
   signatures?: SignaturePolicy;
+  /** The files are those of a typed skill's folder, and what the build makes of them is not among them yet. */
+  unbuilt?: true;
 }
 
 /**
@@ -19,11 +22,11 @@ interface Place {
  */
 export async function checkSignature(
   files: readonly SourceFile[],
-  manifest: Manifest,
-  { folder, file, uploadedBy, signatures }: Place,
+  manifest: Pick<Manifest, "name" | "activation">,
+  { folder, file, uploadedBy, signatures, unbuilt }: Place,
   hash: Hash,
 ): Promise<{ signature: NonNullable<SkillRecord["signature"]> | null; diagnostics: Diagnostic[] }> {
-  const verified = await verifyFiles(files, hash);
+  const verified = await verifyFiles(files, hash, { unbuilt: unbuilt === true });
   const base = file.slice(0, -"SKILL.md".length);
   const of = { skill: folder, file: `${base}${SIGNATURE_FILE}` };
   if (verified !== null && "fault" in verified) {

@@ -1,4 +1,4 @@
-/** The registry key of a skill (serving.md §1). */
+/** The registry key of a skill. */
 
 /** Lower-case ASCII letters and digits, joined by single hyphens; `""` when the text has none of them. */
 export function slugify(text: string): string {

@@ -1,6 +1,5 @@
 /**
- * Environment variables that a skill opts in for its processes: `tool_env` (serving.md §2 and §6.2), and `x-env` of a tool
- * (skill-formats.md §3).
+ * Environment variables that a skill opts in for its processes: `tool_env`, and `x-env` of a tool.
  */
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";

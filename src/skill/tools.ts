@@ -1,4 +1,4 @@
-/** The `tools` of an llm skill (serving.md §2). */
+/** The `tools` of an llm skill. */
 
 import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
 import {

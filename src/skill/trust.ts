@@ -1,4 +1,4 @@
-/** Whose signatures count, and which skills must have one (agent-runtime.md §11.4). Pure. */
+/** Whose signatures count, and which skills must have one. Pure. */
 import * as z from "zod/mini";
 import type { SkillRecord } from "./manifest.ts";
 

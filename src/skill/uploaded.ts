@@ -1,11 +1,13 @@
-/** Uploaded skills: their folder in an archive, and what they may not do (serving.md §1, §3.3, §6.2). */
+/** Uploaded skills: their folder in an archive, and what they may not do. */
 import type { SourceFile } from "./bundle.ts";
 import { skillFileName } from "./file-text.ts";
-import { type IgnoreLevel, isIgnored, parseIgnore } from "./ignore.ts";
+import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
 import { secretIn } from "./lint.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import type { Position } from "./tree.ts";
-import { variablesOf } from "./variables.ts";
+import { sentVariables, variablesOf } from "./variables.ts";
+import { WORKSPACE_GRANT } from "./workspace-settings.ts";
+import { givesWorkspaceTools } from "./workspace-tools.ts";
 
 /** An archive that holds no skill folder. `reason` is safe to show. */
 export class FolderError extends Error {
@@ -37,7 +39,20 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
   const ignore = files.find(({ path }) => path === ".hullignore");
   const rules = ignore === undefined ? [] : parseIgnore(new TextDecoder().decode(ignore.bytes));
   const levels = [{ base: "", rules }];
+  if (ignoreCost(rules, files) > MAX_IGNORE_STEPS) {
+    throw new FolderError("its .hullignore has too many or too long lines for that many files");
+  }
   return files.filter(({ path }) => !isLeftOut(path, levels));
+}
+
+/** Steps of matching that an upload may cost. */
+const MAX_IGNORE_STEPS = 100_000_000;
+
+/** At most so many steps: each path and each folder above it is matched with each line. */
+function ignoreCost(rules: readonly IgnoreRule[], files: readonly SourceFile[]): number {
+  const places = rules.reduce((sum, { pattern }) => sum + pattern.tokens.length + 1, 0);
+  const characters = files.reduce((sum, { path }) => sum + path.length * path.split("/").length, 0);
+  return places * characters;
 }
 
 const hasSkillFile = (files: readonly SourceFile[]): boolean =>
@@ -106,18 +121,18 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
   return found;
 }
 
-/** Warns about variables that the skill and its tools ask for and do not get. */
+/** Warns about variables that the skill and its tools ask for and do not get, and of workspace tools that it wants. */
 export function warnNotGranted(
-  { manifest, tools = [] }: Pick<SkillRecord, "manifest" | "tools">,
+  record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,
   granted: ReadonlySet<string>,
   place: Place,
 ): Diagnostic[] {
-  const own = variablesOf(manifest);
-  const asked = new Set([...own, ...tools.flatMap(({ env }) => env)]);
-  const missing = [...asked].filter((name) => !granted.has(name));
-  return missing.map((name) => {
+  const { manifest, tools = [] } = record;
+  const missing = variablesOf({ manifest, tools }).filter((name) => !granted.has(name));
+  const sentNames = sentVariables(manifest);
+  const warnings: Diagnostic[] = missing.map((name) => {
     const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
-    const field = manifest.tool_env.includes(name) ? "tool_env" : own.includes(name) ? sent : "x-env";
+    const field = manifest.tool_env.includes(name) ? "tool_env" : sentNames.includes(name) ? sent : "x-env";
     const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {
@@ -128,6 +143,11 @@ export function warnNotGranted(
     };
     return { ...at(field, place), ...finding, message, hint };
   });
+  if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return warnings;
+  const message = "The skill wants tools to read files and to run commands, which are not granted to it.";
+  const hint = `The operator grants them in HULL_GRANTS, as ${WORKSPACE_GRANT}.`;
+  const finding = { level: "warning" as const, code: "workspace_tools_not_granted" };
+  return [...warnings, { ...at("allowed-tools", place), ...finding, message, hint }];
 }
 
 function at(

@@ -1,11 +1,15 @@
-/** Which of the Worker's variables a skill asks for (serving.md §3.3, §6.2). */
+/** Which of the Worker's variables a skill asks for. */
 
-import type { Manifest } from "./manifest.ts";
+import type { Manifest, SkillTool } from "./manifest.ts";
 import { templateVariables } from "./placeholder.ts";
 
-/** The names of `tool_env`, and of every `${VAR}` of proxies and MCP servers; each once. */
-export function variablesOf(manifest: Manifest): string[] {
-  return [...new Set([...manifest.tool_env, ...sentVariables(manifest)])];
+/** The names of `tool_env`, of each tool's `x-env`, and of every `${VAR}` of proxies and MCP servers; each once. */
+export function variablesOf(skill: {
+  manifest: Manifest;
+  tools: readonly Pick<SkillTool, "env">[];
+}): string[] {
+  const { manifest, tools } = skill;
+  return [...new Set([...manifest.tool_env, ...sentVariables(manifest), ...tools.flatMap(({ env }) => env)])];
 }
 
 /** Those that Hull itself puts into calls of the skill. */

@@ -1,4 +1,4 @@
-/** The strict verdict on a SKILL.md: what the reference validator of Agent Skills accepts and rejects (skill-formats.md §1.3). */
+/** The strict verdict on a SKILL.md: what the reference validator of Agent Skills accepts and rejects. */
 import {
   type BrokenRule,
   brokenCompatibilityRules,

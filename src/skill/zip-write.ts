@@ -23,9 +23,16 @@ export function packZip(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
   for (const { path, mode, bytes } of sorted) {
     const name = new TextEncoder().encode(path);
     const common = [
-      ...[...u16(VERSION), ...u16(UTF8_FLAG), ...u16(0), ...u16(0), ...u16(DATE)],
-      ...[...u32(crc32(bytes)), ...u32(bytes.length), ...u32(bytes.length)],
-      ...[...u16(name.length), ...u16(0)],
+      ...u16(VERSION),
+      ...u16(UTF8_FLAG),
+      ...u16(0),
+      ...u16(0),
+      ...u16(DATE),
+      ...u32(crc32(bytes)),
+      ...u32(bytes.length),
+      ...u32(bytes.length),
+      ...u16(name.length),
+      ...u16(0),
     ];
     const head = Uint8Array.from([...u32(0x04034b50), ...common]);
     parts.push(head, name, bytes);

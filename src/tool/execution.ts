@@ -77,7 +77,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
 
 /**
  * Of the variables that a skill or a tool opted in, those that are set and that the skill may have. Provider keys never
- * are, neither by name nor under another name (serving.md §6.2).
+ * are, neither by name nor under another name.
  */
 export function allowedVariables(
   names: readonly string[],
@@ -99,7 +99,7 @@ export function allowedVariables(
 }
 
 /** Tells the runner the keys that it cannot know, where there is anything to check. */
-function withheldKeys(
+export function withheldKeys(
   variables: readonly string[],
   providerKeys: ReadonlySet<string>,
 ): { withheld?: string[] } {
@@ -108,7 +108,7 @@ function withheldKeys(
   return own.length === 0 ? {} : { withheld: own };
 }
 
-/** What a script skill's process end means for the caller; `null` is success (serving.md §3.1, §5.5). */
+/** What a script skill's process end means for the caller; `null` is success. */
 export function scriptError(
   status: EndedStatus,
   spec: ExecutionSpec,

@@ -1,4 +1,4 @@
-/** Encodes the body of `POST /v1/executions` (serving.md §6.1, RFC 7578): `spec`, then the files, then `stdin`. */
+/** Encodes the body of `POST /v1/executions`: `spec`, then the files, then `stdin`. */
 import { concat } from "../bytes.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;

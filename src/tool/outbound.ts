@@ -1,5 +1,5 @@
 /**
- * Requests of handlers to the outside (skill-formats.md §6): hosts of the tool's list, no private addresses, limits. A
+ * Requests of handlers to the outside: hosts of the tool's list, no private addresses, limits. A
  * redirect comes back to the isolate, which asks for its target here again, so that each is checked.
  */
 import { hostFault } from "./public-host.ts";

@@ -1,5 +1,5 @@
 /**
- * The protocol between Worker and runner (serving.md §6.1): shapes, frames and tickets, used and validated on both
+ * The protocol between Worker and runner: shapes, frames and tickets, used and validated on both
  * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
  */
 
@@ -17,10 +17,14 @@ const id = () => z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
 /** Names a session's workspace, of which it says nothing else. */
 const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
 /**
- * How a handler is run (skill-formats.md §4.2): by the shims of Python and Node, by bash, or as the executable file that it
- * is. `program`: no handler, but `argv` itself, in the same place.
+ * How a handler is run: by the shims of Python and Node, by bash, or as the executable file that it
+ * is. `program`: no handler, but `argv` itself, in the same place. `bash`: no handler either, but a text of commands, the part
+ * `stdin`; what it writes to stderr comes with stdout, in the order written.
  */
-const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program"] as const;
+const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program", "bash"] as const;
+
+/** The name of a skill's folder beside those of other skills, or of a plugin's. */
+const SKILL_FOLDER = /^(?:\.plugins\/)?[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/;
 
 /** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
 export const HANDLER_TEXT_LIMIT = 100_000;
@@ -85,6 +89,22 @@ export const executionSpec = z.lazy(() =>
         context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
         /** What its tool declares: `null` for none, hosts or any of them. */
         network: z.nullable(z.strictObject({ hosts: z.nullable(z.array(z.string())) })),
+        /** Of `bash`: where it begins, relative to the session's files, or absolute. A folder that is gone: in those files. */
+        cwd: z.optional(z.string().check(z.maxLength(4096))),
+        /** Of `bash`: the name in `skills` of the skill that HULL_SKILL_DIR is the folder of. */
+        skill: z.optional(z.string()),
+      }),
+    ),
+    /**
+     * Skills whose files lie side by side in the folder `skills/<key>` of the runner's state folder, each below its name. A name
+     * that begins with `.plugins/` is a plugin's folder.
+     */
+    skills: z.optional(
+      z.strictObject({
+        key: z.string().check(z.regex(/^[0-9a-f]{16,64}$/)),
+        list: z
+          .array(z.strictObject({ name: z.string().check(z.regex(SKILL_FOLDER)), digest: digest() }))
+          .check(z.maxLength(10_000)),
       }),
     ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
@@ -93,7 +113,7 @@ export const executionSpec = z.lazy(() =>
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
-/** What the runner did with an execution, not the signal it saw (serving.md §6.2). */
+/** What the runner did with an execution, not the signal it saw. */
 const CAUSES = [
   "exit",
   "timed_out",
@@ -128,6 +148,8 @@ const endedStatus = () =>
     stdout_bytes: z.int(),
     stderr_bytes: z.int(),
     stderr_truncated: z.boolean(),
+    /** Of `bash`: the folder that it ended in, relative to the session's files, or absolute; absent: it is not known. */
+    cwd: z.optional(z.string()),
   });
 /** Payload of a type 3 frame; `ended` is the last frame of a body. */
 export const statusFrame = z.lazy(() => z.discriminatedUnion("kind", [startedStatus(), endedStatus()]));
@@ -153,6 +175,8 @@ export const workspaceManifest = z.lazy(() =>
           sha256: digest(),
           size: fileSize(),
           executable: z.boolean(),
+          /** Unix ms. */
+          modified_at: z.optional(z.number()),
         }),
       )
       .check(z.maxLength(WORKSPACE_LIMITS.files)),
@@ -174,6 +198,8 @@ export const workspaceChange = z.lazy(() =>
       size: fileSize(),
       sha256: digest(),
       executable: z.boolean(),
+      /** Unix ms. */
+      modified_at: z.optional(z.int()),
     }),
     z.object({ kind: z.literal("delete"), path: workspacePath() }),
     z.object({ kind: z.literal("refused"), path: z.string(), reason: z.enum(WORKSPACE_REFUSALS) }),
@@ -203,6 +229,8 @@ export const refusal = z.lazy(() =>
     ]),
     detail: z.string(),
     retry_after_s: z.optional(z.number()),
+    /** Of the bundle that is missing; absent: that of the spec. */
+    digest: z.optional(digest()),
   }),
 );
 export type Refusal = z.infer<typeof refusal>;

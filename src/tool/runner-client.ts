@@ -1,5 +1,5 @@
 /**
- * The Worker's side of the runner protocol (serving.md §6.1): sends one execution, brings the skill's files when the
+ * The Worker's side of the runner protocol: sends one execution, brings the skill's files when the
  * runner lacks them, follows the frames, comes back after a cut connection, and never runs anything twice.
  */
 import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
@@ -82,6 +82,7 @@ const RETRY_WAIT_MS = 400;
 const ADMISSION_MS = 60_000;
 /** Transfers of files before one execution: the skill's, and the session's, which others may replace meanwhile. */
 const MOST_SENT = 5;
+
 /** How long the streams of an input wait for the runner's yes before they are sent anyhow. */
 const GATE_MS = 1000;
 
@@ -291,12 +292,13 @@ class Submission extends Subscription {
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
-    for (let sent = 0; response.status === 424 && sent < MOST_SENT; sent += 1) {
+    const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
+    for (let sent = 0; response.status === 424 && sent < most; sent += 1) {
       if (!this.canRetry)
         throw new RunnerUnavailable({ cause: "the input was sent before the files that it needs" });
       const lacks = refusal.safeParse(parseJson(await response.text().catch(() => "")));
       if (lacks.data?.code === "workspace_missing") await this.#sendWorkspace(connection);
-      else await this.#sendBundle(connection);
+      else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
       response = await this.#post(connection);
     }
     // The same id with another spec is the earlier caller's: its settings may have been others.
@@ -357,8 +359,7 @@ class Submission extends Subscription {
     else if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
 
-  async #sendBundle(connection: AbortController): Promise<void> {
-    const { digest } = this.#spec;
+  async #sendBundle(connection: AbortController, digest: string): Promise<void> {
     const body = await this.options.pack(digest);
     const path = `/v1/bundles/${digest}`;
     const response = await this.send(connection, "PUT", path, `bundle:${digest}`, { body });

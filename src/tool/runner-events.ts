@@ -1,4 +1,4 @@
-/** What a runner says: frames as events, refusals as errors (serving.md §6.1). */
+/** What a runner says: frames as events, refusals as errors. */
 import { ConcurrencyLimited, ExecutionConflict } from "../errors/request.ts";
 import {
   ClientClosedRequest,

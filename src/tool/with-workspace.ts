@@ -40,14 +40,14 @@ interface FiledExecution {
  */
 export async function runWithWorkspace(
   { runner, spec, input, options, workspace }: FiledExecution,
-  hear: (event: RunEvent) => void,
+  hear: (event: RunEvent) => void | Promise<void>,
 ): Promise<{ status: EndedStatus; notKept: readonly { path: string; why: string }[] }> {
   const all = workspace === undefined ? options : { ...options, workspace: workspace.source };
   try {
     for await (const event of runExecution(runner, spec, input, all)) {
       if (event.kind === "change") await workspace?.changes.change(event.change);
       else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
-      else if (event.kind !== "ended") hear(event);
+      else if (event.kind !== "ended") await hear(event);
       else return { status: event.status, notKept: (await workspace?.changes.finish()) ?? [] };
     }
   } catch (error) {

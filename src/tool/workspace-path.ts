@@ -36,6 +36,12 @@ export function pathFault(path: string): string | null {
   return null;
 }
 
+/** What programs make of other files, and what Git knows of them: thousands of files that nobody reads. */
+const MADE_AGAIN = /^(?:__pycache__|node_modules|\.git|\.venv|.*\.pyc)$/s;
+
+/** Whether a file or folder of this name is left where it is, and never becomes a file of a session. */
+export const staysBehind = (name: string): boolean => MADE_AGAIN.test(name);
+
 /** The folders that a file is in, outermost first: of `a/b/c`, `a` and `a/b`. */
 export function foldersOf(path: string): string[] {
   const segments = path.split("/");

@@ -1,23 +1,27 @@
-/** A zod object into the configuration parameters of a tool (skill-formats.md §8.2). */
+/** A zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { isObject, type SchemaFault } from "./schema.ts";
 
 /** What `.meta()` may add or override; `configType` is the parameter's type. */
 const META = [
-  ...[
-    "displayName",
-    "description",
-    "scope",
-    "min",
-    "max",
-    "step",
-    "options",
-    "unit",
-    "placeholder",
-    "minItems",
-  ],
-  ...["maxItems", "rows", "pathType", "keyPlaceholder", "valuePlaceholder", "itemPlaceholder", "language"],
+  "displayName",
+  "description",
+  "scope",
+  "min",
+  "max",
+  "step",
+  "options",
+  "unit",
+  "placeholder",
+  "minItems",
+  "maxItems",
+  "rows",
+  "pathType",
+  "keyPlaceholder",
+  "valuePlaceholder",
+  "itemPlaceholder",
+  "language",
 ];
 
 /** Declarations for `x-config`, in the order of the object's keys; whoever reads them checks them. */

@@ -1,5 +1,5 @@
 /**
- * A typed skill as the build and its handlers read it (skill-formats.md §8): what `typed/hull.d.mts` says, but for schemas,
+ * A typed skill as the build and its handlers read it: what `typed/hull.d.mts` says, but for schemas,
  * which may be of any copy of zod 4.
  */
 import type * as z from "zod/mini";

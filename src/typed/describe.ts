@@ -1,4 +1,4 @@
-/** A typed skill into what it is built from (skill-formats.md §8.1): the entries of its tools.json. */
+/** A typed skill into what it is built from: the entries of its tools.json. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";

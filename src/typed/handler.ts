@@ -1,5 +1,5 @@
 /**
- * What the handler of a typed tool does (skill-formats.md §8.1): checks and completes the input, calls `run`, and checks
+ * What the handler of a typed tool does: checks and completes the input, calls `run`, and checks
  * what it answers. It is bundled into each handler; where another runtime calls it, there is no `ctx`.
  */
 import type { Schema, TypedSkill } from "./definition.ts";

@@ -1,4 +1,4 @@
-/** zod into JSON Schema (skill-formats.md §8.2). */
+/** zod into JSON Schema. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 

@@ -1,4 +1,4 @@
-/** Handlers of Skill Tools as processes, against their interpreter started bare on the same file (skill-formats.md §4.2). */
+/** Handlers of Skill Tools as processes, against their interpreter started bare on the same file. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

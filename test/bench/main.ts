@@ -16,6 +16,7 @@ import { ledgerRows } from "./ledger.ts";
 import { limitRows } from "./limits.ts";
 import { llmRows } from "./llm.ts";
 import { modelRows } from "./model.ts";
+import { redactRows } from "./redact.ts";
 import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
@@ -24,6 +25,7 @@ import { sessionRows } from "./sessions.ts";
 import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
+import { workspaceToolRows } from "./workspace-tools.ts";
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
@@ -53,11 +55,13 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   sessions: () => sessionRows(rounds),
   handlers: () => isolateRows(rounds),
   "handlers-runner": () => handlerRows(rounds),
+  "workspace-tools": () => workspaceToolRows(rounds),
   bundle: bundleRows,
   formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
   serving: () => servingRows(rounds),
+  redact: async () => redactRows(),
   limits: () => limitRows(rounds),
 };
 

@@ -3,7 +3,7 @@ export interface Row {
   what: string;
   floor: string;
   hull: string;
-  /** The peer's figure, measured on another machine (serving.md §8); empty where there is none. */
+  /** The peer's figure, measured on another machine; empty where there is none. */
   peer: string;
   /** Hull against the floor or against the peer: a ratio, a difference or a size. */
   measure: string;

@@ -26,7 +26,11 @@ const server = createServer(async (request, response) => {
   const { model, stream = false, messages } = asked.parse(JSON.parse(await text(request)));
   const block = answer(model, messages);
   const message = {
-    ...{ id: "m", type: "message", role: "assistant", model, content: [block] },
+    id: "m",
+    type: "message",
+    role: "assistant",
+    model,
+    content: [block],
     stop_reason: block.type === "text" ? "end_turn" : "tool_use",
     usage: { input_tokens: 5, output_tokens: 7 },
   };

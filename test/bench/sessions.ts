@@ -18,14 +18,25 @@ const SKILLS = {
   "skills/steps/hooks.js": "export const step = ({ n }) => `step ${n}`;\n",
 };
 const STEP = {
-  ...{ name: "step", description: "Steps.", handler: "steps#step" },
+  name: "step",
+  description: "Steps.",
+  handler: "steps#step",
   parameters: { n: { type: "integer" } },
 };
 /** Of a run on a model of the provider. */
 const options = (model: string, more: object = {}) => ({
-  ...{ provider: "anthropic", model, max_tokens: 4096, stream: false, tool_format: "native" },
-  ...{ tools: [STEP], skills: ["steps"], max_iterations: 30 },
-  ...{ loop_detect_warn: 0, loop_detect_block: 0, loop_detect_skip: 0, ...more },
+  provider: "anthropic",
+  model,
+  max_tokens: 4096,
+  stream: false,
+  tool_format: "native",
+  tools: [STEP],
+  skills: ["steps"],
+  max_iterations: 30,
+  loop_detect_warn: 0,
+  loop_detect_block: 0,
+  loop_detect_skip: 0,
+  ...more,
 });
 const LOOP = { prompt: "go", options: options("loop") };
 const SHORT = { prompt: "go", options: options("short") };

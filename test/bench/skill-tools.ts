@@ -6,7 +6,7 @@ import { manyTools } from "../support/many-tools.ts";
 import { ms, type Row, row } from "./row.ts";
 
 const COUNT = 1000;
-/** Most ms (agent-runtime.md §17). */
+/** Most ms. */
 const LIMIT = 5;
 const PROVIDERS = [
   ["anthropic", "anthropic"],

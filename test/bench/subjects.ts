@@ -50,6 +50,7 @@ export async function startHull(dir: string, state = "state"): Promise<LocalServ
     stateDir: join(dir, state),
     direct: true,
     front: false,
+    public: false,
     watch: false,
     onBuild: ({ diagnostics }) => {
       const [fault] = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error");

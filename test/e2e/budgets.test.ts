@@ -1,4 +1,4 @@
-/** Budgets against a provider over HTTP and a server that is killed (contract.md "Budgets"). */
+/** Budgets against a provider over HTTP and a server that is killed. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";

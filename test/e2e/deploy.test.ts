@@ -114,7 +114,11 @@ class Account {
     const before = await health();
     await this.#worker?.stop();
     this.#worker = await startWorker({
-      ...{ repoDir: REPO, stateDir: join(this.root, "state"), host: "127.0.0.1", port: 0, direct: true },
+      repoDir: REPO,
+      stateDir: join(this.root, "state"),
+      host: "127.0.0.1",
+      port: 0,
+      direct: true,
       variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
       onLine: () => {},
     });

@@ -1,4 +1,4 @@
-/** A script's run as server-sent events (serving.md §5.4), and what becomes of it when the client leaves. */
+/** A script's run as server-sent events, and what becomes of it when the client leaves. */
 import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";

@@ -188,6 +188,8 @@ describe("echo-chat, without any key", () => {
     expect(dataOf(events, "tool_result")).toEqual([
       {
         round: 1,
+        name: "echo",
+        status: "ok",
         call_id: call?.call_id,
         ok: true,
         exit_code: 0,
@@ -251,7 +253,7 @@ describe("site-checker against a provider", () => {
   });
 
   test.each([
-    ["openai", "gpt-4o-mini", "Bearer sk-openai-e2e-key", "max_completion_tokens"],
+    ["openai", "gpt-6-luna", "Bearer sk-openai-e2e-key", "max_completion_tokens"],
     ["ollama", "llama3.2", undefined, "max_tokens"],
   ])("%s: the same skill through *_BASE_URL", async (provider, model, authorization, tokens) => {
     const before = fake.requests.length;

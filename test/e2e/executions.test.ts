@@ -1,4 +1,4 @@
-/** Idempotent and asynchronous calls through everything that can die under them (serving.md §5.2, §5.4, §6). */
+/** Idempotent and asynchronous calls through everything that can die under them. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -166,6 +166,46 @@ describe("S84: run once, answered once", () => {
     await letGo(file);
     await hull.printed(new RegExp(`^agent ${id} done `, "m"), 50_000);
     expect(await json(await hull.call(`/executions/${id}`))).toMatchObject({ status: "done" });
+    expect(await runs(file)).toBe(1);
+  });
+});
+
+describe("a run without a session", () => {
+  /** A run of the agent that nobody waits for, its tool under way. */
+  async function begun(): Promise<{ file: string; id: string; run_id: string }> {
+    const { file } = fresh();
+    const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "done" }];
+    const options = { skill: "agent", tool_retries: 0, mock };
+    const accepted = await hull.post("/runs", { prompt: file, options }, { prefer: "respond-async" });
+    const { id, run_id } = await json<{ id: string; run_id: string }>(accepted);
+    expect([accepted.status, accepted.headers.get("location")]).toEqual([202, `/executions/${id}`]);
+    await running(file);
+    return { file, id, run_id };
+  }
+  const result = async (id: string) => json(await hull.call(`/executions/${id}/result`));
+
+  test("the Worker dies and nobody asks: the run is taken up and ends by itself, its tool run once", async () => {
+    const { file, id, run_id } = await begun();
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
+    await letGo(file);
+    await hull.printed(new RegExp(`^runs ${id} done `, "m"), 50_000);
+    const document = await result(id);
+    expect(document).toMatchObject({ run_id, session_id: null, status: "done", successful_tools: ["work"] });
+    expect(JSON.stringify(document.transcript)).toContain("tool end");
+    const events = await readEvents(await hull.call(`/executions/${id}/events`));
+    expect(events.map((event) => event.id)).toEqual(events.map((_, n) => `${id}:${n + 1}`));
+    expect(dataOf(events, "start")).toMatchObject([{ operation: "runs", run_id, session_id: null }]);
+    expect(dataOf(events, "done")).toMatchObject([{ ok: true, status: "done" }]);
+    expect(await runs(file)).toBe(1);
+  });
+
+  test("Worker and runner die: the model is told what is unknown, and nothing is done twice", async () => {
+    const { file, id } = await begun();
+    expect(await kill(hull, "worker", "runner")).toBeGreaterThan(0);
+    await ready();
+    const document = await result(id);
+    expect(JSON.stringify(document.transcript)).toContain("may or may not have taken effect");
+    expect(document.status).toBe("done");
     expect(await runs(file)).toBe(1);
   });
 });

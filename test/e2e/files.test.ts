@@ -1,4 +1,4 @@
-/** Files in and out of a real `hull dev` (serving.md §5.1, §5.2). */
+/** Files in and out of a real `hull dev`. */
 import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { request as httpRequest } from "node:http";

@@ -8,7 +8,10 @@ import { kill, sharedHull } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const tool = (name: string, script: string, more: object = {}) => ({
-  ...{ name, script, description: name, parameters: { text: { type: "string", description: "t" } } },
+  name,
+  script,
+  description: name,
+  parameters: { text: { type: "string", description: "t" } },
   ...more,
 });
 const SKILLS = {
@@ -18,12 +21,16 @@ const SKILLS = {
     tool("count_sh", "scripts/count.sh"),
     tool("count_js", "scripts/count.js", { "x-tier": "runner" }),
     tool("slow", "scripts/slow.py"),
+    tool("broken_js", "scripts/broken.js"),
+    tool("broken_ts", "scripts/broken.ts", { "x-tier": "runner" }),
   ]),
   "count/scripts/count.py":
     'def handler(args):\n    print("counting")\n    open("counted.txt", "a").write("py ")\n    return {"count": len(args["text"].split())}\n',
   "count/scripts/count.sh": "echo '\"three\"'\n",
   "count/scripts/count.js":
     'import { readFileSync } from "node:fs";\nexport default (args, ctx) => { ctx.emit("half"); return { js: true, saw: readFileSync("counted.txt", "utf8") }; };\n',
+  "count/scripts/broken.js": "export default () => {\n  const = 1;\n};\n",
+  "count/scripts/broken.ts": 'import "./lost.ts";\nexport default (args: string) => args;\n',
   "count/scripts/slow.py":
     'import os, time\ndef handler(args):\n    file = args["text"]\n    open(file, "a").write("run ")\n    while not os.path.exists(file + ".go"): time.sleep(0.05)\n    return "slow end"\n',
 };
@@ -34,6 +41,25 @@ interface Run {
   status: string;
   result?: { text: string };
 }
+
+test("attack: a handler with a fault of syntax answers the model with its place, and the build tells of it", async () => {
+  const call = (name: string) => ({ tool_calls: [{ name, arguments: { text: "a" } }] });
+  const mock = [call("broken_js"), call("broken_ts"), { text: "done" }];
+  const response = await hull.post(
+    "/runs",
+    { prompt: "go", options: { skill: "count", mock } },
+    { accept: "text/event-stream" },
+  );
+  const text = JSON.stringify(await readEvents(response));
+  expect(text).toMatch(
+    /error.{1,8}scripts\/broken\.js, line 2, column 9: The handler cannot be built: Expected ident/,
+  );
+  expect(text).toMatch(
+    /error.{1,8}scripts\/broken\.ts, line 1, column 8: The handler cannot be built: Could not res/,
+  );
+  expect(text).not.toContain("not available");
+  expect(hull.output()).toMatch(/count\/scripts\/broken\.js:2:9 error .*handler_build|broken\.js:2:9 error/);
+});
 
 test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {
   await hull.post("/sessions", { id: "h1" });

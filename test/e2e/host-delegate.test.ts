@@ -1,4 +1,4 @@
-/** The host delegate (agent-runtime.md §0.5): a real server that is asked by `hull dev`. */
+/** The host delegate: a real server that is asked by `hull dev`. */
 import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -51,7 +51,10 @@ beforeEach(() => {
 });
 
 const tool = (more: object = {}) => ({
-  ...{ name: "book", description: "Books.", parameters: { day: { type: "string" } }, executor: "webhook" },
+  name: "book",
+  description: "Books.",
+  parameters: { day: { type: "string" } },
+  executor: "webhook",
   ...more,
 });
 const calling = (name = "book", args: object = { day: "Monday" }) => [
@@ -159,7 +162,9 @@ test.each([
 ])("skills may be matched by the host: %j", async (matches, strategy, active, idle) => {
   answer = () => ({ body: matches });
   const skills = ["one", "two"].map((name) => ({
-    ...{ name, description: `Skill ${name}`, prompt: `BODY ${name.toUpperCase()}` },
+    name,
+    description: `Skill ${name}`,
+    prompt: `BODY ${name.toUpperCase()}`,
   }));
   const mock = [{ text: "end" }];
   const response = await hull.post("/runs", {

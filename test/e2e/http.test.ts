@@ -1,4 +1,4 @@
-/** The HTTP surface around the skills, through wrangler dev (serving.md §5.1, §5.3). */
+/** The HTTP surface around the skills, through wrangler dev. */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { describe, expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";

@@ -1,4 +1,4 @@
-/** What a request may send to a skill, and what it is told when it may not (serving.md §5.2). */
+/** What a request may send to a skill, and what it is told when it may not. */
 import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** POST /llm/* through HTTP against a fake provider (agent-runtime.md §1 to §3, §6, §15 Checks). */
+/** POST /llm/* through HTTP against a fake provider. */
 import { describe, expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
@@ -122,7 +122,7 @@ describe("a call", () => {
   });
 });
 
-describe("structured answers (§1.4)", () => {
+describe("structured answers", () => {
   test("a bad answer is followed by one correction, not replayed", async () => {
     fake.script([{ text: "no json" }, { text: '{"name":"x"}' }]);
     const result = await ok(await call({ ...OPENAI, json_schema: SCHEMA }));
@@ -182,7 +182,7 @@ describe("structured answers (§1.4)", () => {
   });
 });
 
-describe("failures (§2)", () => {
+describe("failures", () => {
   test.each([
     [{ status: 401 }, 502, "provider_auth_failed", "auth"],
     [
@@ -308,7 +308,7 @@ describe("tools", () => {
   });
 });
 
-describe("money (§15)", () => {
+describe("money", () => {
   test("a call's own budget is checked before it", async () => {
     const { status, body } = await problem(
       await call({ ...OPENAI, max_tokens: 1000, budget: { max_cost_usd: 0.000001 } }),

@@ -1,4 +1,4 @@
-/** Model calls that outlive their connection (contract.md "Waiting, streaming, or later"). */
+/** Model calls that outlive their connection. */
 import { describe, expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
@@ -22,7 +22,7 @@ const problem = async (response: Response) => {
   return { status: response.status, code: body.code };
 };
 
-describe("later, and once (contract.md)", () => {
+describe("later, and once", () => {
   const headers = (key: string, more: Record<string, string> = {}) => ({ "idempotency-key": key, ...more });
   const keyed = (key: string, prompt: string, more: Record<string, string> = {}) =>
     hull.post("/llm/call", { prompt, options: OPENAI }, headers(key, more));
@@ -56,7 +56,7 @@ describe("later, and once (contract.md)", () => {
   });
 });
 
-describe("options.mock (§16)", () => {
+describe("options.mock", () => {
   test("answers for any provider, without a key, in order; then the default, never a real call", async () => {
     const mock = [
       { error: { category: "rate_limit", retry_after_ms: 5 } },

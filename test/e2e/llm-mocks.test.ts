@@ -128,7 +128,9 @@ test("the provider mock by itself: the first tool again and again, and a prompt 
   expect(asked.tool_calls).toEqual([{ id: "mock_call_1", name: "look", arguments: { q: "" } }]);
   const cached = { provider: "mock", cache: true };
   expect(await call("cache me", cached)).toMatchObject({
-    ...{ cache_write_tokens: 8, cache_read_tokens: 0, stop_reason: null },
+    cache_write_tokens: 8,
+    cache_read_tokens: 0,
+    stop_reason: null,
   });
   expect(await call("cache me", cached)).toMatchObject({ cache_write_tokens: 0, cache_read_tokens: 8 });
 });

@@ -1,4 +1,4 @@
-/** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs (serving.md §3.4, §4). */
+/** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs. */
 import { describe, expect, test } from "vitest";
 import type { FakeRequest } from "../support/fake-provider.ts";
 import { type Body, json } from "../support/hull-dev.ts";

@@ -1,4 +1,4 @@
-/** A server under more load than it can carry, through real HTTP (serving.md §6.3, §8, §5.2). */
+/** A server under more load than it can carry, through real HTTP. */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -179,7 +179,7 @@ describe("as many slots as the machine gives", () => {
     const load = spawn(process.execPath, ["-e", callers, url], { stdio: ["ignore", "pipe", "inherit"] });
     const runs: number[] = [];
     createInterface(load.stdout).on("line", (line) => runs.push(Number(line)));
-    /** What a few seconds took, relative to the runs beside them: at most 0.2 and 0.3 of the peer (serving.md §8). */
+    /** What a few seconds took, relative to the runs beside them: at most 0.2 and 0.3 of the peer. */
     const within = async (): Promise<boolean> => {
       const times: number[] = [];
       runs.length = 0;

@@ -137,7 +137,7 @@ describe.each<[string, Way]>([
       expect.stringContaining("call 2"),
     ]);
     expect(offered()).toEqual(["kept__echo", "kept__remember"]);
-    expect(remote.headers.authorization).toBe(`Bearer ${SECRET}`);
+    expect(remote.headers.get("/stateful")?.authorization).toBe(`Bearer ${SECRET}`);
     expect(await run("kept", call)).toEqual([expect.stringContaining("call 1")]);
     expect(hull.output()).not.toContain(SECRET);
   });
@@ -146,7 +146,7 @@ describe.each<[string, Way]>([
     const [answer] = await run("modern", { name: "modern__place", arguments: { region: "Zürich" } });
     expect(answer).toContain("in Zürich");
     expect(remote.asked).not.toContain("/modern initialize");
-    expect(remote.headers["mcp-param-region"]).toBe("=?base64?WsO8cmljaA==?=");
+    expect(remote.headers.get("/modern")?.["mcp-param-region"]).toBe("=?base64?WsO8cmljaA==?=");
   });
 
   test("asks a server for its list once in a while, not in every run", async () => {

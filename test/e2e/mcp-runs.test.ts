@@ -83,7 +83,9 @@ describe("mcp_servers", () => {
     expect(result.warnings).toBeUndefined();
     expect(offered()).toEqual(["keeper__echo", "keeper__remember", "my_docs__echo", "my_docs__mixed"]);
     expect(told()).toEqual([expect.stringContaining("call 1"), expect.stringContaining("echo: hi")]);
-    expect(remote.headers.authorization).toBeUndefined();
+    expect(remote.headers.get("/stateful")?.authorization).toBe(`Bearer ${SECRET}`);
+    expect(remote.headers.get("/stateless")).toBeDefined();
+    expect(remote.headers.get("/stateless")).not.toHaveProperty("authorization");
     await run({ mcp_servers: [{ name: "keeper", tools: ["echo", "fail-it"] }] });
     expect(offered()).toEqual(["keeper__echo"]);
     expect(hull.output()).not.toContain(SECRET);
@@ -222,7 +224,7 @@ describe("mcp of a skill", () => {
 
   test("its servers come with its activation; one that there is none of is told of", async () => {
     const call = { name: "keeper__remember", arguments: {} };
-    expect(await events({ skills: ["wiki"] }, "the wiki", call)).toEqual([
+    expect(await events({ skills: ["wiki"] }, "use the wiki skill", call)).toEqual([
       "skill_activated wiki",
       "skill_mcp_bound wiki keeper keeper__echo keeper__remember",
       "skill_mcp_bind_failed wiki nowhere",
@@ -236,7 +238,7 @@ describe("mcp of a skill", () => {
   test("an inline skill binds what the run brought along", async () => {
     const skills = [{ name: "reading", description: "Reads", mcp: ["my-docs"] }];
     const call = { name: "my_docs__echo", arguments: { text: "x" } };
-    const bound = await events({ skills, mcp_servers: [inline()] }, "reading", call);
+    const bound = await events({ skills, mcp_servers: [inline()] }, "use the reading skill", call);
     expect(bound).toContain("skill_mcp_bound reading my-docs my_docs__echo my_docs__mixed");
     expect(told()).toEqual([expect.stringContaining("echo: x")]);
   });

@@ -1,6 +1,7 @@
-/** Models that a project defines, from hull.toml to the provider, through the real `hull dev` (agent-runtime.md §5). */
+/** Models that a project defines, from hull.toml to the provider, through the real `hull dev`. */
 import { expect, test } from "vitest";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
+import { readEvents } from "../support/sse.ts";
 
 const KEY = "my-proxy-e2e-key-0123456789";
 const skill = (name: string, fields: string): Record<string, string> => ({
@@ -81,6 +82,25 @@ test.each([
   ]);
 });
 
+test("the summary of a Responses model's reasoning is the call's thinking, streamed and not, and told as thought", async () => {
+  const options = { provider: "by-responses", model: "m" };
+  const told = {
+    thinking: "Two and two.",
+    private_reasoning: "Two and two.",
+    thinking_summary: "Two and two.",
+  };
+  for (const stream of [true, false]) {
+    fake.script([{ text: "Four.", reasoning: "Two and two." }]);
+    const response = await hull.post("/llm/call", { prompt: "2+2?", options: { ...options, stream } });
+    expect(await response.json()).toMatchObject({ text: "Four.", ...told });
+    expect(fake.requests.at(-1)?.body.stream).toBe(stream ? true : undefined);
+  }
+  fake.script([{ text: "Four.", reasoning: "Two and two." }]);
+  const events = await readEvents(await hull.post("/llm/stream", { prompt: "2+2?", options }));
+  expect(events.find(({ event }) => event === "thought")?.data).toMatchObject({ text: "Two and two." });
+  expect(events.find(({ event }) => event === "done")?.data).toMatchObject({ ok: true, ...told });
+});
+
 test("its key reaches no process", async () => {
   const printed = await (await hull.call("/skills/env", "")).text();
   expect(printed).toMatch(/^OPEN=free$/m);
@@ -101,7 +121,8 @@ test("the Worker knows all of it", async () => {
   expect(await get("/llm/info")).toEqual({ provider: "mock", model: "mock", api_key_set: true });
   // The fake answers calls of models only: it is there, and says 404.
   expect(await get("/llm/providers/my_proxy/health")).toMatchObject({
-    ...{ provider: "my_proxy", valid: false },
+    provider: "my_proxy",
+    valid: false,
     metadata: { reason: "http_status", status: 404 },
   });
   expect(await get("/llm/providers/xai/health")).toMatchObject({ metadata: { variable: "XAI_API_KEY" } });

@@ -13,7 +13,10 @@ import { makeZip } from "../support/zip.ts";
 
 const CANARY = "canary-93b0e6d2-secret";
 const tool = (name: string, more: object = {}) => ({
-  ...{ name, script: `scripts/${name}.js`, description: name, parameters: {} },
+  name,
+  script: `scripts/${name}.js`,
+  description: name,
+  parameters: {},
   ...more,
 });
 const text = { type: "string", description: "t" };

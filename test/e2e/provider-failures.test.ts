@@ -1,4 +1,4 @@
-/** What a client is told when a provider fails (serving.md §4.5), and what a fallback saves. */
+/** What a client is told when a provider fails, and what a fallback saves. */
 import { describe, expect, test } from "vitest";
 import { type FakeTurn, NOBODY } from "../support/fake-provider.ts";
 import { json } from "../support/hull-dev.ts";

@@ -1,4 +1,4 @@
-/** What hull dev survives, and what it leaves when it dies; its exit codes (serving.md §6, §7). */
+/** What hull dev survives, and what it leaves when it dies; its exit codes. */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

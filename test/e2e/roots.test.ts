@@ -1,4 +1,4 @@
-/** Several folders of skills in hull.toml, of which not all are there (skill-formats.md §3 D2). */
+/** Several folders of skills in hull.toml, of which not all are there. */
 import { expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";

@@ -1,4 +1,4 @@
-/** Structured output and hooks of agent runs over HTTP (agent-runtime.md §1.4, §7.1, §7.10, §7.12). */
+/** Structured output and hooks of agent runs over HTTP. */
 import { expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
@@ -58,7 +58,7 @@ test("a persistent run is checked where it claims to be done; watchers are told 
   );
   const events = await readEvents(response);
   expect(dataOf(events, "done")[0]).toMatchObject({ status: "done", iterations: 2, data: { n: 1 } });
-  expect(dataOf(events, "round")).toContainEqual({ round: 1, restarted: true });
+  expect(dataOf(events, "round")).toContainEqual({ round: 2, restarted: true });
 });
 
 test("a context hook sees and answers messages as requests hold them", async () => {
@@ -78,7 +78,10 @@ test("hooks around a tool see its arguments and its result", async () => {
     { pattern: "other", deny: "closed" },
   ];
   const tools = ["say", "other"].map((name) => ({
-    ...{ name, description: name, parameters: { text: { type: "string" } }, handler: "say" },
+    name,
+    description: name,
+    parameters: { text: { type: "string" } },
+    handler: "say",
   }));
   const calls = tools.map(({ name }) => ({ name, arguments: { text: name } }));
   fake.script([{ tool_calls: calls }, { text: "end" }]);

@@ -1,4 +1,4 @@
-/** POST /runs: agent runs without a session, against a fake provider and the real runner (agent-runtime.md §7 Checks). */
+/** POST /runs: agent runs without a session, against a fake provider and the real runner. */
 import { expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
@@ -108,7 +108,7 @@ test.each([false, true])(
       dataOf(events, "delta")
         .flatMap(({ text, round }) => (round === of ? [text] : []))
         .join("");
-    expect([said(0), said(1)]).toEqual(["Greeting Bo.", "All done."]);
+    expect([said(1), said(2)]).toEqual(["Greeting Bo.", "All done."]);
     expect(dataOf(events, "done")[0]).toMatchObject({
       ok: true,
       status: "done",
@@ -167,8 +167,14 @@ test("a run that is begun for later says which it is", async () => {
 test("options that have no effect beside the others are named", async () => {
   fake.script([{ text: "ok" }, { text: "ok" }]);
   const ignored = {
-    ...{ cron: "0 9 * * *", consolidate_on_idle: true, exit_when_verified: true, break_unless_phase: "a" },
-    ...{ nudge: "go on", turn_policy: {}, root_task: "all", schema_retries: 2 },
+    cron: "0 9 * * *",
+    consolidate_on_idle: true,
+    exit_when_verified: true,
+    break_unless_phase: "a",
+    nudge: "go on",
+    turn_policy: {},
+    root_task: "all",
+    schema_retries: 2,
   };
   const { warnings } = await json<{ warnings: { code: string; option: string }[] }>(await run(ignored));
   expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => "option_ignored"));

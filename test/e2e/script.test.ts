@@ -1,4 +1,4 @@
-/** mode: script through HTTP: environment, output, and how a process may end (serving.md §3.1, §6.2). */
+/** mode: script through HTTP: environment, output, and how a process may end. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { json, runHull } from "../support/hull-dev.ts";

@@ -152,17 +152,16 @@ describe("nothing of a secret comes back", () => {
     expect(hull.output()).toContain("model_attempt_failed");
   });
 
-  test("on disk they are in the Worker's env file only, which only its owner may read", async () => {
+  test("attack: nothing of them is on disk, but in the files that the developer wrote", async () => {
     const holding = await filesHolding([...SECRETS, ...QUIET]);
-    expect(holding.get("state/worker.env")).toBe(0o600);
     // What the skills above print on purpose is in their own files, and sealed in the runner's journal.
     const planted = /^(skills|state\/worker|state\/runner\/bundles)\//;
     const others = [...holding.keys()].filter((path) => path !== ".env" && !planted.test(path));
-    expect(others).toEqual(["state/worker.env"]);
+    expect(others).toEqual([]);
     const opted = (await filesHolding([OPTED, DOTENV])).keys();
     expect([...opted].filter((path) => path.startsWith("state/runner/"))).toEqual([]);
     expect((await stat(join(hull.root, "state/runner/journal"))).isDirectory()).toBe(true);
-    expect([...(await filesHolding(QUIET)).keys()].sort()).toEqual([".env", "state/worker.env"]);
+    expect([...(await filesHolding(QUIET)).keys()]).toEqual([".env"]);
   });
 });
 

@@ -28,6 +28,10 @@ test("a session is listed, shown, told something, read as a log, removed", async
   expect(log.output.split("\n").map((line) => line.trim().split(/ +/)[1])).toEqual(
     expect.arrayContaining(["start", "delta", "round", "done"]),
   );
+  expect(log.output).toMatch(/^ +\d+ {2}delta +hello there$/m);
+  expect(log.output).toMatch(/^ +\d+ {2}done +run_\w+ done$/m);
+  expect(log.output.split("\n").filter((line) => line.length > 120)).toEqual([]);
+  expect((await cli("logs", "desk", "-v")).output).toMatch(/^ +\d+ {2}done +ok=true .*"input_tokens"/m);
   const last = JSON.parse((await sessions("show", "desk", "--json")).output).last_event;
   const end = (await cli("logs", "desk", "--after", String(last - 1), "--json")).output;
   expect(JSON.parse(end)).toMatchObject({ seq: last, event: "done", data: { ok: true } });

@@ -5,7 +5,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
 import {
   type FakeProvider,
   type FakeRequest,

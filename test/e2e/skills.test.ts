@@ -1,4 +1,4 @@
-/** Plain Agent Skills in agent runs: catalogue, activation, files (skill-formats.md §2 Checks). */
+/** Plain Agent Skills in agent runs: model registry, activation, files. */
 import { expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
@@ -50,12 +50,12 @@ const reads = (...calls: object[]) => ({
 const answers = (request: number): string[] =>
   messages(request).flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-test("the catalogue is in the system text, the same each time; hidden skills are not", async () => {
+test("the modelRegistry is in the system text, the same each time; hidden skills are not", async () => {
   await run("go");
   await run("go");
   const [system = "", again] = [0, 1].map((n) => String(messages(n)[0]?.content));
-  expect(system).toContain(
-    "<name>\npdf-tools\n</name>\n<description>\nReads R&amp;D &lt;x&gt;. Use when: asked\n</description>\n<location>\nskill://pdf-tools/SKILL.md\n",
+  expect(system).toMatch(
+    /<name>\npdf-tools\n<\/name>\n<description>\nReads R&amp;D &lt;x&gt;\. Use when: asked\n<\/description>\n<location>\n\/\S+\/skills\/[0-9a-f]{16}\/pdf-tools\/SKILL\.md\n/,
   );
   expect(system).not.toContain("quiet");
   expect(again).toBe(system);
@@ -88,12 +88,14 @@ test("a message names a skill, also one that models do not see", async () => {
 test("files: text in slices, other bytes by their facts, nothing from outside", async () => {
   await run("go", [
     reads(
-      ...[{ path: "references/a.md" }, { path: "./references/../SKILL.md" }, { path: "references/long.txt" }],
-      ...[
-        { path: "references/long.txt", offset: 16000, limit: 10 },
-        { path: "references/long.txt", offset: 20000 },
-      ],
-      ...[{ path: "data.bin" }, { path: "references/b.md" }, { path: "../../hull.toml" }],
+      { path: "references/a.md" },
+      { path: "./references/../SKILL.md" },
+      { path: "references/long.txt" },
+      { path: "references/long.txt", offset: 16000, limit: 10 },
+      { path: "references/long.txt", offset: 20000 },
+      { path: "data.bin" },
+      { path: "references/b.md" },
+      { path: "../../hull.toml" },
     ),
   ]);
   const found = answers(1);
@@ -123,7 +125,7 @@ test("a run that is a skill reads its files too", async () => {
   expect(answers(1)[0]).toContain("# Reference");
 });
 
-test("so does the model of a served skill whose text names one", async () => {
+test("so does the model of a served skill that has files", async () => {
   const path = { skill: "guide", path: "references/a.md" };
   for (const headers of [{}, { prefer: "respond-async" }]) {
     fake.requests.length = 0;
@@ -142,7 +144,9 @@ test("so does the model of a served skill whose text names one", async () => {
       10_000,
     );
     const system = String(messages(0)[0]?.content);
-    expect(system).toContain("GUIDE for Ada and Bob, first Ada, at skill://guide.");
+    const dir = /^Base directory for this skill: (\S+)\n/.exec(system)?.[1];
+    expect(dir).toMatch(/\/skills\/[0-9a-f]{16}\/guide$/);
+    expect(system).toContain(`GUIDE for Ada and Bob, first Ada, at ${dir}.`);
     expect(system).toContain("<file>references/a.md</file>");
     const [text, outside, foreign] = answers(1);
     expect(text).toBe("[references/a.md: characters 0 to 11 of 11]\n# Guidance\n");
@@ -154,13 +158,13 @@ test("so does the model of a served skill whose text names one", async () => {
   }
 });
 
-test("without such a name there is no tool, and prices stay", async () => {
+test("a served skill's files can be read though its text names none; prices stay", async () => {
   fake.script([{ text: "done" }]);
   await hull.call("/skills/plain", "one two three four five six", {
     headers: { "content-type": "text/plain" },
   });
-  expect(messages(0)[0]?.content).toBe("It costs $5.");
-  expect(fake.requests[0]?.body.tools).toBeUndefined();
+  expect(messages(0)[0]?.content).toContain("\n\nIt costs $5.\n");
+  expect(JSON.stringify(fake.requests[0]?.body.tools)).toContain("read_skill_resource");
 });
 
 test("an image comes as an image", async () => {

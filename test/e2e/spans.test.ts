@@ -22,7 +22,7 @@ const TAIL = `export default {
 };`;
 
 /** A span of ours: those of the platform itself have names without a blank, but for the queue's. */
-const OURS = /^(queue|(invoke_agent|chat|execute_tool|run|upstream) .+)$/;
+const OURS = /^(queue|invoke_agent|(invoke_agent|chat|execute_tool|run|upstream) .+)$/;
 
 interface Span {
   name: string;
@@ -87,13 +87,22 @@ describe.each([
 
   beforeAll(async () => {
     const variables = {
-      ...{ HULL_ENV: "local", ANTHROPIC_API_KEY: SECRET, ANTHROPIC_BASE_URL: provider.url },
-      ...{ UPSTREAM_KEY: "upstream-key-1", HULL_RUNNER_URL: runner.url, HULL_RUNNER_SECRET: runner.secret },
-      ...{ HULL_TRACE: "1", ...more },
+      HULL_ENV: "local",
+      ANTHROPIC_API_KEY: SECRET,
+      ANTHROPIC_BASE_URL: provider.url,
+      UPSTREAM_KEY: "upstream-key-1",
+      HULL_RUNNER_URL: runner.url,
+      HULL_RUNNER_SECRET: runner.secret,
+      HULL_TRACE: "1",
+      HULL_LLM_TIMEOUT: "2",
+      ...more,
     };
     const main = await workerOptions({
-      ...{ repoDir: REPO_DIR, host: "127.0.0.1", port: 0 },
+      repoDir: REPO_DIR,
+      host: "127.0.0.1",
+      port: 0,
       variables: new Map(Object.entries(variables)),
+      bundle: null,
     });
     const flags = ["streaming_tail_worker", "experimental"];
     worker = new Miniflare(
@@ -205,6 +214,57 @@ describe.each([
       expect(messages.map((m: { role: string }) => m.role)).toEqual(["user", "assistant", "tool"]);
       expect(tool?.["gen_ai.tool.call.result"]).toBe('"at [redacted]"');
     }
+  });
+
+  const post = (path: string, body: object) =>
+    call(path, JSON.stringify(body), { "content-type": "application/json" });
+
+  test("a run without a session, and a model call", async () => {
+    script();
+    const options = { skill: "asker" };
+    expect(await (await post("/runs", { prompt: "User words.", options })).json()).toMatchObject({
+      status: "done",
+    });
+    const seen = await spans(5);
+    expect(seen.map(({ name, in: parent }) => [name, parent])).toEqual([
+      ["invoke_agent asker", null],
+      ["chat claude-test", "invoke_agent asker"],
+      ["execute_tool look", "invoke_agent asker"],
+      ["queue", "execute_tool look"],
+      ["chat claude-test", "invoke_agent asker"],
+    ]);
+    const [agent, , tool, , chat] = seen.map(({ attributes }) => attributes);
+    expect([agent, tool, chat]).toMatchObject([AGENT, TOOL, CHAT]);
+    expectContent(seen);
+    provider.script([{ text: "Said words." }]);
+    await post("/llm/call", { prompt: "x", options: { provider: "anthropic", model: "claude-test" } });
+    expect((await spans(6)).at(-1)).toMatchObject({ name: "chat claude-test", in: null });
+  });
+
+  test.skipIf(content)("HULL_LLM_TIMEOUT bounds the model calls of a run", async () => {
+    provider.script([{ hang: true }]);
+    const model = { provider: "anthropic", model: "claude-test", llm_retries: 0 };
+    const response = await post("/runs", { prompt: "x", options: model });
+    expect([response.status, await response.json()]).toMatchObject([504, { timeout_ms: 2000 }]);
+  });
+
+  test("the run of a session: in its line of the log", async () => {
+    script();
+    const id = content ? "spanned-1" : "spanned-2";
+    await post("/sessions", { id });
+    const ran = await post(`/sessions/${id}/runs`, { prompt: "User words.", options: { skill: "asker" } });
+    expect(await ran.json()).toMatchObject({ status: "done" });
+    const line = await until(
+      async () => lines.find(({ event }) => event === "run"),
+      (found) => found !== undefined,
+    );
+    const { "hull.execution_id": _, ...of } = AGENT;
+    const agent = { ...of, "gen_ai.conversation.id": id, "hull.run_id": expect.stringMatching(/^run_/) };
+    expect(line?.spans).toEqual(
+      expect.arrayContaining([agent, CHAT, TOOL].map((some) => expect.objectContaining(some))),
+    );
+    expect(line?.spans).toHaveLength(5);
+    expectContent(line);
   });
 
   test("the run of an execution, which outlives its call: in the log line, with HULL_TRACE", async () => {

@@ -1,4 +1,4 @@
-/** docs/testing.md as it stands, against the real `hull dev`: mocks, recordings, replays (agent-runtime.md §16). */
+/** docs/testing.md as it stands, against the real `hull dev`: mocks, recordings, replays. */
 import { execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -167,15 +167,13 @@ describe("record and replay", () => {
     await recording.end("SIGTERM");
     expect(recording.output().slice(before)).toContain("Recorded 7 calls");
     expect(fake.requests.map(({ headers }) => headers["x-api-key"] ?? headers.authorization)).toEqual([
-      ...[
-        CANARY,
-        CANARY,
-        `Bearer ${OTHER}`,
-        `Bearer ${OTHER}`,
-        `Bearer ${CANARY}`,
-        `Bearer ${OTHER}`,
-        CANARY,
-      ],
+      CANARY,
+      CANARY,
+      `Bearer ${OTHER}`,
+      `Bearer ${OTHER}`,
+      `Bearer ${CANARY}`,
+      `Bearer ${OTHER}`,
+      CANARY,
     ]);
     await fake.close();
     const text = await readFile(cassette, "utf8");

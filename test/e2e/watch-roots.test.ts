@@ -1,4 +1,4 @@
-/** Watch mode over two roots (S10–S13 of serving.md), and what `hull dev` takes from its flags. */
+/** Watch mode over two roots, and what `hull dev` takes from its flags. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { json, runHull } from "../support/hull-dev.ts";
@@ -11,8 +11,15 @@ const broken = (name: string): string => says(name, "x").replace("run:", "mode: 
 
 const hull = await sharedHull({
   args: [
-    ...["--direct", "--skills", "over", "--name", "Two roots"],
-    ...["--cors", "https://a.example,https://b.example", "--cors", "https://c.example"],
+    "--direct",
+    "--skills",
+    "over",
+    "--name",
+    "Two roots",
+    "--cors",
+    "https://a.example,https://b.example",
+    "--cors",
+    "https://c.example",
   ],
   skills: {
     "both/SKILL.md": says("Both", "base"),

@@ -1,9 +1,9 @@
-/** What executions of one uid are kept away from: each other's files, memory, environment and signals (serving.md §6.2). */
+/** What executions of one uid are kept away from: each other's files, memory, environment and signals. */
 import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/apart.ts";
+import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/landlock.ts";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
@@ -157,11 +157,25 @@ describe.runIf(possible).each([
     const args = { pid: Number(pid), cwd: cwd ?? "", tmp: tmp ?? "" };
     const denied = "PermissionError";
     expect((await callScript(runner, files, "scripts/pry.py", args)).value).toEqual({
-      ...{ environ: denied, mem: denied, fds: denied, cwd: denied, signal: denied, group: denied },
-      ...{ file: denied, write: denied, over: denied, remove: denied, tmp: denied, parent: denied },
+      environ: denied,
+      mem: denied,
+      fds: denied,
+      cwd: denied,
+      signal: denied,
+      group: denied,
+      file: denied,
+      write: denied,
+      over: denied,
+      remove: denied,
+      tmp: denied,
+      parent: denied,
     });
     expect((await callScript(runner, files, "scripts/pry.js", args)).value).toEqual({
-      ...{ environ: "EACCES", signal: "EPERM", file: "EACCES", write: "EACCES", tmp: "EACCES" },
+      environ: "EACCES",
+      signal: "EPERM",
+      file: "EACCES",
+      write: "EACCES",
+      tmp: "EACCES",
     });
     const shell = await callScript(runner, files, "scripts/pry.sh", args);
     expect([shell.value, shell.said]).toEqual(["tried", expect.not.stringContaining("open:")]);

@@ -1,4 +1,4 @@
-/** Memory and process limits by cgroup (serving.md §6.2): what is written for each version, and what the kernel does. */
+/** Memory and process limits by cgroup: what is written for each version, and what the kernel does. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
   const launcher = await Spawners.start(
-    { argv, private: false, sealed: false, gateway: null, state: null },
+    { argv, private: false, sealed: false, gateway: null, state: null, warm: false },
     1,
   );
   if (launcher === null) throw new Error("no spawner");
@@ -62,22 +62,17 @@ test("a process is in its cgroup before it is its program; what the kernel count
       let stdout = "";
       const running = new GroupProcess(
         {
-          ...{
-            rooms: [],
-            executionId: "gate",
-            file,
-            argv0: "own-name",
-            args,
-            cwd: dir,
-            environment: { PATH: "/usr/bin:/bin" },
-          },
-          ...{
-            stdin: Buffer.from("in"),
-            resultApart: false,
-            timeoutMs: 10_000,
-            graceMs: 100,
-            onStderr: () => {},
-          },
+          rooms: [],
+          file,
+          argv0: "own-name",
+          args,
+          cwd: dir,
+          environment: { PATH: "/usr/bin:/bin" },
+          stdin: Buffer.from("in"),
+          resultApart: false,
+          timeoutMs: 10_000,
+          graceMs: 100,
+          onStderr: () => {},
           onStdout: (chunk) => {
             stdout += Buffer.from(chunk).toString();
           },
@@ -105,7 +100,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
     expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
     await gone("sleep 76.5");
   } finally {
-    launcher.close();
+    await launcher.close();
     await pipes.close();
   }
 });

@@ -1,4 +1,4 @@
-/** Handlers' processes: their ends, their context, what is kept from them (skill-formats.md §4). */
+/** Handlers' processes: their ends, their context, what is kept from them. */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -197,7 +197,8 @@ describe("where it works, and what it is given", () => {
       const changes: WorkspaceChange[] = [];
       const written: Uint8Array[] = [];
       const workspace = {
-        ...{ id, version: 1 },
+        id,
+        version: 1,
         source: {
           manifest: async () => JSON.stringify({ id, version: 1, files: [row] }),
           contents: () =>
@@ -228,13 +229,21 @@ describe("where it works, and what it is given", () => {
 
   test("ctx in JavaScript: notes in order, configuration, models, Python", async () => {
     const fields = {
-      ...{ sessionId: "s", bot: "b", config: { quality: "high" }, models: { fast: "m" } },
+      sessionId: "s",
+      bot: "b",
+      config: { quality: "high" },
+      models: { fast: "m" },
       tool: { filesystem: true },
     };
     const { value, notes } = await callScript(runner, files, "ctx.js", {}, fields);
     expect(value).toEqual({
-      ...{ config: { quality: "high" }, callId: "call_1", sessionId: "s", bot: "b", models: { fast: "m" } },
-      ...{ same: true, exit_code: 0 },
+      config: { quality: "high" },
+      callId: "call_1",
+      sessionId: "s",
+      bot: "b",
+      models: { fast: "m" },
+      same: true,
+      exit_code: 0,
     });
     expect(notes).toEqual([
       { kind: "output", stream: "emit", text: "half" },

@@ -1,4 +1,4 @@
-/** Handlers of Skill Tools as processes: what they get, what they answer, how they end (skill-formats.md §4). */
+/** Handlers of Skill Tools as processes: what they get, what they answer, how they end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import type { HandlerOutcome } from "../../src/tool/handler/call.ts";
@@ -272,7 +272,9 @@ describe.each([
         /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_\w+|GRANTED|ctx|HU(LL|SK)_OUTPUT_(FILE|DIR)|HULL_(INPUT_DIR|EXECUTION_ID|SKILL|SKILL_DIR|TOOL_CONFIG))$/;
       expect(Object.keys(value ?? {}).filter((key) => !allowed.test(key))).toEqual([]);
       expect(value).toMatchObject({
-        ...{ GRANTED: "g", HULL_TOOL_CONFIG: JSON.stringify(config), HULL_SKILL: "tools" },
+        GRANTED: "g",
+        HULL_TOOL_CONFIG: JSON.stringify(config),
+        HULL_SKILL: "tools",
         ...(name.endsWith(".js") ? { ctx: "g" } : {}),
       });
       expect(JSON.stringify(value)).not.toContain("canary");

@@ -1,16 +1,18 @@
 /**
- * The runner's image (serving.md §6.2), without a container engine: what its Dockerfile pins, and its own build, start and
+ * The runner's image, without a container engine: what its Dockerfile pins, and its own build, start and
  * health commands on this machine.
  */
 import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
+import { imageWith } from "../../scripts/needs/images.ts";
+import { IMAGES } from "../../src/skill/workspace-settings.ts";
 import { importTicketKey } from "../../src/tool/protocol.ts";
 import { REPO } from "../support/hull-dev.ts";
 import { bundle, run } from "../support/runner.ts";
@@ -30,20 +32,81 @@ async function instructions(): Promise<string[]> {
 const rest = (lines: string[], word: string): string =>
   lines.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1) ?? expect.fail(`no ${word}`);
 
+/** The instructions of each stage, by its name; of the last one, which has none, by "". */
+function stages(lines: string[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  let stage: string[] = [];
+  for (const line of lines) {
+    if (line.startsWith("FROM ")) {
+      stage = [];
+      found.set(/ AS (\w+)$/.exec(line)?.[1] ?? "", stage);
+    }
+    stage.push(line);
+  }
+  return found;
+}
+const namesIn = (text: string, pattern: RegExp): string[] =>
+  pattern.exec(text)?.[1]?.trim().split(/\s+/) ?? [];
+const APT = /apt-get install -y --no-install-recommends ([^&\n]+)/;
+const PIP = /pip install --no-cache-dir --break-system-packages ([^&\n]+)/;
+const NPM = /npm install --prefix \/ --no-audit --no-fund --no-save ([^&\n]+)/;
+
 test("S115: base and packages are pinned, the user is not root, bash and python3 are there", async () => {
   const lines = await instructions();
   const { dependencies } = JSON.parse(await readFile(join(REPO, "package.json"), "utf8"));
-  expect(rest(lines, "ARG")).toBe(`BASE=node:${dependencies.node}-bookworm-slim`);
-  expect(lines.filter((line) => line.startsWith("FROM ")).every((line) => line.includes("${BASE}"))).toBe(
-    true,
-  );
-  const installed = /apt-get install -y --no-install-recommends ([^&]+)/.exec(lines.join("\n"))?.[1]?.trim();
-  const packages = installed?.split(/\s+/) ?? [];
+  expect(lines).toContain(`ARG BASE=node:${dependencies.node}-bookworm-slim`);
+  const slim = stages(lines).get("slim") ?? expect.fail("no slim");
+  expect(slim[0]).toContain("${BASE}");
+  const packages = namesIn(slim.join("\n"), APT);
   expect(packages.find((name) => name.startsWith("python3="))).toBeDefined();
   expect(packages.filter((name) => !/^[a-z0-9-]+=\S+$/.test(name))).toEqual([]);
   expect(lines.some((line) => /npm ci /.test(line))).toBe(true);
   expect(rest(lines, "USER")).toBe("hull");
   expect(rest(lines, "HEALTHCHECK")).toMatch(/--interval=\d+s .*CMD \[/);
+});
+
+test("the targets are built on each other, pinned, and have what hull doctor says of them", async () => {
+  const all = stages(await instructions());
+  const of = (name: string) => all.get(name) ?? expect.fail(`no ${name}`);
+  expect(Array.from(all, ([name, [from]]) => [name, from])).toEqual([
+    ["build", "FROM --platform=linux/amd64 ${BASE} AS build"],
+    ["slim", "FROM --platform=linux/amd64 ${BASE} AS slim"],
+    ["office", "FROM slim AS office"],
+    ["browser", "FROM office AS browser"],
+    ["", "FROM ${HULL_IMAGE}"],
+  ]);
+  expect((await instructions()).includes(`ARG HULL_IMAGE=${IMAGES[0]}`)).toBe(true);
+  for (const name of ["office", "browser"]) {
+    expect(of(name).findLast((line) => line.startsWith("USER "))).toBe("USER hull");
+    const text = of(name).join("\n");
+    expect(namesIn(text, APT).filter((each) => !/^[a-z0-9-]+=\S+$/.test(each))).toEqual([]);
+    expect(
+      namesIn(text, PIP).filter((each) => !/^"?[A-Za-z-]+(?:\[[a-z,]+\])?==[\d.]+"?$/.test(each)),
+    ).toEqual([]);
+    expect(namesIn(text, NPM).filter((each) => !/^[a-z]+@[\d.]+$/.test(each))).toEqual([]);
+  }
+  const office = of("office").join("\n");
+  const imported: Record<string, string> = { "python-docx": "docx", "python-pptx": "pptx", Pillow: "PIL" };
+  const python = namesIn(office, PIP).map((each) => each.replace(/^"|[[=].*$/g, ""));
+  expect(python).toHaveLength(9);
+  const has = (kind: "command" | "python" | "node", name: string) => imageWith({ kind, name });
+  for (const name of python) expect([name, has("python", imported[name] ?? name)]).toEqual([name, "office"]);
+  for (const name of namesIn(office, NPM)) expect(has("node", name.replace(/@.*/, ""))).toBe("office");
+  expect(namesIn(office, NPM)).toHaveLength(2);
+  expect(namesIn(of("browser").join("\n"), PIP)).toEqual(["playwright==1.63.0"]);
+  const programs: Record<string, string> = {
+    "poppler-utils": "pdftotext",
+    "libreoffice-calc-nogui": "soffice",
+    "tesseract-ocr": "tesseract",
+  };
+  const apt = namesIn(office, APT).map((each) => each.replace(/=.*/, ""));
+  for (const name of apt.filter((each) => !/^fonts-|^libreoffice-(?:writer|impress)/.test(each)))
+    expect([name, has("command", programs[name] ?? name)]).toEqual([name, "office"]);
+  expect([has("python", "playwright"), has("command", "bash"), has("command", "ffmpeg")]).toEqual([
+    "browser",
+    "slim",
+    null,
+  ]);
 });
 
 // Starting processes as another user takes root here, and the image's own setpriv there.
@@ -56,6 +119,9 @@ test.runIf(root)("S115: its build, entry point and health check work, and a Pyth
   const program = join(dir, "runner.cjs");
   const made = lines.find((line) => line.includes("npx esbuild"))?.replace(/^RUN /, "") ?? "";
   await execute("bash", ["-c", made.replace("--outfile=runner.cjs", `--outfile=${program}`)], { cwd: REPO });
+  const copied = lines.find((line) => line.startsWith("COPY container/programs "))?.split(" ") ?? [];
+  expect(copied[2]).toBe("/opt/hull/programs");
+  await cp(join(REPO, copied[1] ?? ""), join(dir, "programs"), { recursive: true });
   const places: Record<string, string> = {
     "/opt/hull/runner.cjs": program,
     "8080": "0",

@@ -1,4 +1,4 @@
-/** What the processes of executions are kept away from (serving.md §6.2). */
+/** What the processes of executions are kept away from. */
 import { execFileSync } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -171,17 +171,20 @@ except OSError: print("closed")' `;
 });
 
 describe("spawners", () => {
+  /** Its keeper's parent. */
+  const SPAWNER_OF = "awk '/^PPid:/ {print $2}' /proc/$PPID/status";
+
   test("one that is killed is replaced: what it ran is lost and ended, the next runs", async () => {
     const runner = await startRunner({ flags: ["--spawners", "1"] });
     try {
-      const before = (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim();
+      const before = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
       const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
       await running("sleep 73.5", 2);
       process.kill(Number(before), "SIGKILL");
       expect((await lost).status.cause).toBe("lost");
       await gone("sleep 73.5");
       const after = await until(
-        async () => (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim(),
+        async () => (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim(),
         (pid) => pid !== "",
       );
       expect(after).not.toBe(before);
@@ -192,7 +195,7 @@ describe("spawners", () => {
 
   test("no spawner outlives its runner, nor do the processes", async () => {
     const runner = await startRunner({ flags: ["--spawners", "1"] });
-    const spawner = (await run(runner, files, sh("echo $PPID"))).stdout.toString().trim();
+    const spawner = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
     run(runner, files, sh("setsid sleep 74.5 & sleep 74.5")).catch(() => {});
     await running("sleep 74.5", 2);
     await runner.kill("SIGKILL");

@@ -1,4 +1,4 @@
-/** The network that a tool declares, in the runner (skill-formats.md §7.1): none is none, in every language. */
+/** The network that a tool declares, in the runner: none is none, in every language. */
 import { spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -119,8 +119,13 @@ describe("a runner that keeps what tools declare", () => {
     const { value } = await callScript(runner, files, "ways.py", {});
     const { raw, vsock, ...rest } = Object(value);
     expect(rest).toEqual({
-      ...{ tcp: "ENETUNREACH", tcp6: "ENETUNREACH", udp: "ENETUNREACH" },
-      ...{ ring: "ENOSYS", pair: "made", local: "made", child: 0 },
+      tcp: "ENETUNREACH",
+      tcp6: "ENETUNREACH",
+      udp: "ENETUNREACH",
+      ring: "ENOSYS",
+      pair: "made",
+      local: "made",
+      child: 0,
     });
     expect([raw, vsock]).toEqual(["ENETUNREACH", "ENETUNREACH"]);
   });

@@ -1,4 +1,4 @@
-/** Input files and output files (serving.md §3.1). */
+/** Input files and output files. */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {

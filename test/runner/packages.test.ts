@@ -1,4 +1,4 @@
-/** The Python packages of handlers: installed once, before the first call (skill-formats.md §4.2). */
+/** The Python packages of handlers: installed once, before the first call. */
 import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What a process gets, what it gives, and how it ends (serving.md §3.1, §6.2). */
+/** What a process gets, what it gives, and how it ends. */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runExecution } from "../../src/tool/runner-client.ts";

@@ -1,4 +1,4 @@
-/** Tickets, bundles, ids (serving.md §6.1). */
+/** Tickets, bundles, ids. */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";

@@ -19,7 +19,7 @@ test.each([
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
   const spawner = new Spawner(
-    { argv: ["python3"], private: false, sealed: false, gateway: null, state: null },
+    { argv: ["python3"], private: false, sealed: false, gateway: null, state: null, warm: false },
     left.resolve,
   );
   expect(await spawner.ready()).toBeGreaterThan(0);
@@ -46,8 +46,10 @@ test.each([
     onFailed: () => {},
     onExit: () => {},
     onLost: () => {},
+    onGone: () => {},
+    callFile: () => "",
   });
-  spawner.close();
+  void spawner.close();
   await left.promise;
   await gone(id);
 });

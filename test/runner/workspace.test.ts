@@ -60,7 +60,10 @@ class Session {
 
   manifest(): string {
     const rows = [...this.files].map(([path, { content, executable }]) => ({
-      ...{ path, sha256: digest(content), size: Buffer.byteLength(content), executable },
+      path,
+      sha256: digest(content),
+      size: Buffer.byteLength(content),
+      executable,
     }));
     return JSON.stringify({ id: this.id, version: this.version, files: rows });
   }
@@ -146,12 +149,26 @@ test("files come, changes go: created, changed, deleted, renamed, made executabl
     "write x/y/z",
   ]);
   expect(session.plain()).toEqual({
-    ...{ "a.txt": "new", "dir/c.txt": "two", empty: "" },
-    ...{ "run.sh": "#!/bin/sh\necho ran", "x/y/z": "deep" },
+    "a.txt": "new",
+    "dir/c.txt": "two",
+    empty: "",
+    "run.sh": "#!/bin/sh\necho ran",
+    "x/y/z": "deep",
   });
   expect(session.files.get("a.txt")?.executable).toBe(true);
   expect((await session.run("exit 3")).exitCode).toBe(3);
   expect(session.sent.sort()).toEqual(["#!/bin/sh\necho ran", "one", "two"].sort());
+});
+
+test("what programs make again stays in the folder, and is no file of the session", async () => {
+  const session = new Session();
+  const made = await session.run(
+    "mkdir -p a/__pycache__ node_modules/x .git .venv/bin; for f in a/__pycache__/m.pyc a/n.pyc node_modules/x/i.js .git/HEAD .venv/bin/python a/kept; do echo 1 > $f; done",
+  );
+  expect(told(made)).toEqual(["write a/kept"]);
+  const next = await session.run("ls node_modules/x .git; rm a/kept");
+  expect(next.stdout).toContain("HEAD");
+  expect(told(next)).toEqual(["delete a/kept"]);
 });
 
 test("only contents that the runner lacks travel, and each once", async () => {
@@ -290,7 +307,9 @@ test("a command tool gets the session's files; the model learns what was not kep
     "---\nname: t\ndescription: d\nmode: llm\nprovider: mock\n" +
     "tools:\n  - name: work\n    description: works\n    command: [./work.sh]\n---\nGo.\n";
   const sources = Object.entries({ "SKILL.md": skill, "work.sh": script }).map(([path, text]) => ({
-    ...{ path, mode: 0o755 as const, bytes: new TextEncoder().encode(text) },
+    path,
+    mode: 0o755 as const,
+    bytes: new TextEncoder().encode(text),
   }));
   const place = { folder: "t", file: "t/SKILL.md", providers: SHIPPED };
   const { skill: assembled, diagnostics } = await assembleSkill(sources, place);
@@ -300,12 +319,22 @@ test("a command tool gets the session's files; the model learns what was not kep
   const outcome = await runCommandTool(
     { type: "tool_call", id: "c", name: "work", arguments: {}, raw: "" },
     {
-      ...{ runner, options: { ...runOptions(files), pack: async () => pack }, record: assembled.record },
-      ...{ tools: assembled.record.manifest.llm?.tools ?? [], executionId: "e-1", runId: "r-1", files: [] },
-      ...{ timeoutMs: 50_000, graceMs: 100, maxOutputBytes: 1000, read: () => undefined },
-      ...{ granted: null, providerKeys: new Set<string>() },
+      runner,
+      options: { ...runOptions(files), pack: async () => pack },
+      record: assembled.record,
+      tools: assembled.record.manifest.llm?.tools ?? [],
+      executionId: "e-1",
+      runId: "r-1",
+      files: [],
+      timeoutMs: 50_000,
+      graceMs: 100,
+      maxOutputBytes: 1000,
+      read: () => undefined,
+      granted: null,
+      providerKeys: new Set<string>(),
       workspace: {
-        ...{ id: session.id, version: session.version },
+        id: session.id,
+        version: session.version,
         source: {
           manifest: async () => session.manifest(),
           contents: (digests) => session.contents(digests),
@@ -370,7 +399,8 @@ describe("what the runner is sent is checked", () => {
   };
   const manifest = (...paths: string[]): string =>
     JSON.stringify({
-      ...{ id, version: 1 },
+      id,
+      version: 1,
       files: paths.map((path) => ({ path, sha256: digest("x"), size: 1, executable: false })),
     });
 

@@ -6,12 +6,23 @@ import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
 import { until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** How long `hull dev` may take until it serves, in ms. */
 const START_MS = 90_000;
+
+/**
+ * What servers of this checkout have in common: the Worker as the run bundled it (`global-setup.ts`), and what Node compiled.
+ */
+const shared = (repo: string): Record<string, string> => {
+  const { HULL_WORKER_BUNDLE, HULL_TEST_CACHE } = process.env;
+  return {
+    ...(HULL_TEST_CACHE === undefined ? {} : { XDG_CACHE_HOME: HULL_TEST_CACHE }),
+    ...(HULL_WORKER_BUNDLE === undefined || repo !== REPO ? {} : { HULL_WORKER_BUNDLE }),
+  };
+};
 
 /** What `fetch` takes as a body. */
 export type Body = NonNullable<RequestInit["body"]>;
@@ -76,7 +87,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...flags], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...env },
+    env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -106,7 +117,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     child.kill(signal);
     return exited;
   };
-  const address = /Hull serves \d+ skills on http:\/\/localhost:(\d+)/;
+  const address = /Hull serves \d+ skills? on http:\/\/localhost:(\d+)/;
   try {
     await printed(address, START_MS);
   } catch (error) {
@@ -160,7 +171,7 @@ export async function runHull(
   const { cwd, env = {}, repo = REPO } = options;
   const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...env },
+    env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -181,7 +192,7 @@ async function writeIn(folder: string, path: string, text: string | Uint8Array):
 }
 
 /** Every process whose environment or command line names the folder. */
-async function processesBelow(root: string): Promise<Map<number, string>> {
+export async function processesBelow(root: string): Promise<Map<number, string>> {
   const found = new Map<number, string>();
   for (const name of await readdir("/proc")) {
     const pid = Number(name);

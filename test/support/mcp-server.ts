@@ -13,8 +13,8 @@ export interface TestMcpServer {
   url: string;
   /** `<path> <JSON-RPC method>` of every message, in order; `DELETE` of ended sessions. */
   asked: string[];
-  /** Headers of the last message. */
-  headers: IncomingMessage["headers"];
+  /** Headers of the last message to each path. */
+  headers: Map<string, IncomingMessage["headers"]>;
   /** Whether `/stateless` keeps calls of tools waiting. */
   holds: boolean;
   /** Calls of the tool `remember`, by session. */
@@ -29,7 +29,14 @@ export async function startMcpServer(): Promise<TestMcpServer> {
   const sessions = new Map<string, number>();
   const transports = new Map<string, StreamableHTTPServerTransport>();
   const hanging = new Set<ServerResponse>();
-  const made: TestMcpServer = { url: "", asked, headers: {}, holds: false, sessions, close: async () => {} };
+  const made: TestMcpServer = {
+    url: "",
+    asked,
+    headers: new Map(),
+    holds: false,
+    sessions,
+    close: async () => {},
+  };
 
   const register = (server: McpServer, session: () => string): void => {
     const echo = { description: "Repeats a text.", inputSchema: { text: z.string() } };
@@ -126,7 +133,7 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     const body = await text(request);
     const message = body === "" ? null : JSON.parse(body);
     asked.push(`${path} ${message?.method ?? request.method}`);
-    made.headers = request.headers;
+    made.headers.set(path, request.headers);
     const wrong = misbehave[path];
     if (wrong !== undefined) {
       if (message.method === "tools/call") return wrong(response, message.id);

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { Pipes } from "../../container/pipes.ts";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
 import { randomSecret } from "../../scripts/dev/random-secret.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
@@ -77,7 +77,7 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
       child.kill("SIGTERM");
       await exited;
       // A runner that was killed leaves its pipes for the next one with this state.
-      for (const dir of [Pipes.directory(stateDir), stateDir]) await removeTree(dir);
+      for (const dir of [Pipes.directory(stateDir, false), stateDir]) await removeTree(dir);
     },
   };
 }

@@ -5,7 +5,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeEach } from "vitest";
-import { removeTree } from "../../container/scratch.ts";
+import { removeTree } from "../../container/tree.ts";
 import { type FakeProvider, startFakeProvider } from "./fake-provider.ts";
 import { type HullDev, type HullDevOptions, startHullDev } from "./hull-dev.ts";
 

@@ -69,8 +69,14 @@ export async function makeZip(
       new Uint8Array([
         ...u32(0x02014b50),
         ...u16(0x031e),
-        ...[...k.flatMap(u16), ...l.flatMap(u32), ...m.flatMap(u16)],
-        ...[...u16(0), ...u16(told.disk), ...u16(0), ...u32(mode * 0x10000), ...u32(told.at)],
+        ...k.flatMap(u16),
+        ...l.flatMap(u32),
+        ...m.flatMap(u16),
+        ...u16(0),
+        ...u16(told.disk),
+        ...u16(0),
+        ...u32(mode * 0x10000),
+        ...u32(told.at),
       ]),
       raw,
     );

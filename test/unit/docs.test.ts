@@ -96,7 +96,12 @@ test("manifest.md lists every field, provider and key, and no other", () => {
 
 test("manifest.md lists every diagnostic code, and no other", () => {
   const sources = globSync(
-    ["src/skill/{,tools-json/,frontmatter/}*.ts", "scripts/build/*.ts", "scripts/validate/*.ts"],
+    [
+      "src/skill/{,tools-json/,frontmatter/}*.ts",
+      "scripts/build/*.ts",
+      "scripts/validate/*.ts",
+      "scripts/needs/*.ts",
+    ],
     { cwd: ROOT },
   );
   const text = sources.map(read).join("\n");

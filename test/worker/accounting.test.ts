@@ -26,7 +26,10 @@ function place(variables: Record<string, string> = {}, tenant: string = crypto.r
 const ledger = ({ env, tenant }: RunContext) => env.LEDGER.get(env.LEDGER.idFromName(`tenant:${tenant}`));
 const limit = (context: RunContext, limits: Partial<Limits>, scope = "tenant") =>
   ledger(context).putBudget(scope, {
-    ...{ window: "total", max_cost: null, max_input_tokens: null, max_output_tokens: null },
+    window: "total",
+    max_cost: null,
+    max_input_tokens: null,
+    max_output_tokens: null,
     ...limits,
   });
 
@@ -39,7 +42,7 @@ const REQUEST: ModelRequest = {
   json: false,
 };
 const TARGET = resolveTarget({ provider: "mock", model: null }, () => undefined);
-const TARIFF: Tariff = { price: () => ({ in: 1, out: 2 }), rpm: () => null };
+const TARIFF: Tariff = { price: () => ({ in: 1, out: 2 }), rpm: () => null, refusesUnpriced: () => false };
 const SKILL = { skill: "cat", session: null, account: null };
 
 /** One call of the mock model: 11 tokens in (its own count), 30 out. */
@@ -181,7 +184,7 @@ describe("soft budgets", () => {
 describe("the rate of a provider", () => {
   it.each<[string, Record<string, string>, Tariff, number | null]>([
     ["a variable", { HULL_RATE_LIMIT_MOCK: "1" }, TARIFF, null],
-    ["the catalogue", {}, { ...TARIFF, rpm: () => 1 }, null],
+    ["the modelRegistry", {}, { ...TARIFF, rpm: () => 1 }, null],
     ["the tenant, whatever else is set", { HULL_RATE_LIMIT_MOCK: "9" }, { ...TARIFF, rpm: () => 9 }, 1],
   ])(
     "set by %s: the second call waits, no error; another tenant's does not",

@@ -1,4 +1,4 @@
-/** Artifacts that tools make (skill-formats.md §7.5): told of, kept with the session, read back. */
+/** Artifacts that tools make: told of, kept with the session, read back. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readEvents, type SseEvent } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -11,7 +11,9 @@ export const draw = (given) => ({ __artifact__: true, ...given });
 export const edit = (given) => ({ __artifact_update__: true, ...given });
 `;
 const declared = ["draw", "edit"].map((name) => ({
-  ...{ name, description: name, handler: name },
+  name,
+  description: name,
+  handler: name,
   parameters: { type: "object", properties: {}, additionalProperties: true },
 }));
 

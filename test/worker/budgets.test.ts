@@ -1,4 +1,4 @@
-/** Usage, budgets and rates over HTTP (contract.md "Budgets", agent-runtime.md §1.9, §2.4, §15.2). */
+/** Usage, budgets and rates over HTTP. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Client, mockSkill } from "./served.ts";
 
@@ -161,6 +161,124 @@ describe("a skill under a limit", () => {
       [200, null],
       [200, "1"],
     ]);
+  });
+});
+
+describe("attack: a call that goes past its budget", () => {
+  const call = async (options: object) => {
+    const body = { prompt: "hello", options: { provider: "mock", ...options } };
+    const response = await own.send("POST", "/llm/call", body);
+    return [response.status, await response.json<Problem>()] as const;
+  };
+
+  it.each<[provider: string, part: string, path: string]>([
+    ["openai", '{"model": "gpt-5-pro"}', "model"],
+    ["openai", '{"Model": "gpt-5-pro"}', "Model"],
+    ["openai", '{"messages": []}', "messages"],
+    ["ollama", '{"me\u017f\u017fages": []}', "me\u017f\u017fages"],
+    ["openai", '{"input": "x"}', "input"],
+    ["openai", '{"instructions": "x"}', "instructions"],
+    ["openai", '{"previous_response_id": "r"}', "previous_response_id"],
+    ["openai", '{"prompt": {"id": "p"}}', "prompt"],
+    ["anthropic", '{"system": "x"}', "system"],
+    ["anthropic", '{"max_tokens": 64000}', "max_tokens"],
+    ["openai", '{"max_tokens": null}', "max_tokens"],
+    ["openai", '{"MAX_TOKENS": 64000}', "MAX_TOKENS"],
+    ["openai", '{"max_completion_tokens": 64000}', "max_completion_tokens"],
+    ["openai", '{"max_output_tokens": 64000}', "max_output_tokens"],
+    ["vllm", '{"max_new_tokens": 64000}', "max_new_tokens"],
+    ["vllm", '{"min_tokens": 64000}', "min_tokens"],
+    ["vllm", '{"extra_body": {"max_tokens": 1}}', "extra_body.max_tokens"],
+    ["vllm", '{"use_beam_search": true}', "use_beam_search"],
+    ["openai", '{"n": 8}', "n"],
+    ["openai", '{"best_of": 8}', "best_of"],
+    ["openai", '{"stream": false}', "stream"],
+    ["openai", '{"stream_options": {}}', "stream_options"],
+    ["openai", '{"service_tier": "priority"}', "service_tier"],
+    ["openai", '{"serviceTier": "priority"}', "serviceTier"],
+    ["openai", '{"tools": []}', "tools"],
+    ["openai", '{"tool_choice": "none"}', "tool_choice"],
+    ["openai", '{"functions": []}', "functions"],
+    ["openai", '{"web_search_options": {}}', "web_search_options"],
+    ["openai", '{"reasoning": {"max_tokens": 9}}', "reasoning.max_tokens"],
+    ["xai", '{"search_parameters": {}}', "search_parameters"],
+    ["dashscope", '{"enable_search": true}', "enable_search"],
+    ["dashscope", '{"thinking_budget": 99999}', "thinking_budget"],
+    ["anthropic", '{"mcp_servers": []}', "mcp_servers"],
+    ["anthropic", '{"thinking": {"type": "enabled", "budget_tokens": 9}}', "thinking.budget_tokens"],
+    ["anthropic", '{"speed": "fast"}', "speed"],
+    ["openrouter", '{"models": ["a/b"]}', "models"],
+    ["openrouter", '{"plugins": [{"id": "web"}]}', "plugins"],
+    ["openrouter", '{"provider": {"order": ["dear"]}}', "provider.order"],
+    ["google", '{"contents": []}', "contents"],
+    ["google", '{"generationConfig": {"maxOutputTokens": 9}}', "generationConfig.maxOutputTokens"],
+    ["google", '{"generation_config": [{"candidateCount": 9}]}', "generation_config.candidateCount"],
+    ["google", '{"extra_body": {"google": {"thinking_config": {"thinking_budget": 9}}}}', "thinking_budget"],
+    ["google", '{"cachedContent": "c"}', "cachedContent"],
+    ["ollama", '{"options": {"num_predict": -1}}', "options.num_predict"],
+    ["ollama", '{"Options": {"NUM_PREDICT": -1}}', "Options.NUM_PREDICT"],
+    ["ollama", '{"raw": true}', "raw"],
+    ["ollama", '{"template": "x"}', "template"],
+    ["openai", '{"__proto__": {"max_tokens": 9}}', "__proto__"],
+    ["openai", '{"constructor": {}}', "constructor"],
+  ])("%s: %s is refused with its path", async (provider, part, path) => {
+    const [status, problem] = await call({ [provider]: JSON.parse(part) });
+    expect(status).toBe(422);
+    const [error] = problem.errors ?? [];
+    expect(error?.path.startsWith(`options.${provider}.`)).toBe(true);
+    expect(error?.path.endsWith(path)).toBe(true);
+    expect(error?.message).toContain(`${provider}.`);
+  });
+
+  it("in runs, streams, transcripts and completions as well", async () => {
+    const options = { provider: "mock", openai: { max_tokens: 1 } };
+    for (const path of ["/llm/stream", "/runs", "/sessions/s-budget/runs"]) {
+      const response = await own.send("POST", path, { prompt: "hello", options });
+      expect([path, response.status, await response.text()]).toEqual([
+        path,
+        422,
+        expect.stringContaining("options.openai.max_tokens"),
+      ]);
+    }
+    const response = await own.send("POST", "/llm/completion", { prefix: "a", options });
+    expect([response.status, await response.text()]).toEqual([422, expect.stringContaining("max_tokens")]);
+  });
+
+  it("what costs nothing more is taken: who asks, seeds, the window, effort, sellers' privacy", async () => {
+    const [status] = await call({
+      openai: {
+        user: "u",
+        metadata: { model: "x", max_tokens: "1", tools: [] },
+        seed: 1,
+        logit_bias: { 1: 2 },
+        parallel_tool_calls: false,
+        reasoning: { summary: "auto", effort: "low" },
+        response_format: { type: "json_schema", json_schema: { schema: { properties: { model: {} } } } },
+      },
+      ollama: { num_ctx: 8192, keep_alive: "5m", options: { num_ctx: 1, mirostat: 1, seed: 2, num_gpu: 1 } },
+      openrouter: { provider: { data_collection: "deny", zdr: true } },
+      vllm: { stop_token_ids: [1], skip_special_tokens: false, chat_template_kwargs: { thinking: false } },
+    });
+    expect(status).toBe(200);
+  });
+
+  it("a max_tokens of 0 or less is no income, and asks for no answer without end", async () => {
+    await own.put("/budgets/tenant", { window: "day", max_output_tokens: 500 });
+    for (const max_tokens of [-1_000_000, -1, 0]) {
+      const [status, problem] = await call({ max_tokens });
+      expect([max_tokens, status, problem]).toMatchObject([
+        max_tokens,
+        402,
+        { requested: 8192, spent: 0, reserved: 0 },
+      ]);
+    }
+    expect((await call({ max_tokens: 100 }))[0]).toBe(200);
+  });
+
+  it("a budget without any output refuses the call", async () => {
+    const [status, problem] = await call({ budget: { max_output_tokens: 0 } });
+    expect([status, problem]).toMatchObject([402, { code: "budget_exceeded", limit: "max_output_tokens" }]);
+    expect((await call({ max_tokens: -5, budget: { max_output_tokens: 100 } }))[0]).toBe(402);
   });
 });
 

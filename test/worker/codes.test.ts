@@ -1,5 +1,5 @@
 /**
- * Every code of docs/http.md is provoked over the HTTP surface, and every route answers (serving.md §5.3, §5.5): the
+ * Every code of docs/http.md is provoked over the HTTP surface, and every route answers: the
  * document, the headers, the log line, and nothing of the secrets. Runner, provider and upstream are stand-ins; the tests
  * of test/e2e provoke most codes by real ones.
  */
@@ -91,7 +91,11 @@ afterEach(() => {
 });
 
 const ASKED = {
-  ...{ path: "/", headers: {}, body: { model: "m", messages: [] }, text: "", at: 0 },
+  path: "/",
+  headers: {},
+  body: { model: "m", messages: [] },
+  text: "",
+  at: 0,
   left: Promise.resolve(false),
 };
 const says = (turn: FakeTurn) => () => Response.json(anthropicAnswer(turn, ASKED).whole);
@@ -214,6 +218,15 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     await admin("/budgets/skill:mock", { method: "DELETE" });
     return response;
   },
+  price_unknown: () =>
+    post(
+      "/llm/call",
+      JSON.stringify({
+        prompt: "hi",
+        options: { provider: "openai", model: "foo1", budget: { max_cost_usd: 1 }, mock: [{ text: "hi" }] },
+      }),
+      JSON_BODY,
+    ),
   rate_limited: async () => {
     const rate = JSON.stringify({ rate_limit: { requests: 1, window_s: 600 } });
     const limited = new Client({ HULL_PUBLIC: "1", HULL_CONFIG: rate, ...SECRETS });
@@ -330,8 +343,13 @@ describe("S66, S68, S118: an answer of every code", () => {
     const id = response.headers.get("x-request-id");
     const problem = JSON.parse(text);
     expect(problem).toMatchObject({
-      ...{ type: `urn:hull:problem:${code}`, title: expect.any(String), status, detail: expect.any(String) },
-      ...{ code, request_id: id, instance: `urn:hull:request:${id}` },
+      type: `urn:hull:problem:${code}`,
+      title: expect.any(String),
+      status,
+      detail: expect.any(String),
+      code,
+      request_id: id,
+      instance: `urn:hull:request:${id}`,
       ...Object.fromEntries(members.map((name) => [name, expect.anything()])),
     });
     const waits = (status === 429 || status === 503) && !NO_WAIT.includes(code);

@@ -1,4 +1,4 @@
-/** What tenants configure of skills' tools (skill-formats.md §7.4): stored, sealed, read for a call. */
+/** What tenants configure of skills' tools: stored, sealed, read for a call. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { settings } from "../../src/env.ts";
@@ -87,8 +87,11 @@ describe("the routes", () => {
     const { skill, bot, tools } = await blue.get<Shown>(path());
     expect([skill, bot, Object.keys(tools)]).toEqual(["site", null, ["build"]]);
     expect(tools.build?.values).toEqual({
-      ...{ model: "", maxCost: 0, quality: "draft" },
-      ...{ token: { set: true }, apiKey: { set: false } },
+      model: "",
+      maxCost: 0,
+      quality: "draft",
+      token: { set: true },
+      apiKey: { set: false },
     });
     expect(Object.values(tools.build?.sources ?? {})).toEqual(BUILD.config.map(() => "default"));
     expect(tools.build?.params[1]).toEqual(BUILD.config[1]);
@@ -336,8 +339,8 @@ describe("values of one run", () => {
       body: JSON.stringify({ prompt: "hi", options }),
     });
     expect(response.status).toBe(200);
-    const { EXECUTIONS } = local.env;
-    const stub = EXECUTIONS.get(EXECUTIONS.idFromName(response.headers.get("x-hull-execution-id") ?? ""));
+    const { SESSIONS } = local.env;
+    const stub = SESSIONS.get(SESSIONS.idFromName(response.headers.get("x-hull-execution-id") ?? ""));
     const stored = await runInDurableObject(stub, (_, state) => {
       const contents = state.storage.sql.exec<{ data: ArrayBuffer }>("SELECT data FROM content").toArray();
       return contents.map(({ data }) => new TextDecoder().decode(data)).join("");

@@ -12,7 +12,13 @@ beforeAll(() => new Client().publish({ cat: mockSkill("cat") }));
 /** Those of serving.md §5.3, with every `x-hull-*` of docs/http.md. */
 const EXPOSED = [
   ...Array.from(documentation.matchAll(/`(x-hull-[a-z-]+)`[^|]*\|/g), ([, name = ""]) => name),
-  ...["x-request-id", "server-timing", "retry-after", "etag", "link", "location", "content-disposition"],
+  "x-request-id",
+  "server-timing",
+  "retry-after",
+  "etag",
+  "link",
+  "location",
+  "content-disposition",
 ]
   .filter((name, at, all) => all.indexOf(name) === at)
   .sort();

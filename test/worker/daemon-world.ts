@@ -5,13 +5,16 @@ import type { Json, JsonObject } from "../../src/skill/manifest.ts";
 import { SPEC, type World } from "./session-world.ts";
 
 export const DAEMON: DaemonOptions = {
-  ...{ bounded: false, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [] },
-  ...{
-    watch_events: ["change", "create", "delete"],
-    consolidate_on_idle: false,
-    idle_watchdog_attempts: null,
-  },
-  ...{ persist_path: null, resume_path: null },
+  bounded: false,
+  wake_interval_ms: 0,
+  cron: null,
+  time_zone: "UTC",
+  watch_paths: [],
+  watch_events: ["change", "create", "delete"],
+  consolidate_on_idle: false,
+  idle_watchdog_attempts: null,
+  persist_path: null,
+  resume_path: null,
 };
 
 const request = (name: string) => ({ name, hash: "h" });
@@ -24,14 +27,26 @@ export function spawn(
 ): Promise<DaemonSummary> {
   const prompt: AgentSpec["prompt"] = [{ role: "user", content: [{ type: "text", text: "watch" }] }];
   const spec: AgentSpec = {
-    ...{ ...SPEC, ...world.script.spec, ...more, prompt },
-    ...{ run_id: "r1", session_id: world.id, daemon: { ...DAEMON, ...daemon } },
+    ...SPEC,
+    ...world.script.spec,
+    ...more,
+    prompt,
+    run_id: "r1",
+    session_id: world.id,
+    daemon: { ...DAEMON, ...daemon },
   };
   const settings: DaemonSettings = {
-    ...{ name: null, persist_path: `daemons/${world.id}`, capacity, webhook: null, declared: null },
+    name: null,
+    persist_path: `daemons/${world.id}`,
+    capacity,
+    webhook: null,
+    declared: null,
   };
   return world.ask("spawn", {
-    ...{ spec: JSON.stringify(spec), settings, exclusive: false, request: request("spawn") },
+    spec: JSON.stringify(spec),
+    settings,
+    exclusive: false,
+    request: request("spawn"),
   });
 }
 

@@ -1,4 +1,4 @@
-/** What a daemon survives: its process dies at any of its writes, and the next one goes on (design.md §2.3). */
+/** What a daemon survives: its process dies at any of its writes, and the next one goes on. */
 import { describe, expect, it } from "vitest";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import { DAEMON, daemonOf, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
@@ -123,7 +123,10 @@ async function check(
   const performed = [...world.performed];
   expect({ writes, performed }).toEqual({ writes, performed: [...new Set(performed)] });
   expect(await daemonOf(world)).toMatchObject({
-    ...{ status: "running", daemon_state: "idle", queued_event_count: 0, pending_events: [] },
+    status: "running",
+    daemon_state: "idle",
+    queued_event_count: 0,
+    pending_events: [],
   });
   // It can still be woken.
   await trigger(world, "last");

@@ -1,4 +1,4 @@
-/** Daemons that skills declare, the sweep, and signed events (contract.md). */
+/** Daemons that skills declare, the sweep, and signed events. */
 import { env as boundEnv } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -40,8 +40,12 @@ describe("a skill that declares a daemon", () => {
     const { id } = (await declared()) ?? {};
     const first = await until(id, { daemon_state: "idle" });
     expect(first).toMatchObject({
-      ...{ name: "guard", skill: "guard", status: "running", total_iterations: 1 },
-      ...{ persist_path: `daemons/${id}`, next_wake_at: expect.stringMatching(/T0[78]:00:00/) },
+      name: "guard",
+      skill: "guard",
+      status: "running",
+      total_iterations: 1,
+      persist_path: `daemons/${id}`,
+      next_wake_at: expect.stringMatching(/T0[78]:00:00/),
       recorded_messages: [{ role: "user", content: "Guard the gate." }, {}],
     });
     await sweep();
@@ -77,7 +81,12 @@ describe("the sweep", () => {
     });
     const { id } = await spawned.json<{ id: string }>();
     const note = {
-      ...{ tenant: "default", name: null, persist_path: null, skill: null, webhook: null, created_at: 0 },
+      tenant: "default",
+      name: null,
+      persist_path: null,
+      skill: null,
+      webhook: null,
+      created_at: 0,
       ...({ status: "running", check_at: 1 } as const),
     };
     await noteDaemon(env, { ...note, id });
@@ -103,7 +112,8 @@ describe("a signed event", () => {
     createHmac("sha256", secret).update(text).digest("hex");
   const send = async (id: string, body: string, headers: Record<string, string>) => {
     const response = await keyed.fetch(`/daemons/${id}/events`, {
-      ...{ method: "POST", body },
+      method: "POST",
+      body,
       headers: { "content-type": "application/json", ...headers },
     });
     const { code, inflight_event: event } = await response.json<Body>();

@@ -1,4 +1,4 @@
-/** What wakes a daemon, and when (agent-runtime.md §10.1, §10.2): with a clock and models that the test holds. */
+/** What wakes a daemon, and when: with a clock and models that the test holds. */
 import { describe, expect, it } from "vitest";
 import { daemonOf, heard, idle, pass, restart, rested, spawn, trigger, wake, wakes } from "./daemon-world.ts";
 import { counting } from "./session-storage.ts";
@@ -35,7 +35,10 @@ describe("events", () => {
         data: { code: "daemon_queue_full", status: 429, detail: expect.stringContaining(world.id) },
       });
       expect(await daemonOf(world)).toMatchObject({
-        ...{ pending_event_count: 0, queued_event_count: 1, daemon_state: "active", pending_events: [] },
+        pending_event_count: 0,
+        queued_event_count: 1,
+        daemon_state: "active",
+        pending_events: [],
         inflight_event: { seq: 1, payload: "first" },
       });
       release();
@@ -53,7 +56,10 @@ describe("events", () => {
       await trigger(world, { later: true });
       await begun;
       expect(await world.ask("stop", null)).toMatchObject({
-        ...{ status: "stopped", daemon_state: "cancelled", pending_event_count: 2, queued_event_count: 2 },
+        status: "stopped",
+        daemon_state: "cancelled",
+        pending_event_count: 2,
+        queued_event_count: 2,
       });
       release();
       script.asked = async () => {};
@@ -121,7 +127,8 @@ describe("a wake", () => {
       await trigger(world, "event");
       world.now += 2 * 60 * SECOND;
       expect(await daemonOf(world)).toMatchObject({
-        ...{ daemon_state: "active", last_wake: { reason: "message" } },
+        daemon_state: "active",
+        last_wake: { reason: "message" },
         pending_wakes: ["event", "resume", "cron"],
       });
       release();
@@ -224,7 +231,10 @@ describe("a wake", () => {
       await idle(world, { wake_interval_ms: 1, bounded: true }, { max_iterations: 2 });
       await pass(world, 10 * SECOND);
       expect(await daemonOf(world)).toMatchObject({
-        ...{ status: "stopped", daemon_state: "budget_exhausted", total_iterations: 2, next_wake_at: null },
+        status: "stopped",
+        daemon_state: "budget_exhausted",
+        total_iterations: 2,
+        next_wake_at: null,
       });
     });
   });
@@ -240,7 +250,8 @@ describe("going idle", () => {
       await idle(world, { consolidate_on_idle: true });
       await rested(world);
       expect(await daemonOf(world)).toMatchObject({
-        ...{ daemon_state: "idle", transcript_summary: expect.stringContaining("summarised") },
+        daemon_state: "idle",
+        transcript_summary: expect.stringContaining("summarised"),
         recorded_messages: [{ content: "watch" }, { content: "answer 0. " }],
       });
       expect(world.records().filter(({ type }) => type === "compacted")).toHaveLength(1);

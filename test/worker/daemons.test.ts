@@ -1,4 +1,4 @@
-/** Daemons over HTTP (agent-runtime.md §10.4, contract.md). */
+/** Daemons over HTTP. */
 import { describe, expect, it } from "vitest";
 import { type Body, client, codeOf, get, post, send } from "./session-client.ts";
 
@@ -35,15 +35,19 @@ describe("a daemon", () => {
     });
     const { id } = spawned;
     expect(spawned).toMatchObject({
-      ...{ name: "mail", status: "running", daemon_state: "idle", session_id: id, skill: null },
-      ...{ persist_path: `daemons/${id}`, snapshot_path: null, event_queue_capacity: 1024 },
-      ...{
-        pending_event_count: 0,
-        queued_event_count: 0,
-        next_wake_at: null,
-        last_wake: null,
-        pending_wakes: [],
-      },
+      name: "mail",
+      status: "running",
+      daemon_state: "idle",
+      session_id: id,
+      skill: null,
+      persist_path: `daemons/${id}`,
+      snapshot_path: null,
+      event_queue_capacity: 1024,
+      pending_event_count: 0,
+      queued_event_count: 0,
+      next_wake_at: null,
+      last_wake: null,
+      pending_wakes: [],
     });
     expect(await one(id)).toMatchObject({
       _type: "daemon_snapshot",
@@ -54,7 +58,10 @@ describe("a daemon", () => {
     expect([sent.status, await sent.json()]).toMatchObject([202, { queued_event_count: 1 }]);
     const handled = await until(id, { total_iterations: 2, daemon_state: "idle" });
     expect(handled).toMatchObject({
-      ...{ total_text: "readyone", last_iteration_text: "one", queued_event_count: 0, pending_events: [] },
+      total_text: "readyone",
+      last_iteration_text: "one",
+      queued_event_count: 0,
+      pending_events: [],
       last_wake: { reason: "event" },
       recorded_messages: [
         { role: "user", content: "Watch." },
@@ -73,7 +80,8 @@ describe("a daemon", () => {
     expect(await one(id)).toMatchObject({ total_iterations: 2, recorded_messages: { length: 4 } });
     await event(id, "second");
     expect(await until(id, { total_iterations: 3, daemon_state: "idle" })).toMatchObject({
-      ...{ last_iteration_text: "two", queued_event_count: 0 },
+      last_iteration_text: "two",
+      queued_event_count: 0,
       recorded_messages: { 4: { content: "second" }, 5: { content: "two" } },
     });
     const { data } = await get<{ data: Body[] }>("/daemons?limit=1000");
@@ -87,7 +95,8 @@ describe("a daemon", () => {
     const mock = [{ error: { category: "auth", message: "no such key" } }, { text: "better" }];
     const { id } = await spawn({ mock });
     expect(await until(id, { status: "failed" })).toMatchObject({
-      ...{ daemon_state: "error", error: { status: 502 } },
+      daemon_state: "error",
+      error: { status: 502 },
     });
     await post(`/daemons/${id}/resume`);
     expect(await until(id, { status: "running", daemon_state: "idle" })).toMatchObject({
@@ -229,7 +238,10 @@ describe("files", () => {
       }
     };
     expect(await read("state/b/daemon.json")).toMatchObject({
-      ...{ _type: "daemon_snapshot", daemon_state: "idle", total_iterations: 1, total_text: "ready" },
+      _type: "daemon_snapshot",
+      daemon_state: "idle",
+      total_iterations: 1,
+      total_text: "ready",
       visible_messages: [{ content: "Watch." }, { content: "ready" }],
     });
     expect(await read("state/b/daemon.meta.json")).toMatchObject({ id, status: "running" });

@@ -1,7 +1,7 @@
 /** The codes of docs/http.md, and what is special about some. */
 import documentation from "../../docs/http.md?raw";
 
-/** Configuration faults and others that waiting does not mend (serving.md §5.5). */
+/** Configuration faults and others that waiting does not mend. */
 export const NO_WAIT = [
   "provider_not_configured",
   "provider_misconfigured",
@@ -13,8 +13,17 @@ export const NO_WAIT = [
  * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts.
  */
 const ELSEWHERE = [
-  ...["client_closed_request", "execution_cancelled", "mock_unmatched", "upload_limit", "secret_key_missing"],
-  ...["hook_failed", "hook_invalid", "hook_timeout", "hooks_unavailable", "run_cancelled", "run_lost"],
+  "client_closed_request",
+  "execution_cancelled",
+  "mock_unmatched",
+  "upload_limit",
+  "secret_key_missing",
+  "hook_failed",
+  "hook_invalid",
+  "hook_timeout",
+  "hooks_unavailable",
+  "run_cancelled",
+  "run_lost",
   "host_delegate_failed",
 ];
 /** Members of only some of a code's answers. */

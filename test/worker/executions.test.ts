@@ -1,5 +1,5 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
@@ -34,7 +34,7 @@ const codeOf = async (response: Response): Promise<[number, string]> => {
   const { code } = await response.json<{ code: string }>();
   return [response.status, code];
 };
-const stubOf = (id: string) => client.env.EXECUTIONS.get(client.env.EXECUTIONS.idFromName(id));
+const stubOf = (id: string) => client.env.SESSIONS.get(client.env.SESSIONS.idFromName(id));
 
 /** The document of an execution, when it has ended. */
 async function ended(id: string): Promise<Record<string, unknown>> {
@@ -177,6 +177,52 @@ describe("/executions/:id", () => {
     expect([again.status, again.headers.has("x-hull-replayed")]).toEqual([200, false]);
   });
 
+  it("attack: a run that begins again while the one before it is removed keeps what it stored", async () => {
+    const key = freshKey();
+    const large = "word ".repeat(2_000_000);
+    const id = idOf(await call(key, { body: large }));
+    // The removal is slow: all that R2 is asked for it waits.
+    const bucket = Object.getPrototypeOf(client.env.FILES);
+    const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = (method: "list" | "delete") => {
+      const real = bucket[method];
+      return vi.spyOn(bucket, method).mockImplementation(async function (this: unknown, ...given: unknown[]) {
+        asked.resolve();
+        await goOn.promise;
+        return Reflect.apply(real, this, given);
+      });
+    };
+    const held = [slow("list"), slow("delete")];
+    const removed = client.fetch(`/executions/${id}`, { method: "DELETE" });
+    await asked.promise;
+    const again = await call(key, { body: large });
+    expect([again.status, again.headers.has("x-hull-replayed")]).toEqual([200, false]);
+    goOn.resolve();
+    expect((await removed).status).toBe(204);
+    for (const spy of held) spy.mockRestore();
+    // Its input is too large for the object itself.
+    await vi.waitFor(async () => {
+      const { objects } = await client.env.FILES.list({ prefix: `executions/${id}/` });
+      expect(objects.map(({ size }) => size)).toEqual([large.length]);
+    });
+  });
+
+  it("attack: a run that was cancelled and removed leaves nothing in the one that begins again", async () => {
+    for (let i = 0; i < 10; i++) {
+      const key = freshKey();
+      const later = { headers: { prefer: "respond-async" } };
+      const id = idOf(await call(key, later));
+      await client.fetch(`/executions/${id}`, { method: "DELETE" });
+      await client.fetch(`/executions/${id}`, { method: "DELETE" });
+      expect((await call(key, { ...later, body: "other words" })).status).toBe(202);
+      expect(await ended(id)).toMatchObject({ status: "done" });
+      const result = await (await client.fetch(`/executions/${id}/result`)).text();
+      expect(result).toContain("other words");
+      const events = await (await client.fetch(`/executions/${id}/events`)).text();
+      expect(events.match(/^event: (?:start|done)$/gm)).toEqual(["event: start", "event: done"]);
+    }
+  });
+
   it("unknown and foreign ids are alike, and asking stores nothing", async () => {
     const unknown = `ex_${"0".repeat(32)}`;
     expect(await codeOf(await client.fetch(`/executions/${unknown}`))).toEqual([404, "execution_not_found"]);
@@ -189,7 +235,7 @@ describe("/executions/:id", () => {
       "execution_not_found",
     ]);
     const tables = await runInDurableObject(stubOf(unknown), (_, state) =>
-      state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'execution'").toArray(),
+      state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'session'").toArray(),
     );
     expect(tables).toEqual([]);
   });
@@ -198,9 +244,11 @@ describe("/executions/:id", () => {
     const id = idOf(await call(freshKey()));
     const stub = stubOf(id);
     await runInDurableObject(stub, (_, state) => {
-      state.storage.sql.exec("UPDATE execution SET expires_at = 1");
+      state.storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
     });
     expect(await codeOf(await client.fetch(`/executions/${id}`))).toEqual([404, "execution_not_found"]);
+    // What a life knows of what is due is not read again.
+    await evictDurableObject(stub);
     await runDurableObjectAlarm(stub);
     const left = await runInDurableObject(stub, (_, state) =>
       state.storage.sql

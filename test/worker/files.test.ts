@@ -1,4 +1,4 @@
-/** `/files` for two tenants: in, out, and gone (serving.md §5.1). */
+/** `/files` for two tenants: in, out, and gone. */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { FileDocument } from "../../src/run/files.ts";

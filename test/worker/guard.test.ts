@@ -57,6 +57,53 @@ describe("local dev", () => {
     if (status === 403) expect(await response.json()).toMatchObject({ code: "host_not_allowed" });
   });
 
+  it.each([
+    ["evil.example", 403],
+    ["192.168.7.9.evil.example", 403],
+    ["10.1.2.3:3000", 403],
+    ["192.168.7.9:3000", 200],
+    ["[fd00::7]:3000", 200],
+    ["localhost:3000", 200],
+  ])("attack: Host %s where others reach it → %i", async (host, status) => {
+    const config = { loopback: false, allowed_hosts: ["192.168.7.9", "[fd00::7]"] };
+    const reachable = new Client({
+      HULL_ENV: "local",
+      HULL_PUBLIC: "1",
+      HULL_CONFIG: JSON.stringify(config),
+    });
+    const response = await reachable.fetch("http://localhost:3000/skills", { headers: { host } });
+    expect(response.status).toBe(status);
+  });
+
+  it.each([
+    [{ origin: "https://evil.example", authorization: "Basic x" }],
+    [{ origin: "https://evil.example", authorization: "Bearer x" }],
+    [{ "sec-fetch-site": "cross-site", authorization: "Bearer x" }],
+    [{ "sec-fetch-site": "same-site" }],
+    [{ "sec-fetch-site": "anything" }],
+  ])("attack: another site's page with %j runs nothing", async (headers) => {
+    for (const client of [local, new Client({ HULL_PUBLIC: "1" })]) {
+      const response = await client.fetch("/skills/cat?q=x", { method: "POST", body: "hi", headers });
+      expect(await response.json()).toMatchObject({ status: 403, code: "origin_not_allowed" });
+    }
+    const own = await run(local, { "sec-fetch-site": "same-origin" });
+    expect(own.status).toBe(200);
+  });
+
+  it.each([
+    "/cdn-cgi/local/explorer/api/d1/database",
+    "/cdn-cgi/explorer/api/d1/database",
+    "/cdn-cgi/local/scheduled",
+    "/cdn-cgi/mf/scheduled",
+  ])("attack: %s is nothing, key or not", async (path) => {
+    for (const client of [local, new Client({}), new Client({ HULL_ADMIN_KEY: KEY })]) {
+      for (const method of ["GET", "POST", "OPTIONS"]) {
+        const response = await client.fetch(path, { method });
+        expect([method, response.status]).toEqual([method, 404]);
+      }
+    }
+  });
+
   it("S70: another site's page runs nothing", async () => {
     const evil = await run(local, { origin: "https://evil.example" });
     expect(evil.status).toBe(403);

@@ -1,6 +1,5 @@
 /**
- * What real handlers meet: configured values and their secrets, artifacts, approvals by risk (skill-formats.md §7.2, §7.4,
- * §7.5). Sessions with secrets are in test/e2e/tool-config.test.ts, since objects have an environment of their own.
+ * What real handlers meet: configured values and their secrets, artifacts, approvals by risk. Sessions with secrets are in test/e2e/tool-config.test.ts, since objects have an environment of their own.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents, type SseEvent } from "../support/sse.ts";
@@ -16,7 +15,10 @@ const client = new Client({
 type Body = Record<string, unknown>;
 
 const declared = (name: string, more: object = {}) => ({
-  ...{ name, description: name, script: `scripts/${name}.js`, parameters: {} },
+  name,
+  description: name,
+  script: `scripts/${name}.js`,
+  parameters: {},
   ...more,
 });
 const CONFIG = [

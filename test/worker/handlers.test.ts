@@ -1,4 +1,4 @@
-/** The contract of Skill Tools handlers (skill-formats.md §3, §4, §7) in real isolates; what isolates are: handler-isolate.test.ts. */
+/** The contract of Skill Tools handlers in real isolates; what isolates are: handler-isolate.test.ts. */
 import { describe, expect, it } from "vitest";
 import { FakeFolder, handle } from "./handler-world.ts";
 
@@ -204,8 +204,14 @@ describe("§7: what a handler says, and what it is told", () => {
     const call = { sessionId: "s1", bot: "b1", models: { writer: "opus" } };
     const config = async () => ({ values: { quality: "high" }, secrets: [], diagnostics: [] });
     expect(await value(source, { call, place: { config } })).toEqual({
-      ...{ workDir: expect.stringMatching(/^\/tmp\//), config: { quality: "high" }, env: {} },
-      ...{ callId: "call_1", sessionId: "s1", bot: "b1", models: { writer: "opus" }, aborted: false },
+      workDir: expect.stringMatching(/^\/tmp\//),
+      config: { quality: "high" },
+      env: {},
+      callId: "call_1",
+      sessionId: "s1",
+      bot: "b1",
+      models: { writer: "opus" },
+      aborted: false,
     });
     expect(Object.keys((await value(source)) as object).sort()).toEqual([
       "aborted",

@@ -189,7 +189,7 @@ describe("the listing", () => {
   });
 });
 
-describe("inputs (serving.md §5.2)", () => {
+describe("inputs", () => {
   const post = (path: string, type: string | null, body: BodyInit) =>
     client.fetch(path, { method: "POST", headers: type === null ? {} : { "content-type": type }, body });
   const form = (name: string, value: string): FormData => {

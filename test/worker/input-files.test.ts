@@ -1,4 +1,4 @@
-/** Files as input of runs: by id, of two tenants, and in forms (serving.md §5.2). */
+/** Files as input of runs: by id, of two tenants, and in forms. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { storeFile } from "../../src/run/files.ts";
 import { FakeRunner } from "./fake-runner.ts";

@@ -1,4 +1,4 @@
-/** What a tenant may spend, counted by the real object in SQLite (contract.md "Budgets"). */
+/** What a tenant may spend, counted by the real object in SQLite. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -36,6 +36,7 @@ const wish = (more: Partial<ReserveRequest> = {}): ReserveRequest => ({
   prompt_tokens: 10,
   output_tokens: 100,
   prompt_cost: 25_000,
+  unknown_price: "refuse",
   cost: 1_025_000,
   ttl_ms: 60_000,
   ...more,
@@ -137,11 +138,15 @@ describe("reserve and settle", () => {
     expect((await ledger().reserve(wish(subject))).refused).toMatchObject({ scope: "session:s1", spent: 30 });
   });
 
-  it("a call of unknown price passes no limit of cost, but those of tokens", async () => {
-    const unpriced = { prompt_cost: null, cost: null };
+  it("a call of unknown price passes limits of cost where such calls are allowed; those of tokens hold", async () => {
+    const unpriced = { prompt_cost: null, cost: null, unknown_price: "allow" as const };
     await ledger().putBudget("tenant", { ...NO_LIMITS, max_cost: 0 });
     expect((await ledger().reserve(wish())).refused).toMatchObject({ limit: "max_cost_usd" });
     expect((await ledger().reserve(wish(unpriced))).refused).toBeNull();
+    expect((await ledger().reserve(wish({ ...unpriced, unknown_price: "refuse" }))).refused).toMatchObject({
+      limit: "max_cost_usd",
+      requested: null,
+    });
     await ledger().putBudget("tenant", { ...NO_LIMITS, max_cost: 0, max_output_tokens: 150 });
     expect((await ledger().reserve(wish(unpriced))).refused).toMatchObject({ limit: "max_output_tokens" });
   });

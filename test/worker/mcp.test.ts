@@ -127,7 +127,9 @@ describe("every revision", () => {
   it("a modern result says what it is, who made it, and how long it holds", async () => {
     const { result } = await read(await send(modern("server/discover"), named("server/discover")));
     expect(result).toMatchObject({
-      ...{ resultType: "complete", cacheScope: "private", capabilities: { tools: {} } },
+      resultType: "complete",
+      cacheScope: "private",
+      capabilities: { tools: {} },
       _meta: { "io.modelcontextprotocol/serverInfo": { title: "Hull" } },
     });
     expect(result?.supportedVersions).toContain("2025-11-25");

@@ -1,4 +1,4 @@
-/** Queued mocks over HTTP (agent-runtime.md §16.1): routes, scopes, tenants, and the skills whose calls they answer. */
+/** Queued mocks over HTTP: routes, scopes, tenants, and the skills whose calls they answer. */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { settings } from "../../src/env.ts";

@@ -3,10 +3,9 @@ import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import text from "../../docs/models.md?raw";
 import { settings } from "../../src/env.ts";
-import { modelDefaults } from "../../src/model/catalogue/infer.ts";
-import { layerSchema } from "../../src/model/catalogue/layer.ts";
-import { catalogueOf } from "../../src/model/catalogue/load.ts";
-import { SHIPPED_PRICES } from "../../src/model/catalogue/shipped-prices.ts";
+import { modelDefaults } from "../../src/model/registry/infer.ts";
+import { layerSchema } from "../../src/model/registry/layer.ts";
+import { modelRegistryOf } from "../../src/model/registry/load.ts";
 import { blocks } from "../support/documents.ts";
 import { Client, LOCAL } from "./served.ts";
 
@@ -33,22 +32,9 @@ it.each(examples.map((example) => example.text))("%s", async (toml) => {
     expect([path, await response.json()]).toMatchObject([path, JSON.parse(expected)]);
   }
   if (toml.includes("model_defaults")) {
-    const catalogue = catalogueOf(settings(client.env)) ?? expect.fail("not loaded");
-    expect(modelDefaults(catalogue, "gpt-4o-mini")).toEqual({ temperature: 0, seed: 7 });
+    const modelRegistry = modelRegistryOf(settings(client.env)) ?? expect.fail("not loaded");
+    expect(modelDefaults(modelRegistry, "gpt-4o-mini")).toEqual({ temperature: 0, seed: 7 });
   } else {
     expect(claims).not.toEqual([]);
   }
-});
-
-it("has the shipped prices, all of them in their order", () => {
-  const table = text.split("| Model's id holds | in | out |")[1] ?? "";
-  const rows = Array.from(table.matchAll(/^\| (.*) \| ([\d.]+) \| ([\d.]+) \|$/gm));
-  const documented = rows.flatMap(([, ids = "", input, output]) => {
-    const names = Array.from(ids.matchAll(/`([^`]+)`/g), ([, name]) => name);
-    const price = [Number(input), Number(output)];
-    return / and /.test(ids) ? [[names.join(" "), ...price]] : names.map((name) => [name, ...price]);
-  });
-  expect(documented).toEqual(
-    SHIPPED_PRICES.map(({ contains, price }) => [contains.join(" "), price.in, price.out]),
-  );
 });

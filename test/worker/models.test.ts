@@ -27,7 +27,7 @@ const code = async (response: Response) => [response.status, (await response.jso
 
 describe("GET /llm", () => {
   it.each<[path: string, answer: object, client?: Client]>([
-    ["info", { provider: "anthropic", model: "claude-sonnet-4-20250514", api_key_set: false }],
+    ["info", { provider: "anthropic", model: "claude-haiku-4-5-20251001", api_key_set: false }],
     [
       "info",
       { provider: "mock", model: "mock", api_key_set: true },
@@ -40,7 +40,7 @@ describe("GET /llm", () => {
     ],
     [
       "info",
-      { provider: "openai", model: "gpt-4o", api_key_set: true },
+      { provider: "openai", model: "gpt-6-luna", api_key_set: true },
       new Client({ ...LOCAL, HULL_DEFAULT_PROVIDER: "openai", OPENAI_API_KEY: "k" }),
     ],
     [
@@ -51,7 +51,7 @@ describe("GET /llm", () => {
       },
       own,
     ],
-    ["resolve?model=frontier", { id: "claude-sonnet-4-20250514", provider: "anthropic", tier: "frontier" }],
+    ["resolve?model=frontier", { id: "claude-sonnet-5", provider: "anthropic", tier: "frontier" }],
     ["resolve?model=hf:a/b-9b", { id: "hf:a/b-9b", provider: "huggingface", tier: "small" }],
     ["resolve?model=my-fast", { id: "vendor/fast", provider: "my_proxy", tier: "mid" }, own],
     ["pick?target=small", { id: "Qwen/Qwen3.5-9B", provider: "openrouter", tier: "small" }],
@@ -64,8 +64,8 @@ describe("GET /llm", () => {
       "cost?model=claude-sonnet-4-20250514&input_tokens=1000&output_tokens=500",
       { cost_usd: 0.0105, price_known: true },
     ],
-    ["cost?model=mid&input_tokens=1000000", { cost_usd: 0.15, price_known: true }],
-    ["cost?model=grok-3&input_tokens=1000", { cost_usd: 0, price_known: false }],
+    ["cost?model=mid&input_tokens=100000", { cost_usd: 0.01, price_known: true }],
+    ["cost?model=acme&input_tokens=1000", { cost_usd: 0, price_known: false }],
     [
       "providers/nobody/health",
       {
@@ -88,17 +88,17 @@ describe("GET /llm", () => {
       tool_format: "native",
       tier: "frontier",
       capabilities: expect.objectContaining({ native_tools: true, vision: true }),
-      catalog: { id: "gpt-4o", provider: "openai", context_window: 128_000 },
+      catalog: null,
       auth_available: false,
+      context_window: 128_000,
+      retires_at: "2027-01-14",
     });
     expect(await get("models?id=my-fast", own)).toMatchObject({
-      ...{
-        id: "vendor/fast",
-        provider: "my_proxy",
-        tool_format: "text",
-        catalog: null,
-        auth_available: true,
-      },
+      id: "vendor/fast",
+      provider: "my_proxy",
+      tool_format: "text",
+      catalog: null,
+      auth_available: true,
     });
   });
 
@@ -117,12 +117,20 @@ describe("GET /llm", () => {
     expect(JSON.stringify(data)).not.toMatch(/canary/);
     expect(await get("providers/gemini")).toMatchObject({
       name: "google",
-      default_model: "gemini-2.0-flash",
+      default_model: "gemini-3.6-flash",
     });
     const available = (await get("providers/available", own)) as { data: { name: string }[] };
     const names = available.data.map(({ name }) => name);
     expect(names).toEqual([
-      ...["ollama", "local", "workers-ai", "vllm", "tgi", "llamacpp", "mlx", "mock", "my_proxy"],
+      "ollama",
+      "local",
+      "workers-ai",
+      "vllm",
+      "tgi",
+      "llamacpp",
+      "mlx",
+      "mock",
+      "my_proxy",
     ]);
     expect(await code(await own.fetch("/llm/providers/my_prox"))).toEqual([404, "provider_not_found"]);
   });

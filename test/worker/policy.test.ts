@@ -28,7 +28,10 @@ async function run({ tools = ["read", "exec"], calls = [["exec"]], options = {},
     { text: "end" },
   ];
   const declared = tools.map((name) => ({
-    ...{ name, description: name, parameters: { path: { type: "string", required: false } }, handler: "act" },
+    name,
+    description: name,
+    parameters: { path: { type: "string", required: false } },
+    handler: "act",
   }));
   const response = await asked.fetch("/runs", {
     method: "POST",
@@ -185,7 +188,11 @@ it.each<[JsonObject | null, boolean]>([
   const place = handlerPlace(
     detachedContext(new Client().env, origin, () => {}),
     {
-      ...{ emit: () => {}, known: null, workspace: null, choice: { bot: null, perCall: null }, policy },
+      emit: () => {},
+      known: null,
+      workspace: null,
+      choice: { bot: null, perCall: null },
+      policy,
       artifacts: new RunArtifacts(() => null).call("e"),
     },
   );

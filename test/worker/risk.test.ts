@@ -1,4 +1,4 @@
-/** Which calls of skills' tools a deployment lets pass unattended (skill-formats.md §7.2). */
+/** Which calls of skills' tools a deployment lets pass unattended. */
 import { describe, expect, it } from "vitest";
 import { settings } from "../../src/env.ts";
 import { toolPolicy, unattendedRefusal } from "../../src/run/handler/policy.ts";

@@ -49,3 +49,59 @@ export function refusing() {
     });
   return { wrap, state };
 }
+
+class Died extends Error {}
+
+/** Storage that takes so many writes; the one after them is not stored, or is the last that is (`after`). */
+export function mortal(
+  storage: DurableObjectStorage,
+  writes: number,
+  after: boolean,
+): { storage: DurableObjectStorage; kill: () => void; died: () => boolean } {
+  let left = writes;
+  let dead = false;
+  let depth = 0;
+  const live = (): void => {
+    if (dead) throw new Died();
+  };
+  const write = <T>(work: () => T): T => {
+    live();
+    if (depth > 0) return work();
+    left -= 1;
+    dead = left < 0;
+    live();
+    depth += 1;
+    const done = work();
+    depth -= 1;
+    dead = after && left === 0;
+    live();
+    return done;
+  };
+  const sql = new Proxy(storage.sql, {
+    get: (target, name) => {
+      if (name !== "exec") return Reflect.get(target, name, target);
+      return (query: string, ...bindings: unknown[]) => {
+        const exec = () => target.exec(query, ...bindings);
+        live();
+        return /^\s*SELECT/i.test(query) ? exec() : write(exec);
+      };
+    },
+  });
+  const writing = ["transactionSync", "setAlarm", "deleteAlarm", "deleteAll"];
+  const proxy = new Proxy(storage, {
+    get: (target, name) => {
+      if (name === "sql") return sql;
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        live();
+        const call = () => Reflect.apply(value, target, args);
+        return writing.includes(String(name)) ? write(call) : call();
+      };
+    },
+  });
+  const kill = (): void => {
+    dead = true;
+  };
+  return { storage: proxy, kill, died: () => dead };
+}

@@ -24,6 +24,7 @@ import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
+import { mortal } from "./session-storage.ts";
 
 export { SPEC, tool } from "../unit/engine/agent/harness.ts";
 
@@ -49,62 +50,6 @@ export interface Script {
 export function said(text: string, delivery: Delivery = "finish_step") {
   const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
   return { message, delivery, request: { name: `say ${text}`, hash: "h" } };
-}
-
-class Died extends Error {}
-
-/** Storage that takes so many writes; the one after them is not stored, or is the last that is (`after`). */
-function mortal(
-  storage: DurableObjectStorage,
-  writes: number,
-  after: boolean,
-): { storage: DurableObjectStorage; kill: () => void } {
-  let left = writes;
-  let dead = false;
-  let depth = 0;
-  const live = (): void => {
-    if (dead) throw new Died();
-  };
-  const write = <T>(work: () => T): T => {
-    live();
-    if (depth > 0) return work();
-    left -= 1;
-    dead = left < 0;
-    live();
-    depth += 1;
-    const done = work();
-    depth -= 1;
-    dead = after && left === 0;
-    live();
-    return done;
-  };
-  const sql = new Proxy(storage.sql, {
-    get: (target, name) => {
-      if (name !== "exec") return Reflect.get(target, name, target);
-      return (query: string, ...bindings: unknown[]) => {
-        const exec = () => target.exec(query, ...bindings);
-        live();
-        return /^\s*SELECT/i.test(query) ? exec() : write(exec);
-      };
-    },
-  });
-  const writing = ["transactionSync", "setAlarm", "deleteAlarm", "deleteAll"];
-  const proxy = new Proxy(storage, {
-    get: (target, name) => {
-      if (name === "sql") return sql;
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) => {
-        live();
-        const call = () => Reflect.apply(value, target, args);
-        return writing.includes(String(name)) ? write(call) : call();
-      };
-    },
-  });
-  const kill = (): void => {
-    dead = true;
-  };
-  return { storage: proxy, kill };
 }
 
 interface Life {
@@ -237,7 +182,8 @@ export class World {
       ...SPEC,
       ...this.script.spec,
       ...spec,
-      ...{ run_id, session_id: this.id },
+      run_id,
+      session_id: this.id,
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
     };
     const request = { name: `start ${run_id}`, hash: "h" };
@@ -278,7 +224,7 @@ export class World {
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
               for (const word of text.match(/\S+ ?/g) ?? []) {
-                place.emit({ event: "delta", data: { text: word, round: iteration } });
+                place.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
                 const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
                 await new Promise((resolve) => setTimeout(resolve, pace));
               }
@@ -308,8 +254,11 @@ export class World {
         };
       },
       resultOf: ({ run }, { run_id, session_id }, records) => ({
-        ...{ run_id, session_id, status: run?.status ?? "error" },
-        ...{ text: run?.texts.join("") ?? "", records: [...records].length },
+        run_id,
+        session_id,
+        status: run?.status ?? "error",
+        text: run?.texts.join("") ?? "",
+        records: [...records].length,
       }),
       async stop(_, executions) {
         world.stopped.push(...executions);

@@ -1,12 +1,20 @@
-/** What a session survives: its process dies at any of its writes, and the next one goes on (design.md §2.3). */
+/** What a session survives: its process dies at any of its writes, and the next one goes on. */
 import { describe, expect, it } from "vitest";
 import type { RunStatus } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import { inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
 
 const DAEMON: DaemonOptions = {
-  ...{ bounded: true, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [], watch_events: [] },
-  ...{ consolidate_on_idle: false, idle_watchdog_attempts: null, persist_path: null, resume_path: null },
+  bounded: true,
+  wake_interval_ms: 0,
+  cron: null,
+  time_zone: "UTC",
+  watch_paths: [],
+  watch_events: [],
+  consolidate_on_idle: false,
+  idle_watchdog_attempts: null,
+  persist_path: null,
+  resume_path: null,
 };
 /** A tool that is found again by its effect. */
 const journal = (name: string) => ({ ...tool(name), handler: "journal" });
@@ -49,7 +57,9 @@ const SCENARIOS: Record<string, Scenario> = {
       spec: {
         tools: [journal("write")],
         policies: {
-          ...{ policy: null, permissions: null, approval_timeout_s: 1000 },
+          policy: null,
+          permissions: null,
+          approval_timeout_s: 1000,
           approval_policy: { require_approval: ["write"] },
         },
       },

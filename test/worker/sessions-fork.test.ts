@@ -1,4 +1,4 @@
-/** Forks of sessions with files and artifacts (agent-runtime.md §12.1): copies of their own, seen once they are whole. */
+/** Forks of sessions with files and artifacts: copies of their own, seen once they are whole. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/run/digest.ts";
@@ -10,7 +10,9 @@ import { type Body, client, codeOf, get, post, run, send, session, texts } from 
 const { env } = client;
 const HOOKS = "export const draw = (given) => ({ __artifact__: true, ...given });";
 const draw = {
-  ...{ name: "draw", description: "draw", handler: "draw" },
+  name: "draw",
+  description: "draw",
+  handler: "draw",
   parameters: { type: "object", properties: {}, additionalProperties: true },
 };
 /** One more version of an artifact. */
@@ -141,11 +143,20 @@ describe("a fork that is not whole yet", () => {
     const stub = sessionObject(env, "default", id);
     const call: ForkStep["call"] = {
       caller: { tenant: "default", id, request_id: "r", mock_scope: "" },
-      ...{ parent_id: parent.replace("/sessions/", ""), branched_at: 0, request: "q", metadata: {} },
-      ...{ summary: null, skills: [] },
+      parent_id: parent.replace("/sessions/", ""),
+      branched_at: 0,
+      request: "q",
+      metadata: {},
+      summary: null,
+      skills: [],
     };
     const file = {
-      ...{ path: "a", sha256: await sha256("one"), size: 3, executable: false, modified_at: 1, version: 1 },
+      path: "a",
+      sha256: await sha256("one"),
+      size: 3,
+      executable: false,
+      modified_at: 1,
+      version: 1,
       from: object?.key ?? "",
     };
     const step = (part: object, how: Partial<ForkStep> = {}): Promise<Adopted> =>

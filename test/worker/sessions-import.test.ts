@@ -1,4 +1,4 @@
-/** Sessions that are taken elsewhere: exported and imported transcripts, cassettes (contract.md, agent-runtime.md §12). */
+/** Sessions that are taken elsewhere: exported and imported transcripts, cassettes. */
 import { expect, it } from "vitest";
 import { ASK, asking, type Body, codeOf, get, post, run, session, texts, until } from "./session-client.ts";
 
@@ -81,7 +81,12 @@ it("a cassette answers another session as this one was answered", async () => {
   expect(cassette.mocks).toHaveLength(2);
   expect(cassette.tool_results).toEqual([
     {
-      ...{ run_id, tool_call_id, name: "ask", arguments: { q: "name?" }, status: "ok", content: "Ann" },
+      run_id,
+      tool_call_id,
+      name: "ask",
+      arguments: { q: "name?" },
+      status: "ok",
+      content: "Ann",
       arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     },
   ]);

@@ -1,7 +1,7 @@
-/** Sessions that are larger than what fits into memory: their documents are made while they are sent (contract.md). */
+/** Sessions that are larger than what fits into memory: their documents are made while they are sent. */
 import { runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { withRecords } from "../../src/llm/history.ts";
+import { historyOf } from "../../src/llm/history.ts";
 import { emptyTranscript } from "../../src/llm/transcript.ts";
 import { renderFull, renderVisible } from "../../src/llm/transcript-operations/view.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
@@ -18,12 +18,14 @@ const withoutIds = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, inner) => (key === "id" && typeof inner === "string" ? "" : inner)));
 /** The same documents, made at once. */
 const whole = (path: string) =>
-  runInDurableObject(stub(path), (_, { storage }) =>
-    withRecords(
-      { ...emptyTranscript(""), metadata: {}, state: "active" },
-      new ConversationStore(storage).records(),
-      () => "",
-    ),
+  runInDurableObject(
+    stub(path),
+    (_, { storage }) =>
+      historyOf(
+        { ...emptyTranscript(""), metadata: {}, state: "active" },
+        new ConversationStore(storage).records(),
+        () => "",
+      ).transcript,
   );
 
 /** Client tools, a compaction, states, feedback, messages that are kept in several rows, and perhaps a reset in between. */

@@ -12,8 +12,16 @@ const env = boundEnv as Bindings;
 const client = { ...tool("ask"), executor: "client" as const };
 const journal = { ...tool("write"), handler: "journal" };
 const DAEMON: DaemonOptions = {
-  ...{ bounded: false, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [], watch_events: [] },
-  ...{ consolidate_on_idle: false, idle_watchdog_attempts: null, persist_path: null, resume_path: null },
+  bounded: false,
+  wake_interval_ms: 0,
+  cron: null,
+  time_zone: "UTC",
+  watch_paths: [],
+  watch_events: [],
+  consolidate_on_idle: false,
+  idle_watchdog_attempts: null,
+  persist_path: null,
+  resume_path: null,
 };
 const tools = (count: number) =>
   Array.from({ length: count }, (_, n): { calls: [string, { n: number }][] } => ({
@@ -208,7 +216,9 @@ describe("storage", () => {
 
 describe("what is due", () => {
   const policies = {
-    ...{ policy: null, permissions: null, approval_timeout_s: 1000 },
+    policy: null,
+    permissions: null,
+    approval_timeout_s: 1000,
     approval_policy: { require_approval: ["write"] },
   };
   const waiting = async (world: World): Promise<void> => {
@@ -373,7 +383,7 @@ describe("figures", () => {
       };
       for (let n = 0; n < 10_000; n += 1) {
         const events = () => [{ event: "delta" as const, data: { text: `${n}` } }];
-        log.append([said(n)], { events });
+        log.append(log.applied([said(n)]), { events });
       }
       await world.over();
       const counter = counting();

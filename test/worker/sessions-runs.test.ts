@@ -81,7 +81,7 @@ describe("a run", () => {
       data: { a: 1 },
       warnings: [{ code: "skill_match_strategy" }],
       trace: [
-        { kind: "skill_activated", iteration: 0, name: "alpha" },
+        { kind: "skill_activated", iteration: 1, name: "alpha" },
         { kind: "skill_scope_tools" },
         { kind: "SchemaRetry", attempt: 1, nudge_used: true, errors: [expect.any(String)] },
       ],
@@ -91,8 +91,11 @@ describe("a run", () => {
     );
     const internal = events.flatMap(({ kind, visibility }) => (visibility === "internal" ? [kind] : []));
     expect(internal).toEqual([
-      ...["skill_matched", "skill_activated", "skill_scope_tools"],
-      ...["provider_payload", "SchemaRetry"],
+      "skill_matched",
+      "skill_activated",
+      "skill_scope_tools",
+      "provider_payload",
+      "SchemaRetry",
     ]);
   });
 
@@ -253,7 +256,9 @@ describe("a run", () => {
     const { data } = await get<{ data: { id: string; arguments_digest: string }[] }>(`${path}/approvals`);
     const [approval] = data;
     expect(approval).toMatchObject({
-      ...{ run_id, tool: "ask", arguments: { q: "name?" } },
+      run_id,
+      tool: "ask",
+      arguments: { q: "name?" },
       arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
     const to = `${path}/approvals/${approval?.id}`;
@@ -367,8 +372,13 @@ describe("a run", () => {
     const { result } = await until(`${path}/runs/${run_id}`, "done");
     expect(result).toMatchObject({ deferred_user_messages: [{ role: "user", content: "for the end" }] });
     expect(await texts(path)).toEqual([
-      ...["go", "", "Ann", "one more thing", '<hull_feedback kind="hint">be brief</hull_feedback>'],
-      ...["thanks", "for the end"],
+      "go",
+      "",
+      "Ann",
+      "one more thing",
+      '<hull_feedback kind="hint">be brief</hull_feedback>',
+      "thanks",
+      "for the end",
     ]);
   });
 });

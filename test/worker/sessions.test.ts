@@ -250,7 +250,7 @@ it("a run says that it used a soft budget up, although it waited since", async (
   const usage = { input_tokens: 1_000_000, output_tokens: 1 };
   const mock = [{ ...asking[0], ...usage }, { text: "thanks" }];
   expect((await send("PUT", `/llm/budget${query}`, { max_cost: 0.5 })).status).toBe(200);
-  const options = { ...{ provider: "anthropic", model: "claude-sonnet-4-20250514" }, tools: [ASK], mock };
+  const options = { provider: "anthropic", model: "claude-sonnet-4-20250514", tools: [ASK], mock };
   const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
   await send("PUT", `/llm/budget${query}`, { max_cost: 1000 });
   await post(`${path}/tool-results`, { tool_call_id: "mock_call_1", content: "Ann" });

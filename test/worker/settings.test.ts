@@ -15,6 +15,7 @@ describe("settings", () => {
       cors_origins: [],
       max_body_bytes: 52_428_800,
       runner: { url: null, secret: null },
+      workspace_tools: { enabled: "auto", network: false, env: [], image: "slim", allowed_tools: "approve" },
     });
   });
 
@@ -28,6 +29,8 @@ describe("settings", () => {
     [{ HULL_CONFIG: '{"grace_ms":"2s"}' }, "expected number, received string\n  → at grace_ms"],
     [{ HULL_CONFIG: '{"grace":1}' }, 'Unrecognized key: "grace"'],
     [{ HULL_CONFIG: "{" }, "HULL_CONFIG is not JSON"],
+    [{ HULL_CONFIG: '{"workspace_tools":{"env":["HULL_X"]}}' }, "none of Hull's own"],
+    [{ HULL_CONFIG: '{"workspace_tools":{"env":["OPENAI_API_KEY"]}}' }, "which no process gets"],
     [{ HULL_LLM: "{" }, "HULL_LLM is not JSON"],
     [{ HULL_LLM: '{"llm":{"provider":{}}}' }, 'Unrecognized key: "provider"'],
     [{ HULL_LLM: "parts:2", HULL_LLM_1: '{"llm":' }, "HULL_LLM is not JSON"],
@@ -42,7 +45,9 @@ describe("settings", () => {
     const text = JSON.stringify({ llm: { providers: { own: { rpm: 5 } } } });
     const whole = settingsOf({ HULL_LLM: text, OWN_API_KEY: "own-key-canary" });
     const parts = settingsOf({
-      ...{ HULL_LLM: "parts:2", HULL_LLM_1: text.slice(0, 9), HULL_LLM_2: text.slice(9) },
+      HULL_LLM: "parts:2",
+      HULL_LLM_1: text.slice(0, 9),
+      HULL_LLM_2: text.slice(9),
       HULL_LLM_3: "left from an earlier deployment",
     });
     expect(whole.models).toEqual({ llm: { providers: { own: { rpm: 5 } } } });
@@ -54,7 +59,9 @@ describe("settings", () => {
 
   it("fall back to HARN_ names, but not for secrets", () => {
     const { read, adminKey } = settingsOf({
-      ...{ HARN_LLM_MODEL: "a", HARN_LLM_PROVIDER: "b", HULL_LLM_PROVIDER: "c" },
+      HARN_LLM_MODEL: "a",
+      HARN_LLM_PROVIDER: "b",
+      HULL_LLM_PROVIDER: "c",
       HARN_ADMIN_KEY: "hull-admin-canary-0123456789",
     });
     const names = ["HULL_LLM_MODEL", "HULL_LLM_PROVIDER", "HULL_ADMIN_KEY", "LLM_MODEL"];

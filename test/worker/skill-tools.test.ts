@@ -1,4 +1,4 @@
-/** Tools of tools.json as callers meet them: served skills, runs, sessions (skill-formats.md §3, §4.5, §7.6, §7.7). */
+/** Tools of tools.json as callers meet them: served skills, runs, sessions. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -8,7 +8,10 @@ type Body = Record<string, unknown>;
 
 const TEXT = { text: { type: "string", description: "Text" } };
 const declared = (name: string, more: object = {}) => ({
-  ...{ name, description: name, script: `scripts/${name}.js`, parameters: TEXT },
+  name,
+  description: name,
+  script: `scripts/${name}.js`,
+  parameters: TEXT,
   ...more,
 });
 const folder = (name: string, tools: object[], scripts: Record<string, string>, extra = "") => ({
@@ -150,13 +153,11 @@ describe("a served skill", () => {
     const calls = lines.flatMap((line) => (line.includes('"tool_call"') ? [JSON.parse(line)] : []));
     expect(calls).toEqual([
       expect.objectContaining({
-        ...{
-          event: "tool_call",
-          skill: "count-words",
-          tool: "count_words",
-          runtime: "isolate",
-          outcome: "ok",
-        },
+        event: "tool_call",
+        skill: "count-words",
+        tool: "count_words",
+        runtime: "isolate",
+        outcome: "ok",
         arguments_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         duration_ms: expect.any(Number),
       }),

@@ -1,4 +1,4 @@
-/** Runs whose events nobody keeps, and clients that read slowly (agent-runtime.md §7.11). */
+/** Runs whose events nobody keeps, and clients that read slowly. */
 import { expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { client, get } from "./session-client.ts";

@@ -26,6 +26,15 @@ beforeAll(() =>
   ),
 );
 
+it("is told as events without a secret that only the provider file names, also as the isolate's first answer", async () => {
+  const HULL_PROVIDERS_CONFIG = '[providers.own]\nbase_url = "https://own.example"\nauth_env = "OWN_TOKEN"\n';
+  const fresh = new Client({ HULL_ENV: "local", HULL_PROVIDERS_CONFIG, OWN_TOKEN: TEXT.slice(0, 10) });
+  const events = await fresh.fetch("/skills/note", { headers: { accept: "text/event-stream" } });
+  const told = await events.text();
+  expect(told).toContain("event: done");
+  expect(told).not.toContain("0123456789");
+});
+
 describe("S42: a static file", () => {
   it("is served whole with a strong validator", async () => {
     const response = await client.fetch("/skills/note");

@@ -1,4 +1,4 @@
-/** What may be uploaded, and what an uploaded skill may do (serving.md §1, §3.3, §6.2). */
+/** What may be uploaded, and what an uploaded skill may do. */
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { packTar } from "../../src/skill/tar.ts";
 import { makeZip } from "../support/zip.ts";
@@ -60,12 +60,19 @@ describe("what an archive may be", () => {
     const { warnings } = await response.json<{ warnings: { level: string; code: string }[] }>();
     expect(response.status).toBe(201);
     expect(warnings.map(({ level, code }) => `${level} ${code}`)).toEqual([
-      ...["warning file_name_case", "info bom", "info line_endings", "warning leading_blank_lines"],
-      ...["warning yaml_quoted_retry", "warning name_from_directory", "info unknown_fields"],
+      "warning file_name_case",
+      "info bom",
+      "info line_endings",
+      "warning leading_blank_lines",
+      "warning yaml_quoted_retry",
+      "warning name_from_directory",
+      "warning field_not_carried_out",
+      "warning workspace_tools_not_granted",
     ]);
     expect(await red.get("/skills/fox/card")).toMatchObject({
       mode: "llm",
       description: "Reads. Use when: asked",
+      workspaceTools: true,
     });
   });
 
@@ -194,6 +201,32 @@ describe("what an uploaded skill may do", () => {
     expect(last?.env).toEqual({ OTHER: "other-1", TOKEN: "canary-token" });
     expect(last).not.toHaveProperty("untrusted");
     await new Client().publish(FOLDER);
+  });
+
+  it("R14: an upload that wants workspace tools is told that it has none without the grant", async () => {
+    const text = mockSkill("up").replace(
+      "description:",
+      "allowed-tools: Bash(git:*), WebFetch\ndescription:",
+    );
+    const told = async (grants: object, config = {}) => {
+      const there = new Tenant(
+        new Client({
+          ...variables,
+          HULL_GRANTS: JSON.stringify(grants),
+          HULL_CONFIG: JSON.stringify(config),
+        }),
+        red.key,
+      );
+      const answer = await there.put("up", { "SKILL.md": text, "scripts/a.sh": "ls" });
+      const { warnings } = await answer.json<{ warnings: { code: string; message: string }[] }>();
+      return warnings.map(({ code, message }) => `${code} ${/Bash/.test(message)}`);
+    };
+    const without = ["tool_not_provided true", "workspace_tools_not_granted false"];
+    expect(await told({})).toEqual(without);
+    expect(await told({ up: ["TOKEN"] })).toEqual(without);
+    expect(await told({ up: ["workspace_tools"] })).toEqual(["tool_not_provided false"]);
+    const never = { workspace_tools: { enabled: "never" } };
+    expect(await told({ up: ["workspace_tools"] }, never)).toEqual(["tool_not_provided true"]);
   });
 
   it.each(["[]", '{"up": "TOKEN"}', "{"])(

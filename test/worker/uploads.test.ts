@@ -1,4 +1,4 @@
-/** Uploaded skills over HTTP (serving.md §1, S119): two tenants, and isolates that learn of each other's changes. */
+/** Uploaded skills over HTTP: two tenants, and isolates that learn of each other's changes. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { COMPLETE_FOR_MS, KNOWN_FOR_MS, readUploads } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";

@@ -1,14 +1,24 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { PREBUILT_RULES, prebuiltSources } from "../support/prebuilt-sources.ts";
 
 /** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
 export default defineConfig({
-  plugins: [cloudflareTest({ remoteBindings: false, wrangler: { configPath: "../../wrangler.toml" } })],
-  // Long enough for a machine that is busy with other things.
+  plugins: [
+    prebuiltSources(),
+    cloudflareTest({
+      remoteBindings: false,
+      wrangler: { configPath: "../../wrangler.toml" },
+      miniflare: { modulesRules: PREBUILT_RULES },
+    }),
+  ],
   test: {
     name: "worker",
     include: ["**/*.test.ts"],
+    // The bundle of the sources is another one in each run.
+    fsModuleCache: false,
     silent: "passed-only",
+    // Long enough for a machine that is busy with other things.
     testTimeout: 240_000,
     hookTimeout: 240_000,
   },

@@ -1,4 +1,4 @@
-/** The fold: a session's state from its records (design.md §2.2). Pure and total; a record never fails to apply. */
+/** The fold: a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
 import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
@@ -8,12 +8,30 @@ import { grantOf } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, clientResult, settleCall } from "./settle-call.ts";
+import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
+
+/** A record with what is known before and after it: nobody who reads it has to fold it again. */
+export interface Applied {
+  record: AgentRecord;
+  before: AgentState;
+  after: AgentState;
+}
+
+/** Applies records one after the other. */
+export function applyAll(state: AgentState, records: readonly AgentRecord[]): Applied[] {
+  let before = state;
+  return records.map((record) => {
+    const applied = { record, before, after: applyAgentRecord(before, record) };
+    before = applied.after;
+    return applied;
+  });
+}
 
 /** Applies one record. States are values: the given one is left as it is. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
@@ -54,10 +72,11 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       };
     case "run_started": {
       const { spec } = record;
+      const { outputs: _, ...session } = state;
       const kept = state.skills.filter((name) => spec.skills.some((skill) => skill.name === name));
       const before = state.waiting.map(({ message }) => message);
       return {
-        ...state,
+        ...session,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
         run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
@@ -139,8 +158,11 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "model_call_settled": {
       const { turn, cost_usd } = record;
       const { totals } = run;
+      const { provider, stop_reason, raw_stop_reason } = turn;
       return next({
         turn,
+        answered: { provider, stop_reason, raw_stop_reason },
+        ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
         stage: "turn",
         prefill: null,
         totals: {
@@ -183,6 +205,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       // With the arguments that hooks may have put in place.
       const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
       return next({
+        status: "running",
         calls: run.calls.map((open) => {
           const call = begun.get(open.effect);
           return call === undefined ? open : { ...open, call, stage: "started" };
@@ -223,7 +246,8 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     }
     case "approval_requested":
       return next({
-        status: "awaiting_approval",
+        // While other calls of the turn are under way, so is the run.
+        ...(run.calls.some(({ stage }) => stage === "started") ? {} : { status: "awaiting_approval" }),
         calls: run.calls.map((open) =>
           open.effect === record.effect
             ? { ...open, stage: "approval", approval: { ...record.request, decision: null, reason: null } }
@@ -258,7 +282,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     }
     case "went_idle":
       return next({
-        ...{ stage: "idle", status: "idle", consolidated: false, taken: null, calls: [] },
+        stage: "idle",
+        status: "idle",
+        consolidated: false,
+        idleSince: record.at,
+        taken: null,
+        calls: [],
         ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
       });
     case "woke":
@@ -318,6 +347,8 @@ function applyHook(
   run: RunState,
   record: AgentRecord & { type: "hook_settled" },
 ): AgentState {
+  const outputs = withCommandOutputs(state, record.hook, record.result);
+  if (outputs !== null) return { ...state, ...outputs };
   // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };

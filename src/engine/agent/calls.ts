@@ -1,21 +1,34 @@
-/** What becomes of the tool calls of a turn, one check after the other (agent-runtime.md §7.7). Pure. */
+/** What becomes of the tool calls of a turn, one check after the other. Pure. */
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
+import { refusedCall } from "../tool-result.ts";
+import { approvedBeforehand } from "../workspace-tools/approved.ts";
 import { skipped } from "./loop-detection.ts";
-import {
-  brokenConstraint,
-  callDigest,
-  type GrantScope,
-  grantOf,
-  judgeApproval,
-  judgeCall,
-  onlyReads,
-} from "./policy.ts";
+import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall, keepsOrder } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
-import { READ_SKILL_RESOURCE, resourceDefinition, resourceFault, resourceTool } from "./skill-resource.ts";
-import { LOAD_SKILL, loadSkill, loadsSkills, scopedTools, scopePatterns } from "./skills.ts";
+import { runtimeTools } from "./runtime-tools.ts";
+import { dueCommands } from "./skill-commands.ts";
+import {
+  READ_SKILL_RESOURCE,
+  resourceArguments,
+  resourceDefinition,
+  resourceFault,
+  resourceTool,
+} from "./skill-resource.ts";
+import {
+  LOAD_SKILL,
+  loadSkill,
+  loadsSkills,
+  outsideScope,
+  SEARCH_SKILLS,
+  scopedTools,
+  searchesSkills,
+  searchSkills,
+  skillsInForce,
+  skillToLoad,
+} from "./skills.ts";
 import type { AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
@@ -29,25 +42,86 @@ export interface SearchTool {
   owns(name: string): boolean;
 }
 
-/** The next step for the open calls; `null`: all have their results. */
+/** Most effects of one turn's calls that are under way at once. */
+const MAX_AT_ONCE = 6;
+
+/**
+ * The next step for the open calls; `null`: all have their results. Calls run side by side; those that keep the order begin
+ * one after the other, each once the one before has its result.
+ * @param flying the effects that this life of the run has begun and that have not come back
+ */
 export function nextCallStep(
   state: AgentState,
   run: RunState,
   search: SearchTool | null,
   now: number,
+  flying: ReadonlySet<string>,
 ): AgentStep | null {
-  const ready: PlannedCall[] = [];
-  for (const open of run.calls) {
-    if (open.stage === "settled") continue;
-    const step = open.stage === "executed" ? afterHooks(run, open) : stepOf(state, run, open, search, now);
-    if (step.type !== "ready") {
-      // What comes before runs first; a decision about a later call waits for it.
-      return ready.length > 0 ? execution(run, ready) : step;
+  const begun: PlannedCall[] = [];
+  const fresh: PlannedCall[] = [];
+  const waits: WaitStep[] = [];
+  let ask: AgentStep | null = null;
+  let open = false;
+  let inOrder = false;
+  for (const call of run.calls) {
+    if (call.stage === "settled") continue;
+    const tool = toolOf(run, call.call.name);
+    const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
+    const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
+    // A tool that is not there yet may be what an earlier call of the turn brings.
+    const known = tool !== null || !open || isOwn(call.call.name, search);
+    inOrder ||= ordered;
+    open = true;
+    if (flying.has(call.effect) || !mayBegin || !known) continue;
+    const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
+    switch (step.type) {
+      case "ready":
+        (call.stage === "started" ? begun : fresh).push(step.planned);
+        break;
+      case "wait":
+        waits.push(step);
+        break;
+      case "call_hook":
+      case "search_tools":
+        if (!flying.has(step.effect)) ask ??= step;
+        break;
+      default:
+        return step;
     }
-    ready.push(step.planned);
-    if (!onlyReads(step.planned.tool)) break;
   }
-  return ready.length === 0 ? null : execution(run, ready);
+  if (!open) return null;
+  const room = MAX_AT_ONCE - flying.size;
+  if (room > 0) {
+    if (begun.length > 0) return { type: "run_tools", calls: begun.slice(0, room) };
+    if (fresh.length > 0) return startOf(run, fresh.slice(0, room));
+    if (ask !== null) return ask;
+  }
+  return flying.size > 0 ? { type: "busy" } : together(waits);
+}
+
+type WaitStep = Extract<AgentStep, { type: "wait" }>;
+
+/** Calls are recorded before they are made. */
+function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {
+  const calls = planned.map(({ effect, call }) => ({ effect, call }));
+  return { type: "record", records: [{ type: "tools_started", run: spec.run_id, calls }] };
+}
+
+/** Everything that the run waits for at once. What people decide comes before what clients answer. */
+function together(waits: readonly WaitStep[]): WaitStep | null {
+  const [first] = [...waits.filter((step) => step.for === "approval"), ...waits];
+  if (first === undefined) return null;
+  const times = waits.flatMap(({ until }) => until ?? []);
+  const until = times.length === 0 ? null : Math.min(...times);
+  return { ...first, until, approvals: waits.flatMap(({ approvals }) => approvals) };
+}
+
+/** Whether the loop itself answers calls of this name. */
+function isOwn(name: string, search: SearchTool | null): boolean {
+  return (
+    search?.owns(name) === true ||
+    [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE].includes(name)
+  );
 }
 
 /** The calls of the turn that the client may answer now: those of its own tools that nothing refuses or has yet to decide. */
@@ -71,21 +145,6 @@ export function calledAs(run: RunState, open: OpenCall): OpenCall {
 /** The arguments of a call as they are judged first: the model's, where numbers that came as text are numbers. */
 export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
   return numericArguments(call.arguments ?? {}, toolOf(run, call.name)?.definition.parameters ?? {});
-}
-
-/** A leading run of reading calls goes at once; anything else one after the other. */
-function execution(run: RunState, ready: PlannedCall[]): AgentStep {
-  const [first] = ready;
-  const reading = ready.filter(({ tool }) => onlyReads(tool));
-  const calls = reading.length >= 2 && reading[0] === first ? reading : ready.slice(0, 1);
-  const fresh = calls.filter(({ again }) => !again);
-  const known = run.calls.filter(({ stage }) => stage === "started").map(({ effect }) => effect);
-  const started = fresh.filter(({ effect }) => !known.includes(effect));
-  if (started.length > 0) {
-    const records = started.map(({ effect, call }) => ({ effect, call }));
-    return { type: "record", records: [{ type: "tools_started", run: run.spec.run_id, calls: records }] };
-  }
-  return { type: "run_tools", calls, parallel: calls.length > 1 };
 }
 
 /** A result is in; hooks may still rewrite it. */
@@ -123,35 +182,55 @@ function stepOf(
     return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
   }
   if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
+    const called = skillToLoad(run.spec, call.arguments);
+    const commands = called === null ? null : dueCommands(state, run, called);
+    if (commands !== null) return commands;
     const loaded = loadSkill(state, run, call.arguments);
     const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
     if (loaded.name === null) return settle(result);
     return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
   }
+  if (call.name === SEARCH_SKILLS && searchesSkills(run.spec)) {
+    const { ok, content } = searchSkills(run.spec, call.arguments);
+    return settle(plainResult(ok ? "ok" : "error", content, ok ? null : "schema_validation"));
+  }
   const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec) : null;
   if (resource !== null) {
-    const fault = resourceFault(state, run, call.arguments);
+    const args = resourceArguments(run.spec, call.arguments);
+    const fault = resourceFault(state, run, args);
     if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
     return {
       type: "ready",
-      planned: { effect, call, tool: resourceTool(resource), again: open.stage === "started" },
+      planned: {
+        effect,
+        call: { ...call, arguments: args },
+        tool: resourceTool(resource),
+        again: open.stage === "started",
+      },
     };
   }
   const tool = toolOf(run, call.name);
-  if (call.arguments === null) {
+  const { served } = run.spec;
+  if (call.arguments === null && (served === undefined || tool === null)) {
     const text = `The arguments are not a JSON object: ${firstOf(call.raw, 200)}`;
     return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
   }
   if (tool === null) {
-    const listed = scopedTools(run).map(({ definition }) => definition.name);
+    const listed = [...scopedTools(run), ...runtimeTools(run).map((definition) => ({ definition }))].map(
+      ({ definition }) => definition.name,
+    );
+    if (served !== undefined) return settle(unknownTool(call.name, listed));
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
-  const given = numericArguments(call.arguments, tool.definition.parameters);
+  const given = numericArguments(call.arguments ?? {}, tool.definition.parameters);
+  const { cwd = "", active, loaded } = run;
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
-    call: { ...call, arguments: args },
+    // What is wrong with the arguments of a served skill's tool, whoever carries the call out says in its own words.
+    call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
+    ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
   const refusal = judged(state, run, open, tool, given, now, null);
@@ -162,7 +241,7 @@ function stepOf(
   const { args, changedBy } = before;
   const changed = changedBy === null ? null : judged(state, run, open, tool, args, now, changedBy);
   if (changed !== null) return changed;
-  const missing = missingOf(tool, args);
+  const missing = served === undefined ? missingOf(tool, args) : [];
   if (missing.length > 0) {
     return settle(
       plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
@@ -172,6 +251,15 @@ function stepOf(
   if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting(run, "tool", null, []);
   return { type: "ready", planned: planned(args) };
+}
+
+/** A call of a tool that a served skill does not have. */
+function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
+  const { content } = refusedCall(
+    "unknown_tool",
+    `There is no tool "${name}". Use one of: ${listed.join(", ")}.`,
+  );
+  return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
 
 /** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
@@ -206,8 +294,7 @@ function judged(
     type: "record",
     records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
   });
-  const scope = scopePatterns(run, tool);
-  const outside = scope === null ? null : brokenConstraint([scope], tool, args);
+  const outside = outsideScope(run, tool, args);
   if (outside !== null) return deny(outside);
   const granted = (scope: GrantScope): boolean =>
     state.grants.length > 0 && state.grants.includes(grantOf(scope, call.name, args));
@@ -227,6 +314,9 @@ function judged(
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
     case "ask":
+      // Active skills approve what a risk alone asks for; what the run itself wants to be asked, it is asked.
+      if (verdict.attended && changedBy === null && approvedBeforehand(skillsInForce(run), tool, args))
+        return null;
       if (granted("approval") || changedBy === "deployment") return null;
       if (changedBy === "upload") return deny("A hook of an uploaded skill changed what was approved.");
       return approval(run, open, tool, args, now, { ...verdict, deny });
@@ -249,7 +339,11 @@ function escalated(
   const answer = hookResults[effect];
   if (answer === undefined) {
     const payload: JsonObject = {
-      ...{ _type: "PermissionRequest", tool: call.name, args, session_id: spec.session_id, reason },
+      _type: "PermissionRequest",
+      tool: call.name,
+      args,
+      session_id: spec.session_id,
+      reason,
     };
     return { type: "call_hook", effect, hook, purpose: "escalation", payload };
   }
@@ -259,7 +353,8 @@ function escalated(
 }
 
 /** Why nobody can be asked; `null`: somebody can. */
-function approverMissing({ session_id, daemon }: AgentSpec, attended: boolean): string | null {
+function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
+  if (served !== undefined) return "Nobody attends this call who could give it.";
   if (session_id === null) return "An anonymous run has no approver.";
   if (daemon === null || !attended) return null;
   return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";
@@ -317,8 +412,12 @@ function hostSays(
   const answer = hookResults[asked];
   if (answer === undefined) {
     const payload: JsonObject = {
-      ...{ tool: call.name, args, tool_call_id: call.id, arguments_digest: callDigest(call.name, args) },
-      ...{ session_id: spec.session_id, run_id: spec.run_id },
+      tool: call.name,
+      args,
+      tool_call_id: call.id,
+      arguments_digest: callDigest(call.name, args),
+      session_id: spec.session_id,
+      run_id: spec.run_id,
       risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
     };
     return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
@@ -334,12 +433,12 @@ function waiting(
   reason: "approval" | "tool",
   until: number | null,
   approvals: ApprovalRequest[],
-): AgentStep {
+): WaitStep {
   const status = reason === "approval" ? "awaiting_approval" : "awaiting_tool";
   return { type: "wait", for: reason, status, until, approvals };
 }
 
-/** What an escalation hook may answer (§9.3). */
+/** What an escalation hook may answer. */
 export function isGrant(answer: Json): boolean {
   if (answer === true || answer === "once" || answer === "session") return true;
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");

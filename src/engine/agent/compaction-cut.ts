@@ -1,4 +1,4 @@
-/** Where a history is cut for compaction (agent-runtime.md §8.2). Pure. */
+/** Where a history is cut for compaction. Pure. */
 
 /** What the cut asks of a message. */
 export interface CutItem {

@@ -1,5 +1,5 @@
 /**
- * Compaction (agent-runtime.md §8): what of the prompt-visible history is archived, and what stands in its place. Pure;
+ * Compaction: what of the prompt-visible history is archived, and what stands in its place. Pure;
  * the record log keeps everything.
  */
 import type { Json } from "../../skill/manifest.ts";
@@ -108,6 +108,7 @@ export function dueCompaction(
   window: number | null,
   mode: "preflight" | "auto" | "idle",
 ): CompactionPlan | null {
+  if (options.auto === false) return null;
   const before = estimateTokens(messages, system);
   const due = compactionDue(before, options, window, mode);
   return due === null ? null : planCompaction(messages, options, { ...due, before });
@@ -306,7 +307,7 @@ const MAX_DIAGNOSTICS = 32;
 const MAX_DIAGNOSTIC = 400;
 
 /**
- * A long output as the model gets it (§8.3): head and tail at line boundaries, lines between them that look like
+ * A long output as the model gets it: head and tail at line boundaries, lines between them that look like
  * diagnostics, and how much was left out. Its length is about `limit` characters at most.
  */
 export function shortenOutput(text: string, limit: number): string {

@@ -1,15 +1,16 @@
 /**
- * Carries an agent run from step to step (design.md §2.1, §2.3): decisions are gathered and stored together, before the
- * effect that follows from them begins. The log makes the driver: an array for an anonymous run, SQLite in a session.
+ * Carries an agent run from step to step: decisions are gathered and stored together, before the effect that follows from
+ * them begins; each result is stored when it comes. The log makes the driver: an array for an anonymous run, SQLite in a
+ * session.
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { type HullError, toHullError } from "../../errors.ts";
-import type { Json } from "../../skill/manifest.ts";
-import { applyAgentRecord } from "./apply.ts";
+import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
+import { deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { settled } from "./turn.ts";
@@ -17,14 +18,27 @@ import { settled } from "./turn.ts";
 interface AgentDriveOptions {
   effects: AgentEffects;
   /** Stores records as one unit, before what follows from them is done. */
-  append: (records: readonly AgentRecord[], state: AgentState) => void | Promise<void>;
-  /** What is not stored when nothing new is to be told: the driver's own waiting list of messages. */
-  incoming?: () => readonly AgentRecord[];
+  append: (batch: readonly Applied[]) => void;
+  /** What is stored already and comes from outside; absent: nothing does. */
+  inbox?: Inbox;
   vault: Vault | null;
-  /** Unix ms. */
-  now: () => number;
+  clock: Clock;
   /** Aborted when the run is cancelled; its reason is the run's error. */
   signal: AbortSignal;
+}
+
+export interface Clock {
+  /** Unix ms. */
+  now(): number;
+  /** Calls `fire` once after `ms`; the answer cancels it. */
+  after(ms: number, fire: () => void): () => void;
+}
+
+/** Records from outside that the driver has not applied yet. */
+interface Inbox {
+  take(): readonly AgentRecord[];
+  /** Calls `wake` when the next one comes; the driver looks for it while calls are under way. */
+  watch(wake: () => void): void;
 }
 
 /** Where a drive came to rest. */
@@ -36,165 +50,236 @@ export interface Rest {
 /** Drives the session's run until it is settled, or waits for something that only the outside can bring. */
 export async function driveAgent(initial: AgentState, options: AgentDriveOptions): Promise<Rest> {
   const drive = new AgentDrive(initial, options);
-  return drive.toRest();
+  try {
+    return await drive.toRest();
+  } finally {
+    drive.release();
+  }
 }
+
+type EffectStep = Exclude<AgentStep, { type: "record" | "busy" | "settled" | "wait" }>;
+
+const BUSY: AgentStep = { type: "busy" };
+
+/** An effect that came back: what to record of it, or the fault that ends the run. */
+type Landed = { effect: string; record: AgentRecordBody } | { effect: string; error: unknown };
 
 class AgentDrive {
   #state: AgentState;
   readonly #options: AgentDriveOptions;
   /** Effects that this life of the run began. */
   readonly #begun = new Set<string>();
+  /** Effects that are under way. */
+  readonly #flying = new Set<string>();
+  readonly #stop = new AbortController();
+  readonly #onAbort = (): void => this.#stop.abort(this.#options.signal.reason);
+  #cancelTimer: () => void = () => {};
+  /** What came back and is not recorded yet. */
+  #landed: Landed[] = [];
+  /** Something came from outside that was not looked at yet. */
+  #stirred = false;
+  /** Wakes the driver. */
+  #wake: (() => void) | null = null;
   /** Applied and not stored yet. */
-  #batch: AgentRecord[] = [];
+  #batch: Applied[] = [];
 
   constructor(state: AgentState, options: AgentDriveOptions) {
     this.#state = state;
     this.#options = options;
+    if (options.signal.aborted) this.#onAbort();
+    else options.signal.addEventListener("abort", this.#onAbort, { once: true });
+    const { deadline } = state.run?.spec ?? {};
+    if (deadline !== undefined) {
+      const left = Math.max(0, deadline.at - options.clock.now());
+      this.#cancelTimer = options.clock.after(left, () => this.#stop.abort(deadlineError(this.#run())));
+    }
+    options.inbox?.watch(() => {
+      this.#stirred = true;
+      this.#wake?.();
+    });
+  }
+
+  release(): void {
+    this.#cancelTimer();
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
   async toRest(): Promise<Rest> {
+    const { inbox, vault, clock } = this.#options;
     for (;;) {
-      this.#takeIncoming();
-      const step = nextAgentStep(this.#state, this.#options.vault, this.#options.now());
+      this.#stirred = false;
+      for (const record of inbox?.take() ?? []) this.#state = applyAgentRecord(this.#state, record);
+      const fault = this.#takeLanded();
+      if (fault !== null) await this.#end(fault);
+      const step = this.#isBusy() ? BUSY : nextAgentStep(this.#state, vault, clock.now(), this.#flying);
       if (step.type === "record") {
         for (const body of step.records) this.#add(body);
         continue;
       }
-      await this.#flush();
+      this.#flush();
       if (step.type === "settled" || step.type === "wait") return { state: this.#state, step };
-      const fault = await this.#perform(step);
-      if (fault !== null) this.#settleFault(fault);
+      if (this.#stop.signal.aborted && this.#flying.size === 0) {
+        this.#landed.push({ effect: "", error: this.#stop.signal.reason });
+      } else if (step.type !== "busy") {
+        this.#begin(step);
+      } else if (this.#landed.length === 0 && !this.#stirred) {
+        await this.#news();
+      }
     }
   }
 
-  #takeIncoming(): void {
-    for (const record of this.#options.incoming?.() ?? [])
-      this.#state = applyAgentRecord(this.#state, record);
+  /** Whether nothing can be decided before an effect comes back: only calls of a turn may be joined by others. */
+  #isBusy(): boolean {
+    return this.#flying.size > 0 && (this.#stop.signal.aborted || this.#state.run?.stage !== "tools");
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = null;
+        resolve();
+      };
+    });
+  }
+
+  /** Records what came back; answers the first fault. */
+  #takeLanded(): HullError | null {
+    if (this.#landed.length === 0) return null;
+    const { signal } = this.#stop;
+    let fault: HullError | null = signal.aborted ? faultOf(signal.reason) : null;
+    for (const landed of this.#landed.splice(0)) {
+      this.#flying.delete(landed.effect);
+      if (fault !== null) continue;
+      if ("error" in landed) fault = faultOf(landed.error);
+      else this.#add(landed.record);
+    }
+    return fault;
   }
 
   #add(body: AgentRecordBody): void {
-    const record: AgentRecord = { v: 1, at: this.#options.now(), ...body };
-    this.#state = applyAgentRecord(this.#state, record);
+    const record: AgentRecord = { v: 1, at: this.#options.clock.now(), ...body };
+    const before = this.#state;
+    this.#state = applyAgentRecord(before, record);
     if (record.type === "tools_started") for (const { effect } of record.calls) this.#begun.add(effect);
-    this.#batch.push(record);
+    this.#batch.push({ record, before, after: this.#state });
   }
 
-  async #flush(): Promise<void> {
+  #flush(): void {
     if (this.#batch.length === 0) return;
     const batch = this.#batch;
     this.#batch = [];
-    await this.#options.append(batch, this.#state);
+    this.#options.append(batch);
   }
 
-  async #perform(
-    step: Exclude<AgentStep, { type: "record" | "settled" | "wait" }>,
-  ): Promise<HullError | null> {
-    const { signal } = this.#options;
-    try {
-      signal.throwIfAborted();
-      await this.#effect(step);
-      return null;
-    } catch (error) {
-      if (!signal.aborted) return toHullError(error);
-      const reason: unknown = signal.reason;
-      return reason === undefined ? new ClientClosedRequest({}) : toHullError(reason);
+  #begin(step: EffectStep): void {
+    if (step.type !== "run_tools") {
+      this.#fly(step.effect, this.#effect(step));
+      return;
     }
+    for (const planned of step.calls) this.#fly(planned.effect, this.#runTool(planned));
   }
 
-  async #effect(step: Exclude<AgentStep, { type: "record" | "settled" | "wait" }>): Promise<void> {
+  #fly(effect: string, work: Promise<AgentRecordBody>): void {
+    this.#flying.add(effect);
+    const land = (landed: Landed): void => {
+      this.#landed.push(landed);
+      this.#wake?.();
+    };
+    work.then(
+      (record) => land({ effect, record }),
+      (error: unknown) => land({ effect, error }),
+    );
+  }
+
+  async #effect(step: Exclude<EffectStep, { type: "run_tools" }>): Promise<AgentRecordBody> {
     const { effects } = this.#options;
     const run = this.#run();
+    const { effect } = step;
+    const at = { run: run.spec.run_id, effect };
     switch (step.type) {
-      case "call_model": {
-        const { effect } = step;
-        const answer = await effects.callModel(step, this.#context(effect));
-        this.#options.signal.throwIfAborted();
-        this.#add({ type: "model_call_settled", run: run.spec.run_id, effect, ...answer });
-        return;
-      }
-      case "run_tools":
-        return this.#runTools(step.calls);
+      case "call_model":
+        return {
+          type: "model_call_settled",
+          ...at,
+          ...(await effects.callModel(step, this.#context(effect))),
+        };
       case "call_hook":
         return this.#callHook(run, step);
       case "summarize":
         return this.#summarize(run, step);
-      case "search_tools": {
-        const { effect } = step;
-        const found = await effects.searchTools(step, this.#context(effect));
-        this.#add({ type: "tool_searched", run: run.spec.run_id, effect, ...found });
-        return;
-      }
+      case "search_tools":
+        return { type: "tool_searched", ...at, ...(await effects.searchTools(step, this.#context(effect))) };
       case "bind_servers": {
-        const { effect, skill } = step;
         const bound = await effects.bindServers(step, this.#context(effect));
-        this.#options.signal.throwIfAborted();
-        this.#add({ type: "skill_mcp_bound", run: run.spec.run_id, effect, skill, ...bound });
-        return;
+        return { type: "skill_mcp_bound", ...at, skill: step.skill, ...bound };
       }
     }
   }
 
-  /** Calls that were planned together run together; results are recorded in call order. */
-  async #runTools(calls: readonly PlannedCall[]): Promise<void> {
-    const results = await Promise.all(
-      calls.map(async (planned) => ({ planned, result: await this.#runTool(planned) })),
-    );
-    this.#options.signal.throwIfAborted();
+  async #runTool(planned: PlannedCall): Promise<AgentRecordBody> {
     const { spec } = this.#run();
-    for (const { planned, result } of results) {
-      const type = goesThroughHooks(spec, planned.call.name, result) ? "tool_executed" : "tool_settled";
-      this.#add({ type, run: spec.run_id, effect: planned.effect, result });
-    }
+    const { effect, call } = planned;
+    const result = await this.#attempts({ ...planned, again: !this.#begun.has(effect) });
+    const type = goesThroughHooks(spec, call.name, result) ? "tool_executed" : "tool_settled";
+    return { type, run: spec.run_id, effect, result };
   }
 
-  async #runTool(planned: PlannedCall): Promise<AgentToolResult> {
+  async #attempts(call: PlannedCall): Promise<AgentToolResult> {
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
-    const call = { ...planned, again: !this.#begun.has(planned.effect) };
     for (let attempt = 0; ; attempt++) {
-      const result = await this.#options.effects.runTool(call, this.#context(planned.effect));
+      const result = await this.#options.effects.runTool(call, this.#context(call.effect));
       const failed = result.status === "error" && RETRIED.has(result.error_category ?? "");
       const transient = failed && result.retryable !== false;
       if (!transient || attempt >= tool_retries) return result;
-      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#options.signal);
+      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#stop.signal);
     }
   }
 
   /** Hooks of skills may fail; the failure of any other one ends the run. */
-  async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<void> {
+  async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<AgentRecordBody> {
     const { effect, hook } = step;
     const at = { type: "hook_settled" as const, run: run.spec.run_id, effect, hook };
     try {
-      const result: Json = await this.#options.effects.callHook(step, this.#context(effect));
-      this.#add({ ...at, result, error: null });
+      return {
+        ...at,
+        result: await this.#options.effects.callHook(step, this.#context(effect)),
+        error: null,
+      };
     } catch (error) {
-      if (run.skillHooks.length === 0 || this.#options.signal.aborted) throw error;
-      this.#add({ ...at, result: null, error: toHullError(error).message });
+      if (run.skillHooks.length === 0 || this.#stop.signal.aborted) throw error;
+      return { ...at, result: null, error: toHullError(error).message };
     }
   }
 
   /** A summary that cannot be had is replaced by one that Hull makes itself. */
-  async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<void> {
+  async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<AgentRecordBody> {
     const { effect, instructions, plan } = step;
-    const { archived } = plan;
-    const asked = this.#options.effects.summarize(instructions, archived, this.#context(effect));
+    const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
     const summary = await asked.catch((error) => {
-      if (this.#options.signal.aborted) throw error;
+      if (this.#stop.signal.aborted) throw error;
       return "";
     });
     const made = summaryFrom(summary, plan);
-    this.#add(compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary));
+    return compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary);
   }
 
-  #settleFault(error: HullError): void {
+  /** Stops what is still under way, then ends the run with its fault. */
+  async #end(fault: HullError): Promise<void> {
+    this.#stop.abort(fault);
+    while (this.#flying.size > 0) {
+      if (this.#landed.length === 0) await this.#news();
+      for (const { effect } of this.#landed.splice(0)) this.#flying.delete(effect);
+    }
+    for (const record of this.#options.inbox?.take() ?? [])
+      this.#state = applyAgentRecord(this.#state, record);
     const run = this.#run();
     if (run.stage === "ended") return;
-    this.#takeIncoming();
-    if (error.code === "budget_exceeded") {
+    if (fault.code === "budget_exceeded" && run.spec.served === undefined) {
       this.#add(settled(run, "budget_exhausted"));
       return;
     }
     const status = this.#options.signal.aborted ? "cancelled" : "error";
-    this.#add({ type: "run_settled", run: run.spec.run_id, status, error: error.data });
+    this.#add({ type: "run_settled", run: run.spec.run_id, status, error: fault.data });
   }
 
   #run(): RunState {
@@ -204,12 +289,22 @@ class AgentDrive {
   }
 
   #context(effect: string): AgentEffectContext {
-    const { spec, tools = [] } = this.#run();
-    return { run: spec.run_id, effect, signal: this.#options.signal, tools };
+    const { spec, tools = [], answered } = this.#run();
+    return {
+      run: spec.run_id,
+      effect,
+      signal: this.#stop.signal,
+      tools,
+      provider: answered?.provider ?? null,
+    };
   }
 }
 
-/** What a second try may mend (§7.7). */
+/** Why a run was stopped, where nothing else is known: nobody wants its answer. */
+const faultOf = (error: unknown): HullError =>
+  error === undefined ? new ClientClosedRequest({}) : toHullError(error);
+
+/** What a second try may mend. */
 const RETRIED = new Set([
   "tool_error",
   "mcp_server_error",

@@ -1,4 +1,4 @@
-/** Whose instructions a session has, as records tell it (skill-formats.md §2). Pure. */
+/** Whose instructions a session has, as records tell it. Pure. */
 import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";

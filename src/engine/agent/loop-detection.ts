@@ -1,4 +1,4 @@
-/** Calls that are repeated without effect (agent-runtime.md §7.8). Pure. */
+/** Calls that are repeated without effect. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";

@@ -1,4 +1,4 @@
-/** What an agent run does next, decided from its state alone (agent-runtime.md §7.3). Pure. */
+/** What an agent run does next, decided from its state alone. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
@@ -15,20 +15,22 @@ import {
   withoutArchived,
 } from "./compaction.ts";
 import type { AgentRecordBody, Feedback } from "./records.ts";
+import { runtimeTools } from "./runtime-tools.ts";
 import { laterTools } from "./session-tools.ts";
-import { resourceDefinition } from "./skill-resource.ts";
+import { dueCommands } from "./skill-commands.ts";
 import { dueBinding } from "./skill-servers.ts";
-import { dueMatch, loadSkillTool, loadsSkills, scopedTools, skillSections } from "./skills.ts";
+import { ownSystem } from "./skill-text.ts";
+import { dueMatch, scopedTools, shownSkills, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
-import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
+import { deadlineError, finalStatus, isOverdue, iterationsUsedUp, wakeLimitReached } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
-import { keepsLedger, ledgerMessage, ledgerTool } from "./task-ledger.ts";
+import { ledgerMessage } from "./task-ledger.ts";
 import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
 import { keptFromEnding, settled, takesMore, takeTurn } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
-/** What a run's tool search adds to its requests (§6.4). */
+/** What a run's tool search adds to its requests. */
 export interface Vault extends SearchTool {
   offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer;
 }
@@ -40,10 +42,27 @@ export interface VaultOffer {
   further: string[];
 }
 
-/** The next step of the session's run at time `now` (Unix ms). */
-export function nextAgentStep(state: AgentState, vault: Vault | null, now: number): AgentStep {
+const NOTHING: ReadonlySet<string> = new Set();
+
+/**
+ * The next step of the session's run at time `now` (Unix ms).
+ * @param flying the effects of tool calls that are under way
+ */
+export function nextAgentStep(
+  state: AgentState,
+  vault: Vault | null,
+  now: number,
+  flying: ReadonlySet<string> = NOTHING,
+): AgentStep {
   const { run } = state;
   if (run === null) return { type: "settled", status: "done", error: null };
+  if (flying.size === 0 && isOverdue(run, now)) {
+    const error = deadlineError(run).data;
+    return {
+      type: "record",
+      records: [{ type: "run_settled", run: run.spec.run_id, status: "error", error }],
+    };
+  }
   switch (run.stage) {
     case "ended":
       return { type: "settled", status: run.status, error: run.error };
@@ -66,7 +85,7 @@ export function nextAgentStep(state: AgentState, vault: Vault | null, now: numbe
         ? modelStep(state, run, askingOf(state, run, vault))
         : { type: "record", records: takeTurn(state, run, run.turn) };
     case "tools":
-      return nextCallStep(state, run, vault, now) ?? afterTools(state, run, vault);
+      return nextCallStep(state, run, vault, now, flying) ?? afterTools(state, run, vault);
     case "after":
     case "shortened":
       return afterTools(state, run, vault);
@@ -105,6 +124,10 @@ function endOfWake(run: RunState, reached: WakeLimit): AgentRecordBody[] {
 function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const binding = dueBinding(run);
   if (binding !== null) return binding;
+  for (const skill of shownSkills(state, run)) {
+    const commands = dueCommands(state, run, skill);
+    if (commands !== null) return commands;
+  }
   const [hook] = run.skillHooks;
   if (hook === undefined) return fromCompaction(state, run, vault);
   const effect = effects.skillHook(run.iterations - 1, `${run.skillHooks.length}-${hook}`);
@@ -114,7 +137,10 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
 function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { compaction, model } = run.spec;
   const asking = askingOf(state, run, vault);
-  const plan = dueCompaction(state.visible, asking.system, compaction, model.context_window, "preflight");
+  const plan =
+    compaction.auto === false
+      ? null
+      : dueCompaction(state.visible, asking.system, compaction, model.context_window, "preflight");
   return plan === null ? fromContext(state, run, asking) : compactionStep(state, run, plan);
 }
 
@@ -216,18 +242,6 @@ function offered(run: RunState, vault: Vault | null): VaultOffer {
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
-/** Tools of the loop itself. */
-function runtimeTools(run: RunState): ToolDefinition[] {
-  const { skills } = run.spec;
-  const loads = loadsSkills(run.spec) && skills.some((skill) => !skill.disable_model_invocation);
-  const reads = resourceDefinition(run.spec);
-  return [
-    ...(loads ? [loadSkillTool(skills)] : []),
-    ...(reads === null ? [] : [reads]),
-    ...(keepsLedger(run) ? [ledgerTool()] : []),
-  ];
-}
-
 /** The vault was made when the run began: what came since is always on offer. */
 function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
   const later = new Set(laterTools(run).map(({ definition }) => definition));
@@ -242,7 +256,7 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
   const tools = scopedTools(run).map(({ definition }) => definition);
   const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
-    spec.system,
+    ownSystem(spec.system, spec.own_skill, state.outputs?.[spec.own_skill?.name ?? ""]),
     ...skillSections(state, run),
     ...contract,
     ...(spec.persistent ? [persistentInstruction(spec)] : []),
@@ -254,6 +268,7 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
 function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
   const { spec } = run;
   if (tools.length === 0) return [];
+  if (spec.served !== undefined && spec.tool_format === "native") return [];
   if (spec.tool_format === "text") {
     const sentinel = spec.persistent && spec.turn_policy?.allow_done_sentinel !== false;
     return [
@@ -267,7 +282,9 @@ function toolContract(run: RunState, tools: readonly ToolDefinition[], further: 
   return [nativeToolContract(spec), ...further];
 }
 
-function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolChoice {
+function toolChoice(run: RunState, tools: readonly ToolDefinition[]): ToolChoice {
+  const { spec } = run;
+  if (spec.served !== undefined) return run.iterations <= spec.served.max_tool_rounds ? "auto" : "none";
   const given = spec.tool_choice;
   if (given === "none" || given === "required") return given;
   if (isObject(given) && typeof given.name === "string") return { name: given.name };
@@ -275,7 +292,7 @@ function toolChoice({ spec }: RunState, tools: readonly ToolDefinition[]): ToolC
   return forced ? "required" : "auto";
 }
 
-/** §7.9: what follows the tools of a turn. */
+/** What follows the tools of a turn. */
 function afterTools(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { spec, taken } = run;
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
@@ -306,6 +323,7 @@ function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBod
 
 function compactionAfterTools(state: AgentState, run: RunState, vault: Vault | null): CompactionPlan | null {
   const { compaction, model } = run.spec;
+  if (compaction.auto === false) return null;
   const { system } = askingOf(state, run, vault);
   return dueCompaction(state.visible, system, compaction, model.context_window, "auto");
 }
@@ -375,7 +393,7 @@ function changedContext(answer: Json | undefined): { messages?: Message[]; syste
   };
 }
 
-/** §10.2: a daemon puts its memory in order where it is to, then waits; one that nothing can wake has ended. */
+/** A daemon puts its memory in order where it is to, then waits; one that nothing can wake has ended. */
 function idleStep(state: AgentState, run: RunState): AgentStep {
   const { spec } = run;
   const { compaction, model, daemon } = spec;

@@ -1,6 +1,7 @@
-/** Whether a tool call may be made (agent-runtime.md §9). Pure. Absent means unrestricted, empty means nothing. */
+/** Whether a tool call may be made. Pure. Absent means unrestricted, empty means nothing. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
+import { globMatches, nameMatches } from "../../skill/glob.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import {
   type Json,
@@ -11,7 +12,7 @@ import {
   type SideEffectLevel,
 } from "../../skill/manifest.ts";
 import { sha256 } from "../sha256.ts";
-import { globMatches, nameMatches } from "./glob.ts";
+import { isNamed } from "../workspace-tools/definitions.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
 type ApprovalVerdict =
@@ -76,12 +77,15 @@ export function grantOf(scope: GrantScope, tool: string, args: JsonObject): stri
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
-  const annotations = { ...tool.annotations, ...objectOf(objectOf(policy.tool_annotations)[name]) };
+  const said = Object.entries(objectOf(policy.tool_annotations)).filter(
+    ([key]) => key === name || (!key.includes("*") && isNamed(key, tool)),
+  );
+  const annotations = Object.assign({}, tool.annotations, ...said.map(([, own]) => objectOf(own)));
   const advice = "Use only the tools that this run declares, as they are named.";
-  if (listOf(policy.blocked_tools)?.some((glob) => nameMatches(glob, name)) === true)
+  if (listOf(policy.blocked_tools)?.some((glob) => isNamed(glob, tool)) === true)
     return `${name} is blocked. ${advice}`;
   const tools = listOf(policy.tools);
-  if (tools !== null && !tools.includes(name))
+  if (tools !== null && !tools.some((one) => one === name || (!/[*?]/.test(one) && isNamed(one, tool))))
     return `${name} is outside of the run's tool ceiling. ${advice}`;
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
@@ -100,6 +104,8 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
+    if (reachesEverything(tool) && !roots.some((root) => ["", "."].includes(normalised(root))))
+      return `${name} reaches every file of the work folder, and the run is bound to ${roots.join(", ") || "none of it"}.`;
     const paths = pathArguments(annotations.arg_schema, args);
     const outside = paths.find((path) => !roots.some((root) => isWithin(path, root)));
     if (outside !== undefined)
@@ -114,13 +120,14 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
  */
 export function brokenConstraint(
   constraints: Json | undefined,
-  { definition }: Pick<AgentTool, "definition">,
+  of: Pick<AgentTool, "definition" | "executor" | "other_names">,
   args: JsonObject,
 ): string | null {
+  const { definition } = of;
   const { name } = definition;
   for (const item of Array.isArray(constraints) ? constraints : []) {
     const { tool, arg_patterns, arg_key } = objectOf(item);
-    if (typeof tool !== "string" || !nameMatches(tool, name)) continue;
+    if (typeof tool !== "string" || !isNamed(tool, of)) continue;
     const values = valuesAt(args, typeof arg_key === "string" ? arg_key : firstText(definition, args));
     const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     const globs = listOf(arg_patterns) ?? [];
@@ -164,9 +171,9 @@ function byPermissions(
 ): Verdict {
   if (permissions === null) return { verdict: "allow" };
   const { name } = tool.definition;
-  const denied = namedBy(permissions.deny, name, args, answers);
+  const denied = namedBy(permissions.deny, tool, args, answers);
   if (typeof denied === "object") return { verdict: "consult", ...denied };
-  const allowed = denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, name, args, answers);
+  const allowed = denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, tool, args, answers);
   if (typeof allowed === "object") return { verdict: "consult", ...allowed };
   if (!denied && allowed) return { verdict: "allow" };
   const reason = denied
@@ -182,13 +189,12 @@ function byPermissions(
  */
 function namedBy(
   entries: Json | undefined,
-  name: string,
+  tool: AgentTool,
   args: JsonObject,
   answers: Answers,
 ): boolean | { hook: string } {
-  if (Array.isArray(entries))
-    return entries.some((glob) => typeof glob === "string" && nameMatches(glob, name));
-  const rules = Object.entries(objectOf(entries)).filter(([glob]) => nameMatches(glob, name));
+  if (Array.isArray(entries)) return entries.some((glob) => typeof glob === "string" && isNamed(glob, tool));
+  const rules = Object.entries(objectOf(entries)).filter(([glob]) => isNamed(glob, tool));
   const texts = Object.values(args).map((value) =>
     typeof value === "string" ? value : JSON.stringify(value),
   );
@@ -217,9 +223,11 @@ export function judgeApproval(
 ): ApprovalVerdict {
   const policy = approval_policy ?? {};
   const { name } = tool.definition;
-  const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => nameMatches(glob, name));
+  const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => isNamed(glob, tool));
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
   const writable = listOf(policy.write_path_allowlist);
+  if (writable !== null && reachesEverything(tool) && !writable.includes("**"))
+    return { verdict: "deny", reason: `${name} may write to every file, and the run to some alone.` };
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool.annotations.arg_schema, args).find(
       (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
@@ -237,7 +245,7 @@ export function judgeApproval(
 }
 
 /** Whether a risk is known, and not below the level. */
-function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
+export function isAtLeast(risk: Risk | undefined, level: Json | undefined): boolean {
   const known = RISKS.find((name) => name === level);
   return risk !== undefined && known !== undefined && RISKS.indexOf(risk) >= RISKS.indexOf(known);
 }
@@ -248,6 +256,26 @@ const READING = ["read", "search", "think", "fetch"];
 export function onlyReads({ annotations }: Pick<AgentTool, "annotations">): boolean {
   return annotations.kind !== undefined && READING.includes(annotations.kind);
 }
+
+/**
+ * Whether calls of a tool keep their order among those of a turn: those that declare that they write do, by themselves or
+ * by the policy of the run. A tool that declares nothing does not wait.
+ */
+export function keepsOrder(tool: AgentTool | null, policy: JsonObject | null): boolean {
+  if (tool === null) return false;
+  const own = objectOf(objectOf(policy?.tool_annotations)[tool.definition.name]);
+  const kind = own.kind ?? tool.annotations.kind;
+  if (typeof kind === "string" && READING.includes(kind)) return false;
+  if (kind === "edit" || kind === "execute") return true;
+  // What Hull takes a tool of a server or of the host to do is not what that declares.
+  const foreign = tool.executor === "mcp" || tool.executor === "webhook";
+  const level = own.side_effect_level ?? (foreign ? undefined : tool.annotations.side_effect_level);
+  return rankOf(level) >= rankOf("workspace_write");
+}
+
+/** Whether no argument says which files a tool touches: a command may touch any. */
+const reachesEverything = ({ executor, handler }: AgentTool): boolean =>
+  executor === "workspace" && handler === "Bash";
 
 function writes(tool: AgentTool): boolean {
   const level = tool.annotations.side_effect_level;
@@ -290,7 +318,7 @@ function isWithin(path: string, root: string): boolean {
 }
 
 /**
- * What is left of two policies when both hold (§9.1): lists and roots intersect, the lower level and limit count,
+ * What is left of two policies when both hold: lists and roots intersect, the lower level and limit count,
  * constraints add up. `null`: unrestricted.
  */
 export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {

@@ -1,18 +1,19 @@
 /**
- * The records of agent runs in a session (design.md §2.2, §2.3): append-only, versioned; a record is stored before what
+ * The records of agent runs in a session: append-only, versioned; a record is stored before what
  * it says is acted on, and an effect's result before anything follows from it.
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
+import type { ToolErrorCode } from "../tool-result.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How messages of people and hosts come in while a run lives (§7.11). */
+/** How messages of people and hosts come in while a run lives. */
 export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
 
-/** Feedback to the model, sent as a user message (§7.3). */
+/** Feedback to the model, sent as a user message. */
 export interface Feedback {
   /** `nudge`: sent bare; `prefill_assistant`: the next answer starts with it; any other: framed with its kind. */
   kind: string;
@@ -30,10 +31,15 @@ export interface AgentToolResult {
   content: string;
   /** The structured result, where the tool gave one. */
   value: Json;
-  /** Of `ToolCallUpdate` (§7.11); `null` for success. */
+  /** Of `ToolCallUpdate`; `null` for success. */
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
+  /** What went wrong by its exact name, where there is one beside the category. */
+  code?: ToolErrorCode;
+  /** What the tool wrote before anything was left out. Absent: the bytes of `content`. */
+  bytes?: number;
+  truncated?: boolean;
   /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
   parts?: Part[];
   /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
@@ -42,11 +48,13 @@ export interface AgentToolResult {
   retryable?: boolean;
   /** For people: where it ran, what else there was to say. */
   metadata?: JsonObject;
-  /** What the call changed about the session's own tools (skill-formats.md §5). */
+  /** The folder that a command ended in, where the next one begins: relative to the work folder, or absolute. */
+  cwd?: string;
+  /** What the call changed about the session's own tools. */
   tools?: { defined: AgentTool } | { removed: string };
 }
 
-/** Why a daemon woke (§10.1), most urgent first. */
+/** Why a daemon woke, most urgent first. */
 export type WakeReason = "message" | "event" | "resume" | "watch" | "cron" | "timer";
 
 export interface Wake {
@@ -83,7 +91,7 @@ export interface ApprovalRequest {
   expires_at: number;
 }
 
-/** A compaction of the prompt-visible history (§8): `archived` messages from `keep_first` on became `summary`. */
+/** A compaction of the prompt-visible history: `archived` messages from `keep_first` on became `summary`. */
 export interface Compacted {
   mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
   strategy: string;

@@ -1,4 +1,4 @@
-/** The tools of a run and those that were defined in its session (skill-formats.md §5). Pure. */
+/** The tools of a run and those that were defined in its session. Pure. */
 import type { AgentToolResult } from "./records.ts";
 import { boundTools } from "./skill-servers.ts";
 import type { AgentTool } from "./spec.ts";
@@ -7,6 +7,7 @@ import type { AgentState, RunState } from "./state.ts";
 /** All tools of a run: its own, those of the session, and those of servers that skills have bound. */
 export function allTools(run: RunState): AgentTool[] {
   const { spec, active, loaded } = run;
+  if (run.tools === undefined && run.bound === undefined && spec.skills.length === 0) return spec.tools;
   const own = spec.tools.filter(
     ({ on_activation, skill }) =>
       on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),

@@ -1,7 +1,8 @@
-/** What becomes of a run when one of its tool calls has its result (agent-runtime.md §7.7, §7.8). Pure. */
+/** What becomes of a run when one of its tool calls has its result. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
+import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
 import { shortenOutput } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
 import type { AgentRecord, AgentToolResult } from "./records.ts";
@@ -24,8 +25,8 @@ export function settleCall(
   if (open === undefined || open.stage === "settled") return { ...state, run };
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
-  // Instructions and slices of files are as long as they are meant to be.
-  const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE;
+  // Instructions, slices of files and answers of workspace tools are as long as they are meant to be.
+  const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE || isWorkspaceTool(run.spec, name);
   const text = whole
     ? result.content
     : shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
@@ -46,6 +47,7 @@ export function settleCall(
       result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
     rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
     verification: name === "run" && executed ? verified(result) : run.verification,
+    ...(result.cwd === undefined ? {} : { cwd: result.cwd }),
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
@@ -95,7 +97,7 @@ export function clientResult({
 }
 
 /** Names of the tools that only the client knows to have been called. */
-export function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
+function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
   return new Set(
     tools.flatMap(({ executor, definition }) => (executor === "client" ? [definition.name] : [])),
   );
@@ -104,7 +106,7 @@ export function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
 const withName = (names: readonly string[], name: string): string[] =>
   names.includes(name) ? [...names] : [...names, name];
 
-/** Whether a verification passed (§7.5): by its exit status, else by what its text says. */
+/** Whether a verification passed: by its exit status, else by what its text says. */
 function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
   if (exit_code !== null) return { ok: exit_code === 0, exit_code };
   const said = /\bexit_code=(\d+)/.exec(content)?.[1];

@@ -1,4 +1,4 @@
-/** Messages that activate a skill by their beginning: `/slug` or `$slug` (skill-formats.md §2). Pure. */
+/** How skills are called: by the beginning of a message, `/slug`, `$slug` or `/plugin:slug`, and by models. Pure. */
 import type { Message, Part } from "../messages.ts";
 import type { AgentSkill } from "./spec.ts";
 
@@ -16,11 +16,39 @@ export function invocationIn(visible: readonly Message[], skills: readonly Agent
   for (const [index, message] of visible.slice(since).entries()) {
     const text = firstText(message)?.text ?? "";
     const [, name, rest = ""] = /^[/$]([^\s/$]+)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
-    const skill = skills.find((known) => known.name === name);
+    const skill = name === undefined ? undefined : skillCalled(name, skills);
     if (skill === undefined || skill.user_invocable === false) continue;
     return { message: since + index, name: skill.name, arguments: rest.trim() };
   }
   return null;
+}
+
+/**
+ * The skill that a name means: its own, in whatever letter case, `plugin:name`, or its folder or SKILL.md.
+ */
+export function skillCalled(given: string, skills: readonly AgentSkill[]): AgentSkill | undefined {
+  const name = given.replace(/\/(?:SKILL\.md)?$/i, "");
+  const folded = name.toLowerCase().replace(/^[/$]/, "");
+  return (
+    skills.find((skill) => skill.name === name) ??
+    skills.find((skill) => skill.dir === name) ??
+    skills.find(
+      (skill) =>
+        skill.name.toLowerCase() === folded ||
+        `skill://${skill.name}`.toLowerCase() === name.toLowerCase() ||
+        (skill.plugin !== undefined && pluginNames(skill, skill.plugin).includes(folded)),
+    )
+  );
+}
+
+/** A skill that has another's name is served below that of its plugin: `plugin--name`. */
+function pluginNames({ name }: AgentSkill, plugin: string): string[] {
+  const own = name.toLowerCase();
+  const prefix = plugin.toLowerCase();
+  return [
+    `${prefix}:${own}`,
+    ...(own.startsWith(`${prefix}--`) ? [`${prefix}:${own.slice(prefix.length + 2)}`] : []),
+  ];
 }
 
 /** The history with the message as the model gets it. */

@@ -1,7 +1,8 @@
-/** The tool that reads files of a run's skills (skill-formats.md §2.3): which call may be made. Pure. */
+/** The tool that reads files of a run's skills: which call may be made. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
+import { skillCalled } from "./skill-prefix.ts";
 import { listedSkills } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
@@ -23,10 +24,11 @@ function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSki
 
 /** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
 export function resourceDefinition({ skills, own_skill }: AgentSpec): ToolDefinition | null {
-  return own_skill === undefined && !skills.some(hasFiles) ? null : resourceToolDefinition();
+  const own = own_skill !== undefined && hasFiles(own_skill);
+  return own || skills.some(hasFiles) ? resourceToolDefinition() : null;
 }
 
-export function resourceToolDefinition(): ToolDefinition {
+function resourceToolDefinition(): ToolDefinition {
   const integer = (description: string) => ({ type: "integer", minimum: 0, description });
   return {
     name: READ_SKILL_RESOURCE,
@@ -55,14 +57,30 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
   skill: null,
 });
 
+/**
+ * A call's arguments where its path, or its skill, is written as a folder of the run: `DIR/references/a.md`,
+ * `skill://name/references/a.md`, `../other/a.md`.
+ */
+export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonObject | null): JsonObject {
+  const given = args ?? {};
+  const all = own_skill === undefined ? skills : [own_skill, ...skills];
+  const { skill, path } = given;
+  const named = typeof skill === "string" ? skillCalled(skill, all) : undefined;
+  const own = named === undefined ? given : { ...given, skill: named.name };
+  if (typeof path !== "string") return own;
+  const up = path.startsWith("../") && named !== undefined;
+  const beside = up ? insidePath(`${named.name}/${path}`) : null;
+  for (const { name, dir = `skill://${name}` } of all) {
+    for (const folder of [dir, `skill://${name}`])
+      if (path.startsWith(`${folder}/`)) return { ...own, skill: name, path: path.slice(folder.length + 1) };
+    if (beside?.startsWith(`${name}/`)) return { ...own, skill: name, path: beside.slice(name.length + 1) };
+  }
+  return own;
+}
+
 /** Why a call is not made; `null`: it is. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
   const names = readable(run, state.known).map(({ name }) => name);
-  return resourceArgumentsFault(names, args);
-}
-
-/** The same of the skills with files. @param names theirs */
-export function resourceArgumentsFault(names: readonly string[], args: JsonObject | null): string | null {
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
   if (names.every((name) => name !== skill)) {
     return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names.join(", ")}.`;

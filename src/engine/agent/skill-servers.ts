@@ -1,4 +1,4 @@
-/** MCP servers that skills bind while they are active or loaded (agent-runtime.md §11.3): when, and what they bring. Pure. */
+/** MCP servers that skills bind while they are active or loaded: when, and what they bring. Pure. */
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
 import type { AgentTool } from "./spec.ts";

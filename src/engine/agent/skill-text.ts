@@ -1,103 +1,135 @@
-/** How skills are shown to models (skill-formats.md §2, agent-runtime.md §11.4). Pure. */
+/** How skills' instructions are shown to models. Pure. */
 import { byteOrder } from "../../skill/path.ts";
+import { escaped } from "../skill-choice/catalogue.ts";
 import type { AgentSkill } from "./spec.ts";
 
-/** The catalogue with its header; the note of what was left out comes on top. */
-const MAX_CATALOGUE = 2000;
-/** Code points of a description where the catalogue would be too long. */
-const SHORT_DESCRIPTION = 160;
-
-const HEADER =
-  "These skills hold instructions for special tasks. Call load_skill with a name to bring a skill's instructions into the conversation before you begin such a task.";
-
-/** The models' own skills, in the order of the catalogue. */
+/** The models' own skills, in the order of their names. */
 export function listedSkills(skills: readonly AgentSkill[]): AgentSkill[] {
   return skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name));
 }
-
-/** The section that lists what may be loaded; `""`: nothing. The same skills give the same text. */
-export function catalogue(skills: readonly AgentSkill[]): string {
-  const listed = listedSkills(skills);
-  if (listed.length === 0) return "";
-  const full = listed.map((skill) => entry(skill, Number.POSITIVE_INFINITY));
-  const entries = fits(full) ? full : listed.map((skill) => entry(skill, SHORT_DESCRIPTION));
-  const shown: string[] = [];
-  for (const text of entries) if (fits([...shown, text])) shown.push(text);
-  const left = entries.length - shown.length;
-  const note = left === 0 ? "" : `\n(${left} more ${left === 1 ? "skill is" : "skills are"} not listed)`;
-  return `${section(shown)}${note}`;
-}
-
-const fits = (entries: readonly string[]): boolean => section(entries).length <= MAX_CATALOGUE;
-
-const section = (entries: readonly string[]): string =>
-  `${HEADER}\n<available_skills>\n${entries.join("")}</available_skills>`;
-
-function entry({ name, description, when_to_use, files }: AgentSkill, limit: number): string {
-  const whole = when_to_use === "" ? description : `${description} Use it when: ${when_to_use}`;
-  const points = Array.from(whole);
-  const text = points.length <= limit ? whole : `${points.slice(0, limit).join("")}…`;
-  const location = files === undefined ? "" : `<location>\n${rootOf(name)}SKILL.md\n</location>\n`;
-  return `<skill>\n<name>\n${escaped(name)}\n</name>\n<description>\n${escaped(text)}\n</description>\n${location}</skill>\n`;
-}
-
-const rootOf = (name: string): string => `skill://${name}/`;
-
-const ENTITIES = new Map([
-  ["&", "&amp;"],
-  ["<", "&lt;"],
-  [">", "&gt;"],
-  ['"', "&quot;"],
-  ["'", "&apos;"],
-]);
-
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => ENTITIES.get(sign) ?? sign);
 
 /** Who reads the instructions. */
 export interface Reader {
   session_id: string | null;
   /** What followed the prefix that activated the skill; `""`: nothing. */
   arguments: string;
+  /** All skills of the run, whose folders texts may name. Absent: none but the skill itself. */
+  skills?: readonly AgentSkill[];
+  /** What commands in the text wrote, by command. Absent: none was run. */
+  outputs?: { [command: string]: string };
+  /** They are put in later, by `ownSystem`. */
+  later?: true;
 }
+
+/** What is shown of a skill. */
+type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir">;
 
 /**
  * A skill's instructions with what they leave open put in. `$0` and the like stand for arguments only where there are any:
  * else they are the shell's or a price. A second `$` keeps what follows as it is.
  */
-export function instructions(
-  { name, prompt, files }: Pick<AgentSkill, "name" | "prompt" | "files">,
-  reader: Reader,
-): string {
-  const words = reader.arguments.split(/\s+/).filter((word) => word !== "");
+export function instructions(skill: Shown, reader: Reader): string {
+  const { prompt, dir, plugin_dir } = skill;
+  const words = wordsOf(reader.arguments);
+  const folder = dir ?? (skill.files === undefined ? "" : `skill://${skill.name}`);
   const values = new Map([
-    ["SKILL_DIR", files === undefined ? "" : rootOf(name).slice(0, -1)],
+    ["SKILL_DIR", folder],
     ["SESSION_ID", reader.session_id ?? ""],
   ]);
-  return prompt.replace(
-    /\$(\$?)(?:(ARGUMENTS\b)|(\d+)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g,
+  const filled = withOutputs(prompt, reader.outputs).replace(
+    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g,
     (
       found,
       kept: string,
       all: string | undefined,
+      nth: string | undefined,
       digits: string | undefined,
       variable: string | undefined,
     ) => {
       if (kept !== "") return found.slice(1);
+      if (nth !== undefined) return words[Number(nth)] ?? "";
       if (all !== undefined) return reader.arguments;
       if (digits === undefined) return values.get(variable ?? "") ?? "";
       return words.length === 0 ? found : (words[Number(digits)] ?? "");
     },
   );
+  return withFolders(filled, dir, plugin_dir, reader.skills ?? []);
 }
+
+/** Spellings of the skill's own folder in texts of several clients. */
+const OWN_FOLDER =
+  /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
+const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
+/** Where other clients keep their skills. */
+const CLIENT_FOLDERS =
+  /(?:(?:~|\$HOME|\$\{HOME\})\/|(?<![\w./~-])(?:\.\/)?)\.(?:claude|agents)\/skills\/([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)/g;
+
+function withFolders(
+  text: string,
+  dir: string | undefined,
+  plugin: string | undefined,
+  skills: readonly AgentSkill[],
+): string {
+  const dirs = new Map(
+    skills.flatMap(({ name, dir: other }) => (other === undefined ? [] : [[name, other]])),
+  );
+  const own = dir === undefined ? text : text.replace(OWN_FOLDER, () => dir);
+  const all = plugin === undefined ? own : own.replace(PLUGIN_FOLDER, () => plugin);
+  return all.replace(CLIENT_FOLDERS, (found, name: string) => dirs.get(name) ?? found);
+}
+
+/** Words as a shell divides them: quotes hold some together. */
+function wordsOf(given: string): string[] {
+  return Array.from(given.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, double, single, plain]) =>
+    String(double ?? single ?? plain),
+  );
+}
+
+/** A command in a text whose output is to stand in its place: its mark, a backtick, the command, a backtick. */
+const COMMAND = /(?<![\w`$\\])!`([^`\n]+)`/g;
+
+/** The commands whose outputs a skill's text asks for. */
+export function commandsIn(prompt: string): string[] {
+  return [...new Set(Array.from(prompt.matchAll(COMMAND), ([, command = ""]) => command))];
+}
+
+function withOutputs(prompt: string, outputs: Reader["outputs"]): string {
+  if (outputs === undefined) return prompt;
+  return prompt.replace(COMMAND, (found, command: string) =>
+    Object.hasOwn(outputs, command) ? (outputs[command] ?? "") : found,
+  );
+}
+
+/** What is said of commands that were not run. */
+const NOT_RUN =
+  "Commands of the form !`...` in the text above were not run: their output is not in the text. Run them yourself where you may.";
 
 /** What brings a skill into the conversation. @param again it is there already, in an earlier version */
 export function activation(skill: AgentSkill, reader: Reader, again: boolean): string {
   const parts = [
     ...(again ? [`The skill ${skill.name} was changed: this replaces what you know of it.`] : []),
-    `${opening(skill.name)}\n${instructions(skill, reader)}`,
+    [opening(skill.name), ...ownText(skill, reader)].join("\n"),
     ...resources(skill),
   ];
   return `${parts.join("\n\n")}\n</skill_content>`;
+}
+
+/** A skill's instructions below the line that says where its folder is. */
+export function ownText(skill: Shown, reader: Reader): string[] {
+  const open =
+    reader.later !== true &&
+    commandsIn(skill.prompt).some((command) => !Object.hasOwn(reader.outputs ?? {}, command));
+  return [
+    ...(skill.dir === undefined ? [] : [`Base directory for this skill: ${skill.dir}\n`]),
+    instructions(skill, reader),
+    ...(open ? [`\n[hull: ${NOT_RUN}]`] : []),
+  ];
+}
+
+/** The system text of a run that is a skill, with what commands in it wrote. */
+export function ownSystem(system: string, own: AgentSkill | undefined, outputs: Reader["outputs"]): string {
+  if (own === undefined || commandsIn(own.prompt).length === 0) return system;
+  return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs);
 }
 
 /** How the text begins that holds a skill's instructions. */
@@ -107,12 +139,13 @@ const opening = (name: string): string => `<skill_content name="${escaped(name)}
 export const brings = (text: string, name: string): boolean => text.includes(`${opening(name)}\n`);
 
 /** What is said of a skill's files; none where it has none. */
-export function resources({ name, files }: Pick<AgentSkill, "name" | "files">): string[] {
+export function resources({ name, files, dir }: Pick<AgentSkill, "name" | "files" | "dir">): string[] {
   if (files === undefined || files.count === 0) return [];
   const { paths, count } = files;
   const lines = paths.map((path) => `<file>${escaped(path)}</file>`);
   const rest = count > paths.length ? [`(${count - paths.length} more)`] : [];
-  const where = `The skill's folder is ${rootOf(name)}; paths in the text above begin there. Read them with read_skill_resource.`;
+  const folder = dir ?? `skill://${name}/`;
+  const where = `The skill's folder is ${folder}; paths in the text above begin there. Read them with read_skill_resource.`;
   return [where, ["<skill_resources>", ...lines, ...rest, "</skill_resources>"].join("\n")];
 }
 

@@ -1,22 +1,45 @@
-/** Which skills of a run are active (agent-runtime.md §11), and what that means for prompt and tools. Pure. */
+/** Which skills of a run are active, and what that means for prompt and tools. Pure. */
+
+import { globMatches } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
-import { globMatches } from "./glob.ts";
+import { CATALOGUE_TOKENS, catalogue, MOST_LISTED } from "../skill-choice/catalogue.ts";
+import {
+  type Candidate,
+  chooseSkills,
+  indexSkills,
+  rankSkills,
+  type SkillIndex,
+} from "../skill-choice/choose.ts";
+import { fitsEntries } from "../workspace-tools/approved.ts";
+import { isNamed } from "../workspace-tools/definitions.ts";
+import { brokenConstraint } from "./policy.ts";
 import type { AgentRecordBody } from "./records.ts";
 import { allTools } from "./session-tools.ts";
-import { invocationIn } from "./skill-prefix.ts";
-import { activation, activeAlready, brings, catalogue, listedSkills } from "./skill-text.ts";
+import { invocationIn, skillCalled } from "./skill-prefix.ts";
+import { activation, activeAlready, brings, listedSkills, type Reader } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
 
 export const LOAD_SKILL = "load_skill";
+export const SEARCH_SKILLS = "search_skills";
+/** Skills that a search answers. */
+const MOST_FOUND = 10;
+/** Names that the schema of `load_skill` lists. */
+const MOST_ENUMERATED = 50;
 
-interface Candidate {
-  name: string;
-  score: number;
-  reason: string;
+/** By the run's list of skills, which never changes. */
+const indexes = new WeakMap<readonly AgentSkill[], SkillIndex>();
+
+function indexOf(skills: readonly AgentSkill[]): SkillIndex {
+  const known = indexes.get(skills);
+  if (known !== undefined) return known;
+  const index = indexSkills(skills);
+  indexes.set(skills, index);
+  return index;
 }
 
 /** Candidates with a score, best first; ties in the order of the registry. */
@@ -70,6 +93,7 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
   if (rehydrated || (reassess && spec.skill_match.sticky)) return [];
   const iteration = run.iterations - 1;
   const { strategy, top_n } = spec.skill_match;
+  if (strategy === "none" || top_n === 0) return [];
   const hosted = spec.policies.host === true && HOST_STRATEGIES.includes(strategy);
   const effect = effects.skillMatch(iteration);
   if (hosted && run.hookResults[effect] === undefined) {
@@ -77,11 +101,17 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
     return { ask: { type: "call_hook", effect, hook: "", purpose: "host_skill_match", payload } };
   }
   const found = hosted ? hostMatches(spec, run.hookResults[effect]) : null;
+  const at = { run: spec.run_id, iteration };
+  if (strategy === "auto") {
+    const request = latestRequest(state.visible);
+    const { skills, working_files } = spec;
+    const chosen = chooseSkills(skills, indexOf(skills), request, working_files);
+    return [{ type: "skills_matched", ...at, strategy, reassess, ...chosen, warnings: [] }];
+  }
   const candidates = found ?? matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
   const active = candidates.slice(0, Math.max(1, top_n)).map(({ name }) => name);
   const by = found === null ? "metadata" : strategy;
   const warnings: Warning[] = by === strategy ? [] : [unmatched(strategy, hosted)];
-  const at = { run: spec.run_id, iteration };
   return [{ type: "skills_matched", ...at, strategy: by, reassess, candidates, active, warnings }];
 }
 
@@ -96,7 +126,7 @@ function unmatched(strategy: string, hosted: boolean): Warning {
   };
 }
 
-/** What the host delegate is asked (§11.2). */
+/** What the host delegate is asked. */
 function hostQuestion({ skills, skill_match, working_files }: AgentSpec, prompt: string): JsonObject {
   const candidates = skills
     .filter((skill) => !skill.disable_model_invocation)
@@ -142,21 +172,59 @@ export function skillHooks(run: RunState, active: readonly string[]): string[] {
  * The sections of the system text about skills: those that are active, those whose instructions the session has and the
  * history no longer shows, and those that can be loaded.
  */
-export function skillSections({ known = {}, visible }: AgentState, { spec, active }: RunState): string[] {
-  const { session_id } = spec;
-  const shown = spec.skills.filter(
-    ({ name }) => active.includes(name) || (known[name] !== undefined && !isBrought(visible, name)),
-  );
+export function skillSections(state: AgentState, { spec, active }: RunState): string[] {
+  const { known = {} } = state;
+  const shown = shownInSystem(state, spec, active);
   const sections = shown.map((skill) =>
     [
       `## Active skill: ${skill.name}`,
       skill.description,
       ...(skill.when_to_use === "" ? [] : [`When to use: ${skill.when_to_use}`]),
       ...(skill.allowed_tools.length === 0 ? [] : [`Tools: ${skill.allowed_tools.join(", ")}`]),
-      activation(skill, { session_id, arguments: known[skill.name]?.arguments ?? "" }, false),
+      activation(skill, readerOf(state, spec, skill, known[skill.name]?.arguments ?? ""), false),
     ].join("\n\n"),
   );
-  return [...sections, catalogue(spec.skills)];
+  return [...sections, catalogueOf(state, spec, active)];
+}
+
+function shownInSystem(
+  { known = {}, visible }: AgentState,
+  spec: AgentSpec,
+  active: readonly string[],
+): AgentSkill[] {
+  return spec.skills.filter(
+    ({ name }) => active.includes(name) || (known[name] !== undefined && !isBrought(visible, name)),
+  );
+}
+
+/** The skills whose instructions the next system text has. */
+export function shownSkills(state: AgentState, { spec, active }: RunState): AgentSkill[] {
+  const own = spec.own_skill === undefined ? [] : [spec.own_skill];
+  return [...own, ...shownInSystem(state, spec, active)];
+}
+
+function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill, given: string): Reader {
+  const own = outputs?.[name];
+  return {
+    session_id: spec.session_id,
+    arguments: given,
+    skills: spec.skills,
+    ...(own === undefined ? {} : { outputs: own }),
+  };
+}
+
+/** The skills that can be loaded, but for those that are active; of very many those that the request is about. */
+function catalogueOf({ visible }: AgentState, spec: AgentSpec, active: readonly string[]): string {
+  const { skills, skill_catalogue_tokens: tokens = CATALOGUE_TOKENS } = spec;
+  const listed = listedSkills(skills).filter(({ name }) => !active.includes(name));
+  if (!searchesSkills(spec)) return catalogue(listed, tokens, false);
+  const ranked = rankSkills(skills, indexOf(skills), latestRequest(visible), MOST_LISTED).map(
+    ({ name }) => name,
+  );
+  const places = new Map(ranked.map((name, place) => [name, place]));
+  const place = ({ name }: AgentSkill): number => places.get(name) ?? Number.POSITIVE_INFINITY;
+  const first = listed.toSorted((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
+  return catalogue(first.slice(0, MOST_LISTED), tokens, true);
 }
 
 /** Whether a result of `load_skill` in the history has the skill's instructions. */
@@ -173,8 +241,48 @@ export function loadsSkills({ skills, tools }: AgentSpec): boolean {
   return skills.length > 0 && tools.every(({ definition }) => definition.name !== LOAD_SKILL);
 }
 
+/** Whether a run has more skills than are listed, so that its model may look for them. */
+export function searchesSkills(spec: AgentSpec): boolean {
+  return loadsSkills(spec) && listedSkills(spec.skills).length > MOST_LISTED;
+}
+
+export function searchSkillsTool(): ToolDefinition {
+  return {
+    name: SEARCH_SKILLS,
+    description: "Finds skills for a task by words; load_skill brings one of them.",
+    parameters: {
+      type: "object",
+      properties: { query: { type: "string", description: "What the skill should be for, in a few words" } },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** Answers a call of `search_skills`. */
+export function searchSkills(
+  { skills }: AgentSpec,
+  args: JsonObject | null,
+): { ok: boolean; content: string } {
+  const query = args?.query;
+  if (typeof query !== "string" || query.trim() === "")
+    return { ok: false, content: `${SEARCH_SKILLS} needs a query: a few words.` };
+  const called = skillCalled(query.trim(), skills);
+  const ranked = rankSkills(skills, indexOf(skills), query, MOST_FOUND).map(({ name }) => name);
+  const names = [...new Set([...(called === undefined ? [] : [called.name]), ...ranked])].slice(
+    0,
+    MOST_FOUND,
+  );
+  const found = names.flatMap((name) => skills.find((skill) => skill.name === name) ?? []);
+  const lines = found
+    .filter((skill) => !skill.disable_model_invocation)
+    .map(({ name, description }) => ({ name, description }));
+  return { ok: true, content: JSON.stringify({ skills: lines }) };
+}
+
 /** @param skills those of the run; at least one of them is for models to load */
 export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
+  const names = listedSkills(skills).map(({ name }) => name);
   return {
     name: LOAD_SKILL,
     description: "Brings the full instructions of a skill into the conversation.",
@@ -183,7 +291,7 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
       properties: {
         name: {
           type: "string",
-          enum: listedSkills(skills).map(({ name }) => name),
+          ...(names.length > MOST_ENUMERATED ? {} : { enum: names }),
           description: "Name of the skill",
         },
         require_signature: {
@@ -200,40 +308,64 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
 /** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {
   const tools = allTools(run);
+  if (run.spec.skills.length === 0) return tools;
   const allowed = scopeOf(run).filter((entry) => tools.some((tool) => allows(entry, tool)));
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }
 
 /** The entries of `allowed_tools` of all skills that have a say. */
-function scopeOf({ spec, active, loaded }: RunState): string[] {
-  const scoping = spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name));
-  return scoping.flatMap(({ allowed_tools }) => allowed_tools);
+function scopeOf(run: RunState): string[] {
+  return skillsInForce(run).flatMap(({ allowed_tools }) => allowed_tools);
 }
 
-/** Of `Name(pattern)` the name. */
-const toolNamed = (entry: string): string => entry.replace(/\(.*\)$/s, "");
+const namespaceOf = (entry: string): string | undefined => /^namespace:(.*)$/s.exec(entry)?.[1];
 
-const allows = (entry: string, { definition }: AgentTool): boolean =>
-  entry === "*" ||
-  toolNamed(entry) === definition.name ||
-  entry === `namespace:${definition.namespace ?? ""}`;
+/** Whether an entry names a tool: by the name of its own, by that of another client, or by its namespace. */
+function allows(entry: string, tool: AgentTool): boolean {
+  const namespace = namespaceOf(entry);
+  if (namespace !== undefined) return namespace === (tool.definition.namespace ?? "");
+  if (entry === "*") return true;
+  const own = entry.replace(/\(.*\)$/s, "");
+  if (own === tool.definition.name) return true;
+  return allowedTools([entry]).some(({ tool: name }) => isNamed(name, tool));
+}
 
-/**
- * What `Name(pattern)` of the skills asks of the arguments of a tool, as a constraint of a policy; `null`: nothing. An entry
- * without a pattern frees it.
- */
-export function scopePatterns(run: RunState, tool: AgentTool): JsonObject | null {
-  const entries = scopeOf(run).filter((entry) => allows(entry, tool));
-  const patterns = entries.map((entry) => /\((.*)\)$/s.exec(entry)?.[1]);
+/** Why a call lies outside of what the scopes of active skills leave; `null`: it does not. An entry without a pattern frees a tool. */
+export function outsideScope(run: RunState, tool: AgentTool, args: JsonObject): string | null {
+  const entries = scopeOf(run).filter((entry) => namespaceOf(entry) === undefined && allows(entry, tool));
+  if (
+    entries.length === 0 ||
+    scopeOf(run).some((entry) => namespaceOf(entry) !== undefined && allows(entry, tool))
+  )
+    return null;
+  const read = entries.flatMap((entry) => (entry === "*" ? [{ tool: "*" }] : allowedTools([entry])));
+  if (tool.executor === "workspace") {
+    if (fitsEntries(read, tool, args)) return null;
+    return `${tool.definition.name} is allowed for ${entries.join(", ")} alone, by the skills that are active.`;
+  }
+  const patterns = read.map(({ pattern }) => pattern);
   const given = patterns.filter((pattern) => pattern !== undefined);
-  if (given.length === 0 || given.length < entries.length) return null;
-  return { tool: tool.definition.name, arg_patterns: given.flatMap(globsOf) };
+  if (given.length < patterns.length) return null;
+  const scope = { tool: tool.definition.name, arg_patterns: given.flatMap(globsOf) };
+  return brokenConstraint([scope], tool, args);
 }
 
 /** `git:*` is a command with whatever arguments; anything else is a glob over the whole text. */
 function globsOf(pattern: string): string[] {
   const command = pattern.endsWith(":*") ? pattern.slice(0, -2) : null;
   return command === null ? [pattern] : [command, `${command} *`];
+}
+
+/** The skills whose terms count now: the run's own, active and loaded ones. */
+export function skillsInForce({ spec, active, loaded }: RunState): AgentSkill[] {
+  const own = spec.own_skill === undefined ? [] : [spec.own_skill];
+  return [...own, ...spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name))];
+}
+
+/** The skill that a call of `load_skill` is about to bring; `null`: none. */
+export function skillToLoad({ skills }: AgentSpec, args: JsonObject | null): AgentSkill | null {
+  const skill = typeof args?.name === "string" ? skillCalled(args.name, skills) : undefined;
+  return skill === undefined || skill.disable_model_invocation ? null : skill;
 }
 
 interface LoadedSkill {
@@ -245,10 +377,11 @@ interface LoadedSkill {
 
 /** Answers a call of `load_skill`. */
 export function loadSkill(
-  { known = {} }: AgentState,
+  state: AgentState,
   { spec, active }: RunState,
   args: JsonObject | null,
 ): LoadedSkill {
+  const { known = {} } = state;
   const fail = (error: string, skill: Json, message: string): LoadedSkill => ({
     name: null,
     content: JSON.stringify({ error, skill, message }),
@@ -258,10 +391,13 @@ export function loadSkill(
     return fail("invalid_arguments", null, `${LOAD_SKILL} needs the name of a skill.`);
   }
   if (spec.skills.length === 0) return fail("skill_registry_unavailable", wanted, "This run has no skills.");
-  const skill = spec.skills.find(({ name }) => name === wanted);
+  const skill = skillCalled(wanted, spec.skills);
   if (skill === undefined) {
     const names = spec.skills.flatMap((each) => (each.disable_model_invocation ? [] : [each.name]));
-    const known = names.length === 0 ? "" : ` There are: ${names.join(", ")}.`;
+    const some =
+      names.length > MOST_LISTED ? rankSkills(spec.skills, indexOf(spec.skills), wanted, MOST_FOUND) : [];
+    const near = names.length > MOST_LISTED ? some.slice(0, MOST_FOUND).map(({ name }) => name) : names;
+    const known = near.length === 0 ? "" : ` There are: ${near.join(", ")}.`;
     return fail("skill_not_found", wanted, `There is no skill "${wanted}".${known}`);
   }
   if (skill.disable_model_invocation) {
@@ -285,6 +421,6 @@ export function loadSkill(
   const same = before?.digest === skill.digest;
   if (active.includes(skill.name) || (before !== undefined && same))
     return { name: skill.name, content: activeAlready(skill.name) };
-  const reader = { session_id: spec.session_id, arguments: "" };
+  const reader = readerOf(state, spec, skill, "");
   return { name: skill.name, content: activation(skill, reader, before !== undefined) };
 }

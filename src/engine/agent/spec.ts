@@ -1,5 +1,5 @@
 /**
- * What an agent run was started with (agent-runtime.md §7.1): options with their defaults filled in, fixed for the run's
+ * What an agent run was started with: options with their defaults filled in, fixed for the run's
  * life. JSON-safe.
  */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
@@ -7,7 +7,7 @@ import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
-type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin";
+type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin" | "workspace";
 
 export interface ToolAnnotations {
   kind?: ToolKind;
@@ -36,9 +36,11 @@ export interface AgentTool {
   trust?: "published" | "uploaded" | "session";
   /** On offer only once its skill is active or loaded. */
   on_activation?: true;
+  /** Of a workspace tool: names of other tools of the run that would be its own too. Absent: none. */
+  other_names?: string[];
 }
 
-/** A skill that a run may activate (§11.1). */
+/** A skill that a run may activate. */
 export interface AgentSkill {
   name: string;
   description: string;
@@ -60,9 +62,21 @@ export interface AgentSkill {
   mcp?: string[];
   /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
   files?: { paths: string[]; count: number };
+  /** The skill's folder as the workspace tools and processes see it: an absolute path. Absent: the skill was not served. */
+  dir?: string;
+  /** The files of the plugin that it lies in can be read too. */
+  plugin_files?: true;
+  /** The folder of that plugin, likewise. */
+  plugin_dir?: string;
+  /** What stands before the name in `plugin:name`. Absent: nothing may. */
+  plugin?: string;
+  /** The skill was uploaded, and approves nothing. */
+  uploaded?: true;
+  /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
+  approved_tools?: string[];
 }
 
-/** What happens around the calls of the tools that a glob names (§7.12); hook references, `null`: none. */
+/** What happens around the calls of the tools that a glob names; hook references, `null`: none. */
 export interface ToolHook {
   pattern: string;
   pre: string | null;
@@ -79,7 +93,7 @@ interface TurnPolicy {
   max_prose_chars: number | null;
 }
 
-/** Conditions of the tool calls of a run (§9); `null`: none. */
+/** Conditions of the tool calls of a run; `null`: none. */
 export interface RunPolicies {
   /** The deployment's and the run's own, both holding. */
   policy: JsonObject | null;
@@ -146,6 +160,22 @@ export interface HookTarget {
   fresh: boolean;
 }
 
+/** What a call of a served skill promises beyond any run (docs/manifest.md). */
+export interface ServedTerms {
+  /** SHA-256 (hex) of the files that its work folder begins with, by path. Absent: it has none. */
+  inputs?: { [path: string]: string };
+  /** After so many rounds one further call is made in which tools are declared but may not be called. */
+  max_tool_rounds: number;
+  /** Of what a handler or an MCP tool answers; commands have the limit from their skill. */
+  max_tool_output_bytes: number;
+  /** Ask for JSON where the provider has such a mode. */
+  json: boolean;
+  max_tokens: number;
+  /** Of each model call, and of the silence within one. */
+  timeout_ms: number;
+  idle_timeout_ms: number;
+}
+
 export interface AgentSpec {
   run_id: string;
   /** `null`: an anonymous run. */
@@ -155,18 +185,30 @@ export interface AgentSpec {
   prompt: Message[];
   tools: AgentTool[];
   tool_format: "native" | "text";
-  /** The option as given (§6.2). */
+  /** The option as given. */
   tool_search: Json;
   tool_examples: string | null;
   tool_choice: Json;
   skills: AgentSkill[];
+  /** The run answers a call of its skill with the model's last text. Absent: with a document. */
+  served?: ServedTerms;
+  /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
+  deadline?: { at: number; ms: number };
+  /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */
+  fallback?: { provider: string; model: string | null }[];
+  /** Name of the served skill that the run is. Absent: it is none. */
+  agent?: string;
   /** The served skill that the run is, where it has files to read. Absent: none. */
   own_skill?: AgentSkill;
+  /** Names the folder in which the skills' folders lie side by side. Absent: no skill of the run was served. */
+  skills_key?: string;
   /** MCP servers that the request brought along, with their addresses. Absent: none. */
   mcp_servers?: McpServer[];
   /** What there was to say of what was asked for. Absent: nothing. */
   warnings?: Warning[];
   skill_match: { strategy: string; top_n: number; sticky: boolean };
+  /** Tokens of the list of skills. Absent: the usual number. */
+  skill_catalogue_tokens?: number;
   working_files: string[];
   persistent: boolean;
   done_sentinel: string;
@@ -191,6 +233,8 @@ export interface AgentSpec {
   post_turn_callback: string | null;
   /** Slot to model alias, as handlers of tools are told. Absent: none. */
   models?: JsonObject;
+  /** All tool calls of a turn keep their order. Absent: those that write do. */
+  parallel_tool_calls?: false;
   /** In the order in which they are asked. Absent: none. */
   tool_hooks?: ToolHook[];
   /** By reference: all that the run may call, found before it starts. Absent: none. */
@@ -219,5 +263,7 @@ export interface AgentSpec {
     tool_search: string[];
     /** Absent: it takes images, or nobody knows. */
     vision?: false;
+    /** It takes PDF files. Absent: it does not, or nobody knows. */
+    pdf?: true;
   };
 }

@@ -21,6 +21,8 @@ export interface AgentState {
   skills: string[];
   /** Skills whose instructions the session has: of which version, and what they were called with. Absent: none. */
   known?: Record<string, { digest: string; arguments: string }>;
+  /** What commands in skills' texts wrote, by skill and command. Absent: none was run. */
+  outputs?: Record<string, { [command: string]: string }>;
   /** Digests of the calls that were approved for the whole session. */
   grants: string[];
   /** Tools that were defined in the session. Absent: none. */
@@ -82,6 +84,10 @@ export interface RunState {
   wakeIterations: number;
   /** What the run had used when the current wake began. Absent: nothing. */
   wakeFrom?: { tokens: number; cost_usd: number };
+  /** When a daemon went idle last, Unix ms. Absent: it never did. */
+  idleSince?: number;
+  /** A call used a soft budget up. Absent: none did. */
+  budgetExceeded?: true;
   /** The limit that ended the last wake. Absent: none. */
   wakeReached?: WakeLimit;
   /** Text-only turns in a row. */
@@ -99,6 +105,8 @@ export interface RunState {
   loop: LoopTable;
   /** The last model turn, until it has been taken. */
   turn: ModelTurn | null;
+  /** Who made it, and why it ended. Absent: none was made. */
+  answered?: Pick<ModelTurn, "provider" | "stop_reason" | "raw_stop_reason">;
   taken: TakenTurn | null;
   calls: OpenCall[];
   /** Results of hooks of the current iteration, by effect. */
@@ -124,6 +132,8 @@ export interface RunState {
   tools?: AgentTool[];
   /** MCP servers that skills have bound, in that order. Absent: none. */
   bound?: BoundServers[];
+  /** Where the next command begins: relative to the work folder, or absolute. Absent: in the work folder. */
+  cwd?: string;
 }
 
 /** What the servers of one skill came to when it was activated. */
@@ -203,6 +213,7 @@ export const effects = {
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
   compress: (call: string): string => `compress-${call}`,
+  skillCommands: (iteration: number, skill: string): string => `commands-${iteration}-${skill}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
   bind: (iteration: number, skill: string): string => `bind-${iteration}-${skill}`,
   /** At most one before the model call, one behind the tools, and one on going idle. */

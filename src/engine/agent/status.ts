@@ -1,6 +1,9 @@
-/** How a run ends (agent-runtime.md §7.6). Pure. */
+/** How a run ends. Pure. */
+import { DeadlineExceeded } from "../../errors/run.ts";
+import type { HullError } from "../../errors.ts";
 import type { RunStatus } from "./records.ts";
-import type { WakeLimit } from "./spec.ts";
+import { resourceDefinition } from "./skill-resource.ts";
+import type { AgentSpec, WakeLimit } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
 /**
@@ -27,7 +30,7 @@ export function iterationsUsedUp({ spec, iterations }: RunState): boolean {
   return bounded && iterations >= spec.max_iterations;
 }
 
-/** The limit that a daemon's wake has reached (§10.2); `null`: none, it may begin another iteration. */
+/** The limit that a daemon's wake has reached; `null`: none, it may begin another iteration. */
 export function wakeLimitReached(run: RunState): WakeLimit | null {
   const { spec, totals, wakeIterations, wakeFrom = { tokens: 0, cost_usd: 0 } } = run;
   const { daemon } = spec;
@@ -40,3 +43,23 @@ export function wakeLimitReached(run: RunState): WakeLimit | null {
   const cost = totals.cost_usd - wakeFrom.cost_usd;
   return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }
+
+/** Whether the model is offered any tool: of the run's own, or the one that reads files of its skills. */
+export const hasTools = (spec: AgentSpec): boolean =>
+  spec.tools.length > 0 || resourceDefinition(spec) !== null;
+
+/** Whether tools may still be called: after its last round a served skill is only to answer. */
+export function mayCallTools({ spec, iterations }: RunState): boolean {
+  return spec.served === undefined || (iterations <= spec.served.max_tool_rounds && hasTools(spec));
+}
+
+/** `deadline_exceeded`, naming what was under way. */
+export function deadlineError({ spec, calls, iterations }: RunState): HullError {
+  const running = calls.filter(({ stage }) => stage !== "settled").map(({ call }) => call.name);
+  const during = running.length > 0 ? `tool ${running.join(", ")}` : `model call ${Math.max(1, iterations)}`;
+  return new DeadlineExceeded({ timeout_ms: spec.deadline?.ms ?? 0, during });
+}
+
+/** Whether the run's time is over. */
+export const isOverdue = ({ spec, stage }: RunState, now: number): boolean =>
+  stage !== "ended" && spec.deadline !== undefined && now >= spec.deadline.at;

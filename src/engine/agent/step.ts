@@ -1,4 +1,4 @@
-/** What an agent run does next, and the effects that a driver carries out for it (design.md §2.1). */
+/** What an agent run does next, and the effects that a driver carries out for it. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
@@ -24,11 +24,14 @@ export interface PlannedCall {
   tool: AgentTool;
   /** An earlier life of the run began it and did not see it end. */
   again: boolean;
+  /** Of a workspace tool: where it begins, and the skills that are active. */
+  from?: { cwd: string; active: string[] };
 }
 
-/** What a hook is asked for (§0.4); decides what it is given and what it may answer. */
+/** What a hook is asked for; decides what it is given and what it may answer. */
 export type HookPurpose =
   | "skill"
+  | "skill_commands"
   | "context"
   | "compact"
   | "mask"
@@ -46,8 +49,8 @@ export type AgentStep =
   /** Decisions: append these records, in one transaction, and ask again. */
   | { type: "record"; records: AgentRecordBody[] }
   | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
-  /** `parallel`: read-only calls that may run at once; else one after the other. */
-  | { type: "run_tools"; calls: PlannedCall[]; parallel: boolean }
+  /** Calls that are to be made now, side by side with those that are under way. */
+  | { type: "run_tools"; calls: PlannedCall[] }
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
   /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
@@ -55,6 +58,8 @@ export type AgentStep =
   | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
   /** The MCP servers of a skill that became active are asked for their tools. */
   | { type: "bind_servers"; effect: string; skill: string; servers: string[] }
+  /** Nothing to do until an effect that is under way comes back. */
+  | { type: "busy" }
   /** Nothing to do until a decision, a client's answer or a wake comes. */
   | {
       type: "wait";
@@ -103,4 +108,6 @@ export interface AgentEffectContext {
   signal: AbortSignal;
   /** Those that were defined in the session. */
   tools: readonly AgentTool[];
+  /** Who made the run's last turn; `null`: there is none. */
+  provider: string | null;
 }

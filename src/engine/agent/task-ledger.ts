@@ -1,4 +1,4 @@
-/** The to-do list of a run (agent-runtime.md §7.1, §7.5): the model keeps it, and no sentinel counts while items are open. Pure. */
+/** The to-do list of a run: the model keeps it, and no sentinel counts while items are open. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";

@@ -1,4 +1,4 @@
-/** What the loop itself says to the model (agent-runtime.md §7.3, §7.5, §7.8). Pure. */
+/** What the loop itself says to the model. Pure. */
 import { firstOf } from "../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
@@ -93,7 +93,7 @@ export function feedbackMessage(kind: string, content: string): string {
   return `<hull_feedback kind="${kind}">${content}</hull_feedback>`;
 }
 
-/** What woke a daemon, as the model is told (§10.1). @param paths that were changed, for `watch` */
+/** What woke a daemon, as the model is told. @param paths that were changed, for `watch` */
 export function wakeText(
   reason: "watch" | "cron" | "timer" | "resume",
   paths: readonly string[] = [],

@@ -1,9 +1,10 @@
-/** Hooks around the tool calls of a run (agent-runtime.md §7.12), and what is made of long outputs (§8.3). Pure. */
+/** Hooks around the tool calls of a run, and what is made of long outputs. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
+import { nameMatches } from "../../skill/glob.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
 import { shortenOutput } from "./compaction.ts";
-import { nameMatches } from "./glob.ts";
 import type { AgentToolResult } from "./records.ts";
 import type { AgentSpec, ToolHook } from "./spec.ts";
 import { effects, type OpenCall, type RunState } from "./state.ts";
@@ -56,14 +57,16 @@ export function afterCall(
 ): { result: AgentToolResult } | { ask: HookStep } {
   const hooks = hooksOf(run.spec, call.name);
   const { compress_callback, tool_output_max_chars } = run.spec.compaction;
-  const most = Math.min(tool_output_max_chars, ...hooks.flatMap(({ max_output }) => max_output ?? []));
+  // Workspace tools have limits of their own.
+  const limit = isWorkspaceTool(run.spec, call.name) ? Number.POSITIVE_INFINITY : tool_output_max_chars;
+  const most = Math.min(limit, ...hooks.flatMap(({ max_output }) => max_output ?? []));
   const about = { ...of(run, call.id, call.name), args: call.arguments ?? {} };
   let result = given;
   if (compress_callback !== null && given.content.length > tool_output_max_chars) {
     const asked = effects.compress(effect);
     const answer = run.hookResults[asked];
     if (answer === undefined) {
-      const payload = { ...about, output: given.content, max_chars: most };
+      const payload = { ...about, output: given.content, max_chars: Math.min(most, tool_output_max_chars) };
       return {
         ask: { type: "call_hook", effect: asked, hook: compress_callback, purpose: "compress", payload },
       };

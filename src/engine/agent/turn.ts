@@ -1,13 +1,13 @@
-/** What a model's turn means to the loop (agent-runtime.md §7.4, §7.5). Pure. */
+/** What a model's turn means to the loop. Pure. */
 import { firstOf } from "../cut.ts";
 import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
 import type { AgentRecordBody, Feedback, RunStatus } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
-import { LOAD_SKILL, scopedTools } from "./skills.ts";
+import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { AgentState, RunState, TakenTurn } from "./state.ts";
-import { finalStatus, iterationsUsedUp, wakeLimitReached } from "./status.ts";
+import { finalStatus, iterationsUsedUp, mayCallTools, wakeLimitReached } from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
   actionRequired,
@@ -39,7 +39,7 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
   const { spec } = run;
   const at = { run: spec.run_id };
   const fallback = read.handWritten && mayFallBack(run);
-  const calls = read.handWritten && !fallback ? [] : read.calls;
+  const calls = (read.handWritten && !fallback) || !mayCallTools(run) ? [] : read.calls;
   const phase = otherPhase(spec, read.text) !== null;
   const message: Message = { role: "assistant", content: read.blocks };
   const taken = { type: "turn_taken" as const, ...at, calls, text: read.text, fallback };
@@ -53,8 +53,10 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
     const told = remarks.length === 0 ? {} : { remarks };
     return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...told }];
   }
-  const gate = read.sentinel ? sentinelGate(run) : null;
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
+  // The provider asks to be called again with the turn so far.
+  if (turn.stop_reason === "pause" && !iterationsUsedUp(run)) return [{ ...goesOn, text_only: run.textOnly }];
+  const gate = read.sentinel ? sentinelGate(run) : null;
   const more = takesMore(state, run);
   if (read.sentinel && gate === null) {
     if (more) return [goesOn];
@@ -146,7 +148,9 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
       blocks: [...reasoning(turn), ...textBlock(cutProse(run, textPart(read))), ...calls],
     };
   }
-  const handWritten = native.length === 0 && names.length > 0 ? parseTextTurn(said, names) : null;
+  // Of a served skill any text is the answer.
+  const looked = native.length === 0 && names.length > 0 && spec.served === undefined;
+  const handWritten = looked ? parseTextTurn(said, names) : null;
   const written = named(handWritten?.calls ?? []);
   const fallback = written.length > 0 && mayFallBack(run);
   return {
@@ -180,7 +184,7 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
 }
 
 /** Tools of the loop itself, which every text contract names. */
-const RUNTIME_TOOLS = [LOAD_SKILL, READ_SKILL_RESOURCE, LEDGER_TOOL];
+const RUNTIME_TOOLS = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);

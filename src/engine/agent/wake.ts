@@ -1,4 +1,4 @@
-/** What a wake makes of a daemon's run (agent-runtime.md §10.1). Pure. */
+/** What a wake makes of a daemon's run. Pure. */
 import type { WakeReason } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { RunState } from "./state.ts";
@@ -8,7 +8,7 @@ const KEPT_CHARACTERS = 128 * 1024;
 const KEPT_CALLS = 1000;
 const KEPT_FEEDBACK = 100;
 
-/** What can wake a daemon (§10.1). A run without a session has no files that could change, and nobody knows it. */
+/** What can wake a daemon. A run without a session has no files that could change, and nobody knows it. */
 export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
   if (daemon === null) return [];
   const reached: WakeReason[] = session_id === null ? [] : ["message", "event", "resume"];
@@ -25,7 +25,11 @@ export function wokenRun(run: RunState): RunState {
   return {
     ...rest,
     wakeFrom: { tokens: input_tokens + output_tokens, cost_usd },
-    ...{ stage: "open", status: "running", wakeIterations: 0, textOnly: 0, loop: {} },
+    stage: "open",
+    status: "running",
+    wakeIterations: 0,
+    textOnly: 0,
+    loop: {},
     texts: latestTexts(run.texts),
     tools_used: run.tools_used.slice(-KEPT_CALLS),
     feedback: run.feedback.slice(-KEPT_FEEDBACK),

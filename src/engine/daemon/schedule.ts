@@ -1,4 +1,4 @@
-/** When an idle daemon is to be woken, and how long it may stay idle (agent-runtime.md §10.1, §10.2). Pure; times are Unix ms. */
+/** When an idle daemon is to be woken, and how long it may stay idle. Pure; times are Unix ms. */
 
 import { nextCron, parseCron } from "../../skill/cron.ts";
 import type { DaemonOptions } from "../agent/spec.ts";

@@ -1,5 +1,5 @@
-/** Which changes of files wake a daemon (agent-runtime.md §10.1). Pure. */
-import { globMatches } from "../agent/glob.ts";
+/** Which changes of files wake a daemon. Pure. */
+import { globMatches } from "../../skill/glob.ts";
 import type { DaemonOptions } from "../agent/spec.ts";
 
 /** A change of a file of the daemon's session. */

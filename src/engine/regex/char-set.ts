@@ -1,4 +1,4 @@
-/** Sets of UTF-16 code units, as they stand in lower-cased text. */
+/** Sets of UTF-16 code units. Those of case-insensitive expressions are sets of units of lower-cased text. */
 
 /** Sorted, disjoint ranges: first, last, first, last, … */
 export type CharSet = readonly number[];
@@ -79,7 +79,7 @@ function letterPairs(): [number, number][] {
 }
 
 export const DIGIT = setOf([0x30, 0x39]);
-export const WORD = setOf([0x30, 0x39], [0x5f, 0x5f], [0x61, 0x7a]);
+export const WORD = setOf([0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]);
 /** ECMA-262: white space and line terminators. */
 export const SPACE = setOf(
   [0x09, 0x0d],

@@ -1,20 +1,21 @@
 /**
- * How long a backtracking engine may look for a match: an upper bound of the ways that it can try. Patterns from outside are
+ * How long a backtracking engine may look for a match: an upper bound of its steps. Patterns from outside are
  * only given to one where that is little. Pure.
  */
 import { type CharSet, union } from "./char-set.ts";
 import { type Node, parsePattern, Refusal } from "./parse.ts";
 
 /**
- * Ways to try for a text of this many characters, at most. Infinite: too many to tell, or an expression that is not understood,
- * e.g. one with look-around.
+ * Steps of looking for a match in a text of this many characters, at most. Infinite: too many to tell, or an expression that is not
+ * understood, e.g. one with look-around.
  */
-export function waysToMatch(source: string, length: number): number {
+export function stepsToMatch(source: string, length: number): number {
   // The two are a class without members, and of all characters, in ECMAScript alone.
   if (/\[\^?\]/.test(source)) return Number.POSITIVE_INFINITY;
   try {
     const tree = parsePattern(source);
-    return ways(tree, length, []) * (isAnchored(tree) ? 1 : length + 1);
+    const starts = isAnchored(tree) ? 1 : length + 1;
+    return starts * (search(tree, length, []).steps + 1);
   } catch (error) {
     if (error instanceof Refusal) return Number.POSITIVE_INFINITY;
     throw error;
@@ -26,32 +27,46 @@ function isAnchored(node: Node): boolean {
   return node.kind === "sequence" && node.parts[0] !== undefined && isAnchored(node.parts[0]);
 }
 
+/** From one place on: in how many ways a node matches, and the steps of trying all of them. Both at most. */
+interface Search {
+  ways: number;
+  steps: number;
+}
+
 /** @param follow what may stand after the node; nothing where it ends the expression, or the text has to end */
-function ways(node: Node, length: number, follow: CharSet): number {
+function search(node: Node, length: number, follow: CharSet): Search {
   switch (node.kind) {
     case "unit":
     case "assert":
-      return 1;
+      return { ways: 1, steps: 1 };
     case "sequence": {
       let after = follow;
-      let product = 1;
+      // What comes later is tried anew for each way of what comes before.
+      let whole: Search = { ways: 1, steps: 0 };
       for (const part of node.parts.toReversed()) {
-        product *= ways(part, length, after);
+        const one = search(part, length, after);
+        whole = { ways: one.ways * whole.ways, steps: one.steps + one.ways * whole.steps };
         after = isSkipped(part) ? union([firstOf(part), after]) : firstOf(part);
       }
-      return product;
+      return whole;
     }
     case "choice": {
-      const each = node.options.map((option) => ways(option, length, follow));
-      return areDistinct(node.options) ? Math.max(...each) : each.reduce((sum, one) => sum + one, 0);
+      const each = node.options.map((option) => search(option, length, follow));
+      const ways = each.map((one) => one.ways);
+      const sum = ways.reduce((total, one) => total + one, 0);
+      return {
+        ways: areDistinct(node.options) ? Math.max(...ways) : sum,
+        steps: each.reduce((total, one) => total + one.steps, 0),
+      };
     }
     case "repeat": {
       const first = firstOf(node.part);
       const most = Math.max(node.min, Math.min(node.max, length));
-      const once = ways(node.part, length, most > 1 ? union([first, follow]) : follow);
-      // What comes next tells whether it goes on.
+      const once = search(node.part, length, most > 1 ? union([first, follow]) : follow);
+      // What comes next tells whether it goes on. It is asked at every end all the same.
       const ends = overlap(first, follow) ? most - node.min + 1 : 1;
-      return once === 1 ? ends : ends * once ** most;
+      const all = once.ways === 1 ? 1 : once.ways ** most;
+      return { ways: ends * all, steps: 2 * (most + 1) * once.steps * all };
     }
   }
 }

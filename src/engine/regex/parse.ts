@@ -56,21 +56,27 @@ const CONTROLS = new Map([
   ["0", "\0"],
 ]);
 
-/** The tree of an expression. @throws Refusal */
-export function parsePattern(source: string): Node {
+/**
+ * The tree of an expression over lower-cased text.
+ * @param cased over text as it is, where capital letters are letters of their own
+ * @throws Refusal
+ */
+export function parsePattern(source: string, cased = false): Node {
   if (source.length > MAX_LENGTH) {
     throw new Refusal(`it has ${source.length} characters, at most ${MAX_LENGTH} are taken`);
   }
-  return new Parser(source).whole();
+  return new Parser(source, cased).whole();
 }
 
 class Parser {
   readonly #source: string;
+  readonly #cased: boolean;
   #at = 0;
   #dotAll = false;
 
-  constructor(source: string) {
+  constructor(source: string, cased: boolean) {
     this.#source = source;
+    this.#cased = cased;
   }
 
   whole(): Node {
@@ -143,8 +149,12 @@ class Parser {
       case "\\":
         return this.#escape();
       default:
-        return literal(character);
+        return this.#literal(character);
     }
+  }
+
+  #literal(character: string): Node {
+    return literal(this.#cased ? character : lowerCased(character));
   }
 
   #group(): Node {
@@ -153,7 +163,8 @@ class Parser {
       if (this.#match(/P=/y) !== null) throw this.#refuse("back-references are not supported");
       const flags = this.#match(/([a-zA-Z]*):/y)?.[1];
       if (flags !== undefined) {
-        if (/[^im]/.test(flags)) throw this.#refuse(`the flags "${flags}" are not supported for a group`);
+        if (/[^im]/.test(flags) || (this.#cased && flags.includes("i")))
+          throw this.#refuse(`the flags "${flags}" are not supported for a group`);
       } else if (this.#match(/P?<[A-Za-z_]\w*>/y) === null) {
         throw this.#refuse("this kind of group is not supported");
       }
@@ -164,9 +175,10 @@ class Parser {
     return { kind: "sequence", parts: [node] };
   }
 
-  /** Matching is case-insensitive and line by line anyway; `s` lets `.` match line ends. */
+  /** `i` changes nothing about lower-cased text, `m` nothing at all; `s` lets `.` match line ends. */
   #setFlags(flags: string): void {
-    if (/[^ims]/.test(flags)) throw this.#refuse(`the flags "${flags}" are not supported`);
+    if (/[^ims]/.test(flags) || (this.#cased && flags.includes("i")))
+      throw this.#refuse(`the flags "${flags}" are not supported`);
     this.#dotAll = flags.includes("s");
   }
 
@@ -179,7 +191,7 @@ class Parser {
     }
     if (/[1-9k]/.test(next)) throw this.#refuse("back-references are not supported");
     const escaped = this.#escaped();
-    return typeof escaped === "string" ? literal(escaped) : { kind: "unit", set: escaped };
+    return typeof escaped === "string" ? this.#literal(escaped) : { kind: "unit", set: escaped };
   }
 
   /** What follows a backslash, in a class as well: one character, or a set. */
@@ -211,7 +223,8 @@ class Parser {
       const high = ranges ? this.#member() : low;
       if (typeof high !== "string") throw this.#refuse("a range ends with a class");
       if (high < low) throw this.#refuse("a range's end lies before its start");
-      sets.push(lowered(low.charCodeAt(0), high.charCodeAt(0)));
+      const [from, to] = [low.charCodeAt(0), high.charCodeAt(0)];
+      sets.push(this.#cased ? setOf([from, to]) : lowered(from, to));
     }
     this.#at++;
     const set = union(sets);
@@ -264,10 +277,14 @@ class Parser {
   }
 }
 
-/** One character, lower-cased as the text is. */
-function literal(character: string): Node {
+/** As the text is, in which a letter stays one letter. */
+function lowerCased(character: string): string {
   const lower = character.toLowerCase();
-  const text = lower.length === character.length ? lower : character;
+  return lower.length === character.length ? lower : character;
+}
+
+/** One character. */
+function literal(text: string): Node {
   const parts = Array.from({ length: text.length }, (_, i): Node => {
     const unit = text.charCodeAt(i);
     return { kind: "unit", set: setOf([unit, unit]) };

@@ -1,4 +1,4 @@
-/** Regular expressions from outside, matched in linear time (agent-runtime.md §6.4). Pure. */
+/** Regular expressions from outside, matched in linear time. Pure. */
 import { Automaton } from "./automaton.ts";
 import { leadingText, requiredTexts } from "./literals.ts";
 import { parsePattern, Refusal } from "./parse.ts";
@@ -15,12 +15,14 @@ export interface Pattern {
 /**
  * A case-insensitive expression over lower-cased text; `^` and `$` hold at the ends of lines. `reason`: why it is
  * refused, e.g. for look-around, back-references, or its size.
+ * @param options `cased`: the expression is over text as it is, and tells capital letters from small ones
  */
 export function compilePattern(
   source: string,
+  { cased = false }: { cased?: boolean } = {},
 ): { ok: true; pattern: Pattern } | { ok: false; reason: string } {
   try {
-    const tree = parsePattern(source);
+    const tree = parsePattern(source, cased);
     const automaton = new Automaton(compileProgram(tree));
     return { ok: true, pattern: { automaton, required: requiredTexts(tree), lead: leadingText(tree) } };
   } catch (error) {

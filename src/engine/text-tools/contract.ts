@@ -1,5 +1,5 @@
 /**
- * Tools for models without a native channel (agent-runtime.md §7.4): how they are described in the system text, and how
+ * Tools for models without a native channel: how they are described in the system text, and how
  * results go back. Pure.
  */
 import { objectOf } from "../../skill/json.ts";

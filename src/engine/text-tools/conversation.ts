@@ -1,4 +1,4 @@
-/** A conversation as a model without a native tool channel can read it (agent-runtime.md §7.4). Pure. */
+/** A conversation as a model without a native tool channel can read it. Pure. */
 import type { Message } from "../messages.ts";
 import { renderTextResults } from "./contract.ts";
 

@@ -1,4 +1,4 @@
-/** Reads tool calls out of a model's text (agent-runtime.md §7.4). Pure; time grows with the text's length. */
+/** Reads tool calls out of a model's text. Pure; time grows with the text's length. */
 
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";

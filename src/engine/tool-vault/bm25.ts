@@ -1,4 +1,4 @@
-/** Ranks documents by the words of a query: Okapi BM25 (Robertson & Zaragoza 2009), agent-runtime.md §6.4. */
+/** Ranks documents by the words of a query: Okapi BM25 (Robertson & Zaragoza 2009). */
 
 const K1 = 1.5;
 const B = 0.75;
@@ -20,12 +20,14 @@ export function wordsOf(text: string): string[] {
 }
 
 /** Costs time in proportion to the number of words. */
-export function indexWords(documents: readonly string[]): WordIndex {
+export const indexWords = (documents: readonly string[]): WordIndex => indexTokens(documents.map(wordsOf));
+
+/** The same of documents that are words already. */
+export function indexTokens(documents: readonly (readonly string[])[]): WordIndex {
   const postings = new Map<string, number[]>();
   const lengths: number[] = [];
   let total = 0;
-  for (const [number, text] of documents.entries()) {
-    const words = wordsOf(text);
+  for (const [number, words] of documents.entries()) {
     lengths.push(words.length);
     total += words.length;
     for (const word of words) {

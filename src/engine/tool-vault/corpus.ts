@@ -1,4 +1,4 @@
-/** What a search reads of each tool (agent-runtime.md §6.4), as one text, and how many matches an expression has in it. */
+/** What a search reads of each tool, as one text, and how many matches an expression has in it. */
 import { objectOf } from "../../skill/json.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import type { Tool } from "../tools.ts";

@@ -1,4 +1,4 @@
-/** What a search leaves in transcripts and streams, the same whoever searched (agent-runtime.md §6.5). */
+/** What a search leaves in transcripts and streams, the same whoever searched. */
 
 import type { Json } from "../../skill/manifest.ts";
 import type { Block } from "../messages.ts";

@@ -1,4 +1,4 @@
-/** Who searches, the provider or Hull (agent-runtime.md §6.2). */
+/** Who searches, the provider or Hull. */
 import type { ModelRequest, Warning } from "../messages.ts";
 import type { SearchOption } from "./option.ts";
 
@@ -9,7 +9,7 @@ const NATIVE: readonly NativeVariant[] = ["bm25", "regex", "hosted"];
 export interface SearchTarget {
   provider: string;
   model: string;
-  /** Of its capabilities (§4.2). */
+  /** Of its capabilities. */
   defer_loading: boolean;
   /** The provider's own searches, preferred first. */
   tool_search: readonly string[];
@@ -90,7 +90,7 @@ function fellBack({ provider, model }: SearchTarget): Warning {
   };
 }
 
-/** Failures with a cause of their own, which a 400 can be as well (§2.2). */
+/** Failures with a cause of their own, which a 400 can be as well. */
 const OTHER_CAUSES = new Set(["context_overflow", "content_policy", "auth_failure", "rate_limit"]);
 
 /**

@@ -1,4 +1,4 @@
-/** The option `tool_search` (agent-runtime.md §6.2). */
+/** The option `tool_search`. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { type Fault, shown, wrongValue } from "../fault.ts";

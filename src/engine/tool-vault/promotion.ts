@@ -1,4 +1,4 @@
-/** Which deferred tools a model has found so far (agent-runtime.md §6.4 "Promotion"). */
+/** Which deferred tools a model has found so far. */
 import type { ToolSet } from "./tool-set.ts";
 
 /** What a vault remembers of a run. JSON-safe: durable runs keep it in their records. */

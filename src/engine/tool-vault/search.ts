@@ -1,4 +1,4 @@
-/** A search that Hull carries out for a model (agent-runtime.md §6.4). It may find nothing, but it never fails a run. */
+/** A search that Hull carries out for a model. It may find nothing, but it never fails a run. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../messages.ts";
@@ -9,7 +9,7 @@ import { promote, type VaultState } from "./promotion.ts";
 import type { Scope } from "./tool-set.ts";
 import type { ClientVault } from "./vault.ts";
 
-/** The host delegate's method `tool_search/query` (§0.5). Throws where it cannot be reached. */
+/** The host delegate's method `tool_search/query`. Throws where it cannot be reached. */
 export type SearchDelegate = (query: {
   strategy: "semantic" | "host";
   query: string;

@@ -1,5 +1,5 @@
 /**
- * The Tool Vault (agent-runtime.md §6): deferred tools stay out of a model's context until a search surfaces them,
+ * The Tool Vault: deferred tools stay out of a model's context until a search surfaces them,
  * the provider's own or Hull's. A vault belongs to one list of tools and one model; what a run found lives in its
  * `VaultState`.
  */

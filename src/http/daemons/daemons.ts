@@ -1,4 +1,4 @@
-/** Daemons: listed, looked at, woken, stopped, started again, removed (agent-runtime.md §10.4). */
+/** Daemons: listed, looked at, woken, stopped, started again, removed. */
 import * as z from "zod/mini";
 import { CallNotFound } from "../../errors/llm.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";

@@ -1,5 +1,5 @@
 /**
- * Daemons that skills declare (contract.md): those of published skills are the operator's tenant's, those of an uploaded
+ * Daemons that skills declare: those of published skills are the operator's tenant's, those of an uploaded
  * skill its tenant's. Safe to repeat: what is as it should be stays as it is.
  */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
@@ -66,7 +66,10 @@ async function declare(context: RunContext, { slug, version }: Card): Promise<vo
     options: optionsOf(slug, daemon),
   });
   const settings = {
-    ...{ name: slug, persist_path: `daemons/${id}`, capacity: 1024, webhook: null },
+    name: slug,
+    persist_path: `daemons/${id}`,
+    capacity: 1024,
+    webhook: null,
     declared: { skill: slug, version },
   };
   await sessionClient(context, id).ask("declare", { spec: JSON.stringify(spec), settings });

@@ -1,4 +1,4 @@
-/** `POST /daemons/:id/events`: with a key, or signed as the daemon wants it (agent-runtime.md §10.4, contract.md). */
+/** `POST /daemons/:id/events`: with a key, or signed as the daemon wants it. */
 import { InputInvalid } from "../../errors/request.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json } from "../../skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** Where everything of a daemon is served (agent-runtime.md §10.4, contract.md). */
+/** Where everything of a daemon is served. */
 import type { App } from "../context.ts";
 import { type Handler, mount } from "../routes.ts";
 import {

@@ -1,4 +1,4 @@
-/** `POST /daemons`: a daemon from a flat body (agent-runtime.md §10.4, contract.md "Rulings"). */
+/** `POST /daemons`: a daemon from a flat body. */
 import * as z from "zod/mini";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
@@ -70,7 +70,10 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
   const id = `dmn_${(key === null ? unique() : await callName(context, key, "/daemons")).slice(0, 32)}`;
   const settings: DaemonSettings = {
-    ...{ name, persist_path: persist_path ?? `daemons/${id}`, webhook: hook, declared: null },
+    name,
+    persist_path: persist_path ?? `daemons/${id}`,
+    webhook: hook,
+    declared: null,
     capacity: event_queue_capacity ?? queue_capacity ?? 1024,
   };
   const exclusive = persist_path !== undefined;
@@ -82,7 +85,10 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   });
   const request = await requestName(context, body);
   const summary = await sessionOf(context, id).ask("spawn", {
-    ...{ spec: JSON.stringify(spec), settings, exclusive, request },
+    spec: JSON.stringify(spec),
+    settings,
+    exclusive,
+    request,
   });
   const headers = { location: `/daemons/${id}`, "cache-control": "no-store" };
   return Response.json(shown(context, summary), { status: 201, headers });

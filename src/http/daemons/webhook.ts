@@ -1,12 +1,12 @@
-/** Signed calls of `POST /daemons/:id/events`, which need no key (contract.md). */
+/** Signed calls of `POST /daemons/:id/events`, which need no key. */
 import { concat } from "../../bytes.ts";
-import { nameMatches } from "../../engine/agent/glob.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { sha256 } from "../../run/digest.ts";
 import { webhookOf } from "../../session/daemon/directory.ts";
 import type { Webhook } from "../../session/daemon/rpc.ts";
+import { nameMatches } from "../../skill/glob.ts";
 import type { RequestContext } from "../context.ts";
 import { shieldKeyLookup } from "../rate.ts";
 

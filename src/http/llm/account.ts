@@ -1,4 +1,4 @@
-/** Soft ledgers (agent-runtime.md §15.2): a session's, or that of the caller's calls without one. */
+/** Soft ledgers: a session's, or that of the caller's calls without one. */
 import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
 

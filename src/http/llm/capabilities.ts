@@ -1,10 +1,10 @@
-/** `/llm/capabilities`: what a model can do, and a tenant's own rules about it (agent-runtime.md §4.4). */
+/** `/llm/capabilities`: what a model can do, and a tenant's own rules about it. */
 import { shapeErrors } from "../../engine/fault.ts";
 import { InputInvalid, MalformedToml } from "../../errors/request.ts";
-import { canonicalProvider } from "../../model/catalogue/catalogue.ts";
-import { type CapabilityTables, capabilityTables } from "../../model/catalogue/layer.ts";
-import { capabilitiesOf } from "../../model/catalogue/matrix.ts";
-import { clearRules, installRules, tenantCatalogue } from "../../model/catalogue/tenant-rules.ts";
+import { type CapabilityTables, capabilityTables } from "../../model/registry/layer.ts";
+import { capabilitiesOf } from "../../model/registry/matrix.ts";
+import { canonicalProvider } from "../../model/registry/registry.ts";
+import { clearRules, installRules, tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -17,10 +17,10 @@ const MAX_RULES_BYTES = 64 * 1024;
 export async function getCapabilities(context: RequestContext): Promise<Response> {
   const query = queryOf(context);
   const asked = required(query, "provider");
-  const catalogue = await tenantCatalogue(context, context.caller.tenant);
-  const provider = canonicalProvider(catalogue, asked);
-  const model = query.get("model")?.trim() || (catalogue.providers.get(provider)?.default_model ?? "");
-  const { matched: _, ...capabilities } = capabilitiesOf(catalogue, provider, model);
+  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const provider = canonicalProvider(registry, asked);
+  const model = query.get("model")?.trim() || (registry.providers.get(provider)?.default_model ?? "");
+  const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
   return jsonNow({ provider, model, ...capabilities });
 }
 
@@ -40,7 +40,7 @@ export async function deleteCapabilities(context: RequestContext): Promise<Respo
 
 async function readRules(request: Request): Promise<CapabilityTables> {
   const text = decodeUtf8(await readBody(request, MAX_RULES_BYTES), "The body");
-  const { parseToml } = await import("../../model/catalogue/toml.ts");
+  const { parseToml } = await import("../../model/registry/toml.ts");
   const toml = parseToml(text);
   if (!toml.ok) throw new MalformedToml(toml);
   const parsed = capabilityTables.safeParse(toml.value);

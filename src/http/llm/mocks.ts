@@ -1,5 +1,5 @@
 /**
- * `/llm/mocks`: answers queued in the providers' place, where `[llm] mock_routes` says so (agent-runtime.md §16.1). The
+ * `/llm/mocks`: answers queued in the providers' place, where `[llm] mock_routes` says so. The
  * scope is the tenant's and named by `x-hull-mock-scope`.
  */
 import { BadRequest, InputInvalid, NotFound } from "../../errors/request.ts";

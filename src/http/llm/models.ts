@@ -1,80 +1,84 @@
-/** What a model name stands for: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost` (agent-runtime.md §1.9). */
+/** What a model name stands for: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost`. */
 import type { Usage } from "../../engine/messages.ts";
-import type { Catalogue } from "../../model/catalogue/definition.ts";
-import { inferProvider, tierOf, wireModel } from "../../model/catalogue/infer.ts";
-import { capabilitiesOf } from "../../model/catalogue/matrix.ts";
-import { costOf, priceOf } from "../../model/catalogue/price.ts";
-import { isAvailable } from "../../model/catalogue/reach.ts";
-import { defaultTarget, expand, knownProvider, toolFormat } from "../../model/catalogue/resolve.ts";
-import { tenantCatalogue } from "../../model/catalogue/tenant-rules.ts";
+import type { ModelRegistry } from "../../model/registry/definition.ts";
+import { inferProvider, tierOf, wireModel } from "../../model/registry/infer.ts";
+import { capabilitiesOf } from "../../model/registry/matrix.ts";
+import { costOf, priceOf } from "../../model/registry/price.ts";
+import { isAvailable } from "../../model/registry/reach.ts";
+import { defaultTarget, expand, knownProvider, toolFormat } from "../../model/registry/resolve.ts";
+import { retirementOf } from "../../model/registry/retirements.ts";
+import { tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
+import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { queryOf, required, tokens } from "./query.ts";
 
-const catalogueFor = (context: RequestContext): Promise<Catalogue> =>
-  tenantCatalogue(context, context.caller.tenant);
+const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
+  tenantModelRegistry(context, context.caller.tenant);
 
 /** `GET /llm/info`: where a call goes that names nothing. */
 export async function getInfo(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
+  const registry = await modelRegistryFor(context);
   const { read } = context.settings;
-  const { provider, model } = defaultTarget(catalogue, read);
-  return jsonNow({ provider, model, api_key_set: isAvailable(provider, catalogue, read) });
+  const { provider, model } = defaultTarget(registry, read);
+  return jsonNow({ provider, model, api_key_set: isAvailable(provider, registry, read) });
 }
 
 /** `GET /llm/models`: the aliases; with `?id=` one model. */
 export async function getModels(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
+  const registry = await modelRegistryFor(context);
   const asked = queryOf(context).get("id");
-  if (asked === null) return jsonNow({ data: [...catalogue.aliases.keys()], next_cursor: null });
-  const { id, alias, provider } = named(required(queryOf(context), "id"), catalogue);
+  if (asked === null) return jsonNow({ data: [...registry.aliases.keys()], next_cursor: null });
+  const { id, alias, provider } = named(required(queryOf(context), "id"), registry);
   const model = wireModel(id, provider);
-  const { matched: _, ...capabilities } = capabilitiesOf(catalogue, provider, model);
+  const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
   return jsonNow({
     id,
     provider,
-    tool_format: toolFormat(catalogue, provider, model, alias),
-    tier: tierOf(catalogue, id),
+    tool_format: toolFormat(registry, provider, model, alias),
+    tier: tierOf(registry, id),
     capabilities,
-    catalog: catalogue.models.get(id.toLowerCase()) ?? null,
-    auth_available: isAvailable(provider, catalogue, context.settings.read),
+    catalog: registry.models.get(id.toLowerCase()) ?? null,
+    auth_available: isAvailable(provider, registry, context.settings.read),
+    context_window: contextWindow(registry, id),
+    retires_at: retirementOf(provider, model),
   });
 }
 
 /** `GET /llm/resolve?model=` */
 export async function getResolved(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
-  return jsonNow(shown(required(queryOf(context), "model"), catalogue));
+  const registry = await modelRegistryFor(context);
+  return jsonNow(shown(required(queryOf(context), "model"), registry));
 }
 
 /** `GET /llm/pick?target=`: as `resolve`, for the name of a tier too. */
 export async function getPick(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
+  const registry = await modelRegistryFor(context);
   const target = required(queryOf(context), "target");
   const tier = `tier/${target}`;
-  const isTier = !catalogue.aliases.has(target) && catalogue.aliases.has(tier);
-  return jsonNow(shown(isTier ? tier : target, catalogue));
+  const isTier = !registry.aliases.has(target) && registry.aliases.has(tier);
+  return jsonNow(shown(isTier ? tier : target, registry));
 }
 
 /** `GET /llm/infer?model=` */
 export async function getInferred(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
-  return jsonNow({ provider: named(required(queryOf(context), "model"), catalogue).provider });
+  const registry = await modelRegistryFor(context);
+  return jsonNow({ provider: named(required(queryOf(context), "model"), registry).provider });
 }
 
 /** `GET /llm/tier?model=` */
 export async function getTier(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
-  return jsonNow({ tier: tierOf(catalogue, named(required(queryOf(context), "model"), catalogue).id) });
+  const registry = await modelRegistryFor(context);
+  return jsonNow({ tier: tierOf(registry, named(required(queryOf(context), "model"), registry).id) });
 }
 
-/** `GET /llm/cost?model=&input_tokens=&output_tokens=` (agent-runtime.md §15.1): USD, 0 where no price is known. */
+/** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 where no price is known. */
 export async function getCost(context: RequestContext): Promise<Response> {
-  const catalogue = await catalogueFor(context);
+  const registry = await modelRegistryFor(context);
   const query = queryOf(context);
-  const { id, provider } = named(required(query, "model"), catalogue);
+  const { id, provider } = named(required(query, "model"), registry);
   const asked = query.get("provider");
-  const price = priceOf(catalogue, asked === null ? provider : knownProvider(asked, catalogue), id);
+  const price = priceOf(registry, asked === null ? provider : knownProvider(asked, registry), id);
   const usage: Usage = {
     input_tokens: tokens(query, "input_tokens"),
     output_tokens: tokens(query, "output_tokens"),
@@ -85,12 +89,12 @@ export async function getCost(context: RequestContext): Promise<Response> {
 }
 
 /** An alias's model, or the id with its inferred provider. */
-function named(model: string, catalogue: Catalogue): { id: string; provider: string; alias?: string } {
-  const { id, alias, provider = inferProvider(id, catalogue).provider } = expand(model, catalogue);
+function named(model: string, registry: ModelRegistry): { id: string; provider: string; alias?: string } {
+  const { id, alias, provider = inferProvider(id, registry).provider } = expand(model, registry);
   return alias === undefined ? { id, provider } : { id, provider, alias };
 }
 
-function shown(model: string, catalogue: Catalogue): object {
-  const { id, provider } = named(model, catalogue);
-  return { id, provider, tier: tierOf(catalogue, id) };
+function shown(model: string, registry: ModelRegistry): object {
+  const { id, provider } = named(model, registry);
+  return { id, provider, tier: tierOf(registry, id) };
 }

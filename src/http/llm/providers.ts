@@ -1,11 +1,11 @@
-/** The providers of the deployment: `/llm/providers…` (agent-runtime.md §1.9). Of keys it says only which variables may hold them. */
+/** The providers of the deployment: `/llm/providers…`. Of keys it says only which variables may hold them. */
 import { ProviderNotFound } from "../../errors/request.ts";
-import { canonicalProvider } from "../../model/catalogue/catalogue.ts";
-import type { Catalogue, ProviderDefinition } from "../../model/catalogue/definition.ts";
-import { keyVariables } from "../../model/catalogue/layer.ts";
-import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/catalogue/reach.ts";
-import { tenantCatalogue } from "../../model/catalogue/tenant-rules.ts";
 import { checkHealth } from "../../model/health.ts";
+import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
+import { keyVariables } from "../../model/registry/layer.ts";
+import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/registry/reach.ts";
+import { canonicalProvider } from "../../model/registry/registry.ts";
+import { tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
@@ -20,7 +20,7 @@ export async function getProviders(context: RequestContext): Promise<Response> {
 
 /** `GET /llm/providers/available`: those with a key, and those that need none. */
 export async function getAvailableProviders(context: RequestContext): Promise<Response> {
-  return listed(context, (name, catalogue) => isAvailable(name, catalogue, context.settings.read));
+  return listed(context, (name, registry) => isAvailable(name, registry, context.settings.read));
 }
 
 /** `GET /llm/providers/:name` @throws ProviderNotFound */
@@ -28,13 +28,13 @@ export async function getProvider(
   context: RequestContext,
   { name = "" }: Record<string, string>,
 ): Promise<Response> {
-  const catalogue = await tenantCatalogue(context, context.caller.tenant);
-  const provider = canonicalProvider(catalogue, name);
-  const definition = catalogue.providers.get(provider);
+  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const provider = canonicalProvider(registry, name);
+  const definition = registry.providers.get(provider);
   if (definition === undefined) {
-    throw new ProviderNotFound({ name, near: nearest(name, catalogue.providers.keys()) });
+    throw new ProviderNotFound({ name, near: nearest(name, registry.providers.keys()) });
   }
-  return jsonNow(shown(context, catalogue, provider, definition));
+  return jsonNow(shown(context, registry, provider, definition));
 }
 
 /** `GET /llm/providers/:name/health`: asks the provider; always 200. */
@@ -42,12 +42,12 @@ export async function getProviderHealth(
   context: RequestContext,
   { name = "" }: Record<string, string>,
 ): Promise<Response> {
-  const catalogue = await tenantCatalogue(context, context.caller.tenant);
+  const registry = await tenantModelRegistry(context, context.caller.tenant);
   const { settings, env } = context;
   const { AI } = settings.local ? { AI: undefined } : env;
-  const health = await checkHealth(canonicalProvider(catalogue, name), {
+  const health = await checkHealth(canonicalProvider(registry, name), {
     env: settings.read,
-    catalogue,
+    registry,
     fetch: (input, init) => fetch(input, init),
     askBinding: AI === undefined ? undefined : () => AI.models({ per_page: 1 }),
     timeout_ms: HEALTH_MS,
@@ -57,19 +57,19 @@ export async function getProviderHealth(
 
 async function listed(
   context: RequestContext,
-  wanted: (name: string, catalogue: Catalogue) => boolean,
+  wanted: (name: string, registry: ModelRegistry) => boolean,
 ): Promise<Response> {
-  const catalogue = await tenantCatalogue(context, context.caller.tenant);
-  const data = [...catalogue.providers]
-    .filter(([name]) => wanted(name, catalogue))
-    .map(([name, definition]) => shown(context, catalogue, name, definition));
+  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const data = [...registry.providers]
+    .filter(([name]) => wanted(name, registry))
+    .map(([name, definition]) => shown(context, registry, name, definition));
   return jsonNow({ data, next_cursor: null });
 }
 
 /** A definition as anybody may see it: of headers the names, since a gateway's may be secret. */
 function shown(
   { settings: { read } }: RequestContext,
-  catalogue: Catalogue,
+  registry: ModelRegistry,
   name: string,
   definition: ProviderDefinition,
 ): object {
@@ -95,6 +95,6 @@ function shown(
     cost_per_1k_in: definition.cost_per_1k_in ?? null,
     cost_per_1k_out: definition.cost_per_1k_out ?? null,
     latency_p50_ms: definition.latency_p50_ms ?? null,
-    available: isAvailable(name, catalogue, read),
+    available: isAvailable(name, registry, read),
   };
 }

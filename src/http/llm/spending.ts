@@ -1,4 +1,4 @@
-/** What calls cost, and soft budgets (agent-runtime.md §1.9, §15.2). */
+/** What calls cost, and soft budgets. */
 import * as z from "zod/mini";
 import { Unauthenticated } from "../../errors/request.ts";
 import { nanoOf, usdOf } from "../../model/cost.ts";

@@ -1,4 +1,4 @@
-/** `tools/call` of a tool of a skill's tools.json (skill-formats.md §9): its handler, and nobody who could approve it. */
+/** `tools/call` of a tool of a skill's tools.json: its handler, and nobody who could approve it. */
 
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerPlace } from "../../run/handler/place.ts";
@@ -30,9 +30,18 @@ export async function callHandlerTool(
   const artifacts = new RunArtifacts(() => null).call(id);
   const { text, value, fault } = await callSkillTool(
     {
-      ...{ record, tool, source: null, signal, again: false, bot, models: {} },
+      record,
+      tool,
+      source: null,
+      signal,
+      again: false,
+      bot,
+      models: {},
       call: { type: "tool_call", id, name: tool.name, arguments: given, raw: JSON.stringify(given) },
-      ...{ executionId: id, runId: id, sessionId: null, leftMs: Number.MAX_SAFE_INTEGER },
+      executionId: id,
+      runId: id,
+      sessionId: null,
+      leftMs: Number.MAX_SAFE_INTEGER,
     },
     handlerPlace(context, {
       emit: (event) => void watch?.(event),

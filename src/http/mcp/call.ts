@@ -1,4 +1,4 @@
-/** `tools/call`: a skill is run as `POST /skills/{slug}` runs it (skill-formats.md §9). */
+/** `tools/call`: a skill is run as `POST /skills/{slug}` runs it. */
 
 import { fromBase64 } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
@@ -17,7 +17,13 @@ import { type Named, takesWhole, toolNamed } from "./tools.ts";
 const OWN_HEADERS =
   /^(?:content-.*|transfer-encoding|accept|prefer|range|if-.*|last-event-id|mcp-.*|connection|expect)$/;
 /** Headers of an answer that a result keeps, as its `_meta`. */
-const KEPT_HEADERS = ["x-hull-execution-id", "x-hull-usage", "x-hull-finish-reason", "x-hull-replayed"];
+const KEPT_HEADERS = [
+  "x-hull-execution-id",
+  "x-hull-usage",
+  "x-hull-finish-reason",
+  "x-hull-replayed",
+  "x-hull-stale",
+];
 
 /** What a call says: unknown names are the protocol's fault, everything else is the tool's. */
 export async function callTool(

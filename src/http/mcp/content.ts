@@ -1,4 +1,4 @@
-/** What a skill answered, as the content of an MCP tool result (skill-formats.md §9). */
+/** What a skill answered, as the content of an MCP tool result. */
 import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";

@@ -1,5 +1,5 @@
 /**
- * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions (skill-formats.md §9). Each request is
+ * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions. Each request is
  * answered by itself: as JSON, or as events where the client wants to be told how a call gets on.
  */
 import { grants } from "../../auth/api-key.ts";

@@ -1,6 +1,6 @@
 /** What the answer to one MCP request is made with. */
 import { readSkill } from "../../registry/published.ts";
-import type { Card, SkillRecord } from "../../skill/manifest.ts";
+import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { RequestContext } from "../context.ts";
 import { servedTo } from "../served.ts";
@@ -18,6 +18,11 @@ export interface Exchange {
 export interface Served {
   card: Card;
   record: SkillRecord;
+}
+
+/** What an entry of a list says of a skill whose folder is broken and whose last good version is served. */
+export function staleMeta({ stale }: Card): JsonObject {
+  return stale === true ? { _meta: { stale: true } } : {};
 }
 
 /** Skills of one page of a list. */

@@ -34,8 +34,12 @@ const MODERN_METHODS = new Map<string, Method>([
 
 /** Results that a modern client may keep, and how long (ms). Which skills there are differs from tenant to tenant. */
 const CACHEABLE = new Set([
-  ...["server/discover", "tools/list", "prompts/list"],
-  ...["resources/list", "resources/templates/list", "resources/read"],
+  "server/discover",
+  "tools/list",
+  "prompts/list",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
 ]);
 const FRESH_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** What a run does on its way, as MCP progress notifications (skill-formats.md §9). */
+/** What a run does on its way, as MCP progress notifications. */
 
 import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
@@ -48,7 +48,7 @@ function messageOf({ event, data }: RunEvent): string | null {
     case "tool_result":
       return data.ok === true ? "the tool has answered" : "the tool has failed";
     case "round":
-      return data.restarted === true ? null : `model call ${Number(data.round) + 1} has ended`;
+      return data.restarted === true ? null : `model call ${data.round} has ended`;
     case "stderr":
     case "tool_output":
       return typeof data.text === "string" ? data.text.trim() || null : null;

@@ -1,8 +1,8 @@
-/** Skills as MCP prompts (skill-formats.md §9): the body, then what the user adds. */
+/** Skills as MCP prompts: the body, then what the user adds. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, skillOf, skillsAfter } from "./exchange.ts";
+import { type Exchange, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
 /** `prompts/list`. */
@@ -10,11 +10,12 @@ export async function listPrompts(exchange: Exchange, params: JsonObject): Promi
   const after = keyOf(params);
   if (after === null) return invalidParams("The cursor is none of this list.");
   const { skills, last } = await skillsAfter(exchange, after);
-  const prompts = skills.map(({ record: { manifest } }) => ({
+  const prompts = skills.map(({ card, record: { manifest } }) => ({
     name: manifest.slug,
     title: manifest.name,
     description: manifest.description,
     arguments: [{ name: "input", description: "What the skill is asked.", required: false }],
+    ...staleMeta(card),
   }));
   return { result: { prompts, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
 }

@@ -1,4 +1,4 @@
-/** The files of skills as MCP resources (skill-formats.md §9): `skill://<slug>/<path>`, and nothing outside a bundle. */
+/** The files of skills as MCP resources: `skill://<slug>/<path>`, and nothing outside a bundle. */
 
 import { toBase64 } from "../../bytes.ts";
 import { readBundleFile } from "../../registry/bundle-file.ts";
@@ -8,7 +8,7 @@ import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";
+import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 
 /** Files of one page of the list. */
@@ -83,7 +83,7 @@ function filesOf({ record: { files } }: Served): ShownFile[] {
   return shown.sort((a, b) => first(a) - first(b) || byteOrder(a.shown, b.shown));
 }
 
-function resource({ record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
+function resource({ card, record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
   const own = path === "SKILL.md";
   return {
     uri: `skill://${manifest.slug}/${encoded(path)}`,
@@ -91,6 +91,7 @@ function resource({ record: { manifest } }: Served, { shown: path, size }: Shown
     ...(own ? { title: manifest.name, description: manifest.description } : {}),
     mimeType: mediaTypeOf(path),
     size,
+    ...staleMeta(card),
   };
 }
 

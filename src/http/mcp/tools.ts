@@ -1,7 +1,7 @@
-/** Skills as MCP tools (skill-formats.md §9). */
+/** Skills as MCP tools. */
 import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";
+import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
 /** What stands between a skill's name and that of one of its own tools. No slug has it. */
@@ -12,9 +12,11 @@ export async function listTools(exchange: Exchange, params: JsonObject): Promise
   const after = keyOf(params);
   if (after === null) return invalidParams("The cursor is none of this list.");
   const { skills, last } = await skillsAfter(exchange, after);
-  const tools = skills.flatMap(({ record }) => [
-    skillAsTool(record),
-    ...(record.tools ?? []).filter(({ hidden }) => !hidden).map((tool) => ownTool(exchange, record, tool)),
+  const tools = skills.flatMap(({ card, record }) => [
+    { ...skillAsTool(record), ...staleMeta(card) },
+    ...(record.tools ?? [])
+      .filter(({ hidden }) => !hidden)
+      .map((tool) => ({ ...ownTool(exchange, record, tool), ...staleMeta(card) })),
   ]);
   return { result: { tools, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
 }

@@ -1,4 +1,4 @@
-/** `/sessions/:id/artifacts` (skill-formats.md §7.5): what the tools of a session made for people to look at. */
+/** `/sessions/:id/artifacts`: what the tools of a session made for people to look at. */
 
 import { BadRequest } from "../../errors/request.ts";
 import { contentDisposition } from "../../run/output-files.ts";

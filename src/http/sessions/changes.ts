@@ -1,4 +1,4 @@
-/** What is done to a session's conversation, each time as a record of it (agent-runtime.md §12.1). */
+/** What is done to a session's conversation, each time as a record of it. */
 import * as z from "zod/mini";
 import type { SessionState } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";

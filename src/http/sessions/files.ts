@@ -1,4 +1,4 @@
-/** `/sessions/{id}/files` (contract.md "Rulings"): the files of a session's workspace. Who may see the session is settled. */
+/** `/sessions/{id}/files`: the files of a session's workspace. Who may see the session is settled. */
 
 import {
   BadPath,
@@ -12,7 +12,7 @@ import { clientWorkspace } from "../../run/session-client.ts";
 import type { Expected, Refusal, WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
-import { pathFault } from "../../tool/workspace-path.ts";
+import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
 import { bodyChunks, checkDeclaredLength } from "../body.ts";
 import { matchTags } from "../conditional.ts";
 import type { App, RequestContext } from "../context.ts";
@@ -81,6 +81,8 @@ export async function getSessionFile(context: RequestContext, workspace: Workspa
 export async function putSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
   const { request, env } = context;
   const path = filePath(request);
+  const behind = path.split("/").find(staysBehind);
+  if (behind !== undefined) throw new BadPath({ path, reason: `has ${behind}, which no session keeps` });
   const expected = expectation(request);
   checkDeclaredLength(request, MAX_FILE_BYTES);
   const declared = request.headers.get("content-length") ?? "";

@@ -1,4 +1,4 @@
-/** Where everything of a session is served (agent-runtime.md §12.1, contract.md). */
+/** Where everything of a session is served. */
 import type { App } from "../context.ts";
 import { type Handler, mount } from "../routes.ts";
 import { getArtifact, getArtifacts } from "./artifacts.ts";

@@ -1,4 +1,4 @@
-/** Runs of a session: begun, waited for, streamed or left; looked at, cancelled (agent-runtime.md §0.2). */
+/** Runs of a session: begun, waited for, streamed or left; looked at, cancelled. */
 
 import type * as z from "zod/mini";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -37,7 +37,7 @@ export const postNamedRun: Route = async (context) => {
 };
 
 /** Begins a run, or comes back to the one that the same `Idempotency-Key` began. */
-async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
+export async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
   const { request } = context;
   const wait = waitIn(request);
   const streaming = wait !== "none" && wantsEvents(request) !== "no";

@@ -1,4 +1,4 @@
-/** `/sessions`: made, listed, looked at, removed (agent-runtime.md §12.1). */
+/** `/sessions`: made, listed, looked at, removed. */
 import * as z from "zod/mini";
 import { isSummary, summaryMessage } from "../../engine/agent/compaction.ts";
 import { InvalidRequest } from "../../errors/llm.ts";

@@ -1,4 +1,4 @@
-/** The listing and the cards of what is served (serving.md §5.1). */
+/** The listing and the cards of what is served. */
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import { BadRequest } from "../../errors/request.ts";
@@ -47,7 +47,11 @@ export async function listSkills(context: RequestContext): Promise<Response> {
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
   const { env, caller, background, settings } = context;
   const catalog = grants(caller.scopes, "publish") ? await currentCatalog(env, background) : null;
-  const etag = `"${[card.version.slice(0, 32), ...(catalog === null ? [] : [catalog.tag])].join("-")}"`;
+  const parts = [card.version.slice(0, 32)];
+  // A card that turns stale keeps its version.
+  if (card.stale === true) parts.push("stale");
+  if (catalog !== null) parts.push(catalog.tag);
+  const etag = `"${parts.join("-")}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
   const record = await readSkill(env, card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };

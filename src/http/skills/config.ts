@@ -1,4 +1,4 @@
-/** `/skills/:slug/config` (skill-formats.md §7.4): what the tenant has configured of a skill's tools. */
+/** `/skills/:slug/config`: what the tenant has configured of a skill's tools. */
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";

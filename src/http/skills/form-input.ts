@@ -1,4 +1,4 @@
-/** A form as a skill's input (serving.md §5.2): text in a field, files beside it. */
+/** A form as a skill's input: text in a field, files beside it. */
 import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import { dropInput, inputShelf } from "../../run/files.ts";
 import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
@@ -29,9 +29,12 @@ export async function formInput(
   const bodies = new HeldBodies(inputShelf(env, tenant, stored));
   const files: { filename: string; mime: string }[] = [];
   let text: Uint8Array | null = null;
+  let session: string | undefined;
   for await (const part of formParts(context.request, limit)) {
     if (part.filename === null) {
-      if (TEXT_FIELDS.includes(part.name)) text ??= await readField(part.name, part.body);
+      if (part.name === "session_id")
+        session ??= decodeUtf8(await readField(part.name, part.body), "session_id");
+      else if (TEXT_FIELDS.includes(part.name)) text ??= await readField(part.name, part.body);
       continue;
     }
     const mime = mediaType(part.type) || "application/octet-stream";
@@ -52,6 +55,7 @@ export async function formInput(
     text,
     files: files.map((file, index) => ({ ...file, body: contents[index] ?? new Uint8Array(0) })),
     ids: [],
+    ...(session === undefined ? {} : { session }),
   };
 }
 

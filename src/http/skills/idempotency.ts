@@ -1,11 +1,10 @@
-/** What makes two calls the same (serving.md §5.2, §6.3): a key, and an input. */
+/** What makes two calls the same: a key, and an input. */
 import { BadRequest } from "../../errors/request.ts";
 import { digested, sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { type Content, HeldBodies } from "../../run/large-body.ts";
-import { bucketPrefix } from "../../session/execution/contents.ts";
 import type { RequestContext } from "../context.ts";
-import { callerOf } from "../execution-object.ts";
+import { callerOf } from "../execution-client.ts";
 import { mediaType } from "./media-type.ts";
 
 /** Whether and how a call outlives its connection. */
@@ -59,7 +58,7 @@ interface TakenInput {
 
 /** Reads an input to its end, so that it can be kept. */
 export async function takeInput({ env }: RequestContext, id: string, input: RunInput): Promise<TakenInput> {
-  const shelf = { bucket: env.FILES, key: () => `${bucketPrefix(id)}input-${crypto.randomUUID()}` };
+  const shelf = { bucket: env.FILES, key: () => `executions/${id}/input-${crypto.randomUUID()}` };
   const bodies = new HeldBodies(shelf);
   const hashes: string[] = [];
   for (const body of [

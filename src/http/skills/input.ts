@@ -1,4 +1,4 @@
-/** From a request to a skill's input (serving.md §5.2). */
+/** From a request to a skill's input. */
 import {
   BodyTooLarge,
   FileRequired,
@@ -30,12 +30,14 @@ const NAMING_BYTES = 64 * 1024;
 /**
  * Reads a run's input. A raw file goes on as a stream; what then ends it is noted in `state`.
  * @param limit bytes of the body
+ * @param anyFile a body that is no text is a file, whatever its type
  */
 export async function readInput(
   context: RequestContext,
   manifest: Manifest,
   limit: number,
   state: InputState,
+  anyFile = false,
 ): Promise<SentInput> {
   const { request } = context;
   if (manifest.input === "none") {
@@ -50,6 +52,7 @@ export async function readInput(
   if (type === "multipart/form-data") return formInput(context, manifest, limit);
   if (manifest.input === "file") return fileInput(request, manifest, limit, type, state);
   if (isJson(type)) return jsonInput(request, manifest, limit);
+  if (anyFile && type !== "" && !isText(type)) return rawFile(request, manifest, limit, type, state);
   if (type !== "" && !isText(type)) throw new UnsupportedMediaType({ type, accepted: TEXT_ACCEPTED });
   const bytes = await readBody(request, limit);
   decodeUtf8(bytes, "The body");
@@ -59,7 +62,7 @@ export async function readInput(
 function queryInput(request: Request, manifest: Manifest): SentInput {
   if (manifest.input === "file") throw new FileRequired({ hint: "Files cannot be sent with GET." });
   const params = new URL(request.url).searchParams;
-  const text = params.get("input") ?? params.get("q") ?? params.get("text");
+  const text = params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
 }
 
@@ -126,6 +129,22 @@ async function fileInput(
   const first = await chunks.next();
   if (first.done) throw new FileRequired({ hint: "The body is empty." });
   return asFile(streamOf(withFirst(first.value, chunks), state));
+}
+
+/** A body of any type as the file; what is asked of it may stand in the query. */
+async function rawFile(
+  request: Request,
+  manifest: Manifest,
+  limit: number,
+  type: string,
+  state: InputState,
+): Promise<SentInput> {
+  const { text } = queryInput(request, manifest);
+  const chunks = bodyChunks(request, limit);
+  const first = await chunks.next();
+  if (first.done) throw new FileRequired({ hint: "The body is empty." });
+  const body = streamOf(withFirst(first.value, chunks), state);
+  return { text, files: [{ filename: null, mime: type, body }], ids: [] };
 }
 
 function needsFile({ input_mime }: Manifest): HullError {

@@ -1,5 +1,5 @@
 /**
- * An upstream's answer on its way down (serving.md §3.3): streamed, with a limit on silence, and with its death made
+ * An upstream's answer on its way down: streamed, with a limit on silence, and with its death made
  * visible, since a body that ends early looks complete to a client.
  */
 import { UpstreamBodyTruncated, UpstreamTimeout } from "../../errors/run.ts";

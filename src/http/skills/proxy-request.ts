@@ -1,4 +1,4 @@
-/** What a proxy skill sends upstream (serving.md §3.3). */
+/** What a proxy skill sends upstream. */
 import type { SentVariables } from "../../run/sent-variables.ts";
 import type { ProxySettings } from "../../skill/manifest.ts";
 

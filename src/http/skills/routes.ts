@@ -1,4 +1,4 @@
-/** `<method> <route>` of a skill, and its card (serving.md §5.1). */
+/** `<method> <route>` of a skill, and its card. */
 import { MethodNotAllowed, NotFound } from "../../errors/request.ts";
 import { HullError, toHullError } from "../../errors.ts";
 import { currentCatalog, type LoadedCatalog } from "../../registry/published.ts";

@@ -1,13 +1,14 @@
-/** Runs of a skill that outlive their connection: idempotent and asynchronous calls (serving.md §5.2). */
+/** Runs of a skill that outlive their connection: idempotent and asynchronous calls. */
 import { IdempotencyKeyReused } from "../../errors/request.ts";
+import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { logError } from "../../run/problem.ts";
-import type { Begun, ExecutionAnswer } from "../../session/execution/rpc.ts";
+import type { Begun, ExecutionAnswer } from "../../session/unlisted/rpc.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { type ExecutionClient, executionOf } from "../execution-object.ts";
+import { type ExecutionClient, executionOf } from "../execution-client.ts";
 import { afterOf, eventsResponse, storedError } from "../executions.ts";
 import { problemResponse } from "../problem.ts";
 import { type DurableCall, requestHash, takeInput } from "./idempotency.ts";
@@ -39,15 +40,13 @@ interface BegunRun {
   streaming: boolean;
   /** Of every answer of the run. */
   headers: Record<string, string>;
-  /** Further members of the answer that it was begun. */
-  names?: Record<string, string | null>;
 }
 
 /** Answers what was begun: 202 at once, the events, or the result when it is there. */
 export async function answerDurable(
   context: RequestContext,
   { id, respondAsync }: DurableCall,
-  { execution, begun, streaming, headers, names = {} }: BegunRun,
+  { execution, begun, streaming, headers }: BegunRun,
 ): Promise<Response> {
   if (begun === "other_request") {
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
@@ -55,12 +54,13 @@ export async function answerDurable(
   context.log.execution = begun;
   const all = { ...headers, ...(begun === "finished" ? { "x-hull-replayed": "1" } : {}) };
   if (respondAsync) {
-    const { status } = await execution.status();
+    const { status, run_id } = await execution.status();
+    const names = run_id === null ? {} : { run_id, session_id: null };
     const further = { location: `/executions/${id}`, "preference-applied": "respond-async" };
     return Response.json({ id, ...names, status }, { status: 202, headers: { ...all, ...further } });
   }
   if (streaming) {
-    const events = await execution.events(afterOf(context.request, id), true);
+    const events = await execution.follow(afterOf(context.request, id), true);
     return eventsResponse(context, id, events, all);
   }
   const answer = await execution.answer();
@@ -95,7 +95,8 @@ async function started(
 ): Promise<Begun> {
   const { manifest } = record;
   const whole = await withStoredFiles(context, manifest, sent, limit);
-  const checked = manifest.mode === "llm" ? await checkedInput(record, whole) : whole;
+  const anyFile = takesAnyFile(context, record);
+  const checked = manifest.mode === "llm" && !anyFile ? await checkedInput(record, whole) : whole;
   const { hashes, text, files } = await takeInput(context, id, checked);
   const names = files.map(({ filename, mime }) => [filename, mime]);
   const request_hash =

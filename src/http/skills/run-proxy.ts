@@ -1,4 +1,4 @@
-/** mode: proxy — the call goes to an upstream and its answer comes back, both as streams (serving.md §3.3). */
+/** mode: proxy — the call goes to an upstream and its answer comes back, both as streams. */
 
 import {
   ClientClosedRequest,

@@ -1,4 +1,4 @@
-/** mode: static-file — one file from the registry (serving.md §3.2). */
+/** mode: static-file — one file from the registry. */
 import { Internal } from "../../errors.ts";
 import { readBlob, readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";

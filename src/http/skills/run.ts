@@ -1,11 +1,11 @@
 /**
- * One run of a skill over HTTP: reads the input, runs the mode, and answers with the result or as events
- * (serving.md §3, §5.2–5.4).
+ * One run of a skill over HTTP: reads the input, runs the mode, and answers with the result or as events.
  */
 
 import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { readSkill } from "../../registry/published.ts";
+import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
@@ -20,7 +20,9 @@ import type { RequestContext } from "../context.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
 import { durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
+import { withProducedFiles } from "./produced-files.ts";
 import { runDurable } from "./run-durable.ts";
+import { runInSession } from "./run-in-session.ts";
 import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 import { withStoredFiles } from "./stored-input.ts";
@@ -52,6 +54,7 @@ export async function runSkill(
     "cache-control": "no-store",
     "x-hull-execution-id": id,
     "x-hull-skill": `${manifest.slug}@${card.version.slice(0, 12)}`,
+    ...(card.stale === true ? { "x-hull-stale": "1" } : {}),
   };
   context.log.execution_id = id;
   if (manifest.mode === "proxy") {
@@ -69,17 +72,32 @@ export async function runSkill(
     return withHeaders(await serveStatic(context, record), headers);
   }
   const state: InputState = { fault: null };
-  const sent = await readInput(context, manifest, limit, state);
+  const anyFile = takesAnyFile(context, record);
+  const sent = await readInput(context, manifest, limit, state, anyFile);
+  const session = sent.session ?? new URL(request.url).searchParams.get("session_id");
+  if (anyFile && session !== null) {
+    const answer = await runInSession(
+      context,
+      manifest,
+      session,
+      await withStoredFiles(context, manifest, sent, limit),
+    );
+    return withProducedFiles(context, manifest, withHeaders(answer, headers));
+  }
   if (durable !== null) {
     const skill = { card, record };
-    const answer = runDurable(context, durable, skill, sent, limit, streaming, headers);
-    return answer.catch((error: unknown) => {
-      throw state.fault ?? error;
-    });
+    const answer = runDurable(context, durable, skill, sent, limit, streaming, headers).catch(
+      (error: unknown) => {
+        throw state.fault ?? error;
+      },
+    );
+    return anyFile ? withProducedFiles(context, manifest, await answer) : answer;
   }
   const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
   const run: OpenRun = { id, context, record, input, state };
-  return streaming ? streamed(run, headers) : whole(run, headers, watch);
+  if (streaming) return streamed(run, headers);
+  const answer = await whole(run, headers, watch);
+  return anyFile ? withProducedFiles(context, manifest, answer) : answer;
 }
 
 /** Names the run. Locally the dev front does, so that it can stop the run of a client who left. */

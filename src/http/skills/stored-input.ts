@@ -1,4 +1,4 @@
-/** Stored files as input, named by their ids (serving.md §5.2). */
+/** Stored files as input, named by their ids. */
 import * as z from "zod/mini";
 import { BodyTooLarge, FileNotFound, InputInvalid, UnsupportedMediaType } from "../../errors/request.ts";
 import { lookUpFile, readFile, type StoredFile } from "../../run/files.ts";
@@ -15,6 +15,8 @@ const MAX_IDS = 100;
 export interface SentInput extends RunInput {
   /** Stored files that belong to it. */
   ids: readonly string[];
+  /** The session that it is for, as a field of the form says. Absent: none is named there. */
+  session?: string;
 }
 
 const fileIds = z.lazy(() => z.optional(z.array(z.string()).check(z.maxLength(MAX_IDS))));

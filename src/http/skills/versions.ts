@@ -1,4 +1,4 @@
-/** `GET /skills/:slug/versions` (contract.md): what was published, or uploaded, under a slug. */
+/** `GET /skills/:slug/versions`: what was published, or uploaded, under a slug. */
 import { BadRequest } from "../../errors/request.ts";
 import { versionsOf } from "../../registry/versions.ts";
 import type { RequestContext } from "../context.ts";

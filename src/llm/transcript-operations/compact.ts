@@ -1,4 +1,4 @@
-/** Conversations made shorter outside of runs (agent-runtime.md §8.2, §12.4). */
+/** Conversations made shorter outside of runs. */
 import {
   compactionDue,
   headedSummary,

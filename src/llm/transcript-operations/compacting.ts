@@ -1,4 +1,4 @@
-/** The operations that shorten a conversation, with a model's help where that is asked for (agent-runtime.md §12.4). */
+/** The operations that shorten a conversation, with a model's help where that is asked for. */
 import * as z from "zod/mini";
 import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

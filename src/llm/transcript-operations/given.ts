@@ -1,4 +1,4 @@
-/** The conversation that an operation is given, in either form (agent-runtime.md §12.4). */
+/** The conversation that an operation is given, in either form. */
 import * as z from "zod/mini";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";

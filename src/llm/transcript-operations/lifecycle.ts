@@ -1,4 +1,4 @@
-/** Transcripts that begin, branch off and end (agent-runtime.md §12.4). Pure. */
+/** Transcripts that begin, branch off and end. Pure. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { emptyTranscript, extraEvent, type IdSource, type Transcript } from "../transcript.ts";

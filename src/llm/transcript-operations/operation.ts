@@ -27,7 +27,7 @@ export function operation<F extends Fields>(
 /** Options of a call that bring a conversation: the operation writes that itself. */
 const CONVERSATIONS = ["session_id", "prefill"];
 
-/** One that may ask a model: what is none of its fields is an option of that call (§1.1). */
+/** One that may ask a model: what is none of its fields is an option of that call. */
 export function callingOperation<F extends Fields>(
   fields: () => F,
   run: (body: Read<F>, call: JsonObject, deps: OperationDeps) => Promise<unknown>,

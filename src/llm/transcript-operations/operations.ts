@@ -1,4 +1,4 @@
-/** The operations of `POST /transcripts/:operation` (agent-runtime.md §12.4): by name, with what each takes. */
+/** The operations of `POST /transcripts/:operation`: by name, with what each takes. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";

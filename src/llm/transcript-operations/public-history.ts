@@ -1,4 +1,4 @@
-/** Messages in their public form, as compaction looks at them and writes them anew (agent-runtime.md §8.2, §12.4). Pure. */
+/** Messages in their public form, as compaction looks at them and writes them anew. Pure. */
 import { isSummary, type Line, linesOf, messageLength } from "../../engine/agent/compaction.ts";
 import type { CutItem, Span } from "../../engine/agent/compaction-cut.ts";
 import { type PublicMessage, readMessages } from "../messages.ts";

@@ -1,4 +1,4 @@
-/** What an operation is given, checked against its shape: 422 with the path of each fault (agent-runtime.md §0.3). */
+/** What an operation is given, checked against its shape: 422 with the path of each fault. */
 import type * as z from "zod/mini";
 import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
 import { InputInvalid } from "../../errors/request.ts";

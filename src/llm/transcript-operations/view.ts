@@ -1,4 +1,4 @@
-/** What transcripts say: their events, as text, and counted (agent-runtime.md §12.4). Pure. */
+/** What transcripts say: their events, as text, and counted. Pure. */
 import type { PublicMessage } from "../messages.ts";
 import {
   emptyTranscript,

@@ -1,4 +1,4 @@
-/** From a queued mock to what a provider would have answered (agent-runtime.md §16.1). */
+/** From a queued mock to what a provider would have answered. */
 import type { Block, ModelRequest, ModelTurn, StopReason } from "../../engine/messages.ts";
 import { type ErrorCategory, FAILURES } from "../../errors/failure-class.ts";
 import {
@@ -10,9 +10,9 @@ import {
   ProviderUnreachable,
 } from "../../errors/provider.ts";
 import type { HullError } from "../../errors.ts";
-import { variablePrefix } from "../catalogue/layer.ts";
 import { classify } from "../classify.ts";
 import { type Failure, isTransient } from "../failure.ts";
+import { variablePrefix } from "../registry/layer.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds } from "./call-ids.ts";
 import type { Mock, MockError } from "./mock.ts";
@@ -110,17 +110,23 @@ function errorOf(
   switch (category) {
     case "rate_limit":
       return new ProviderRateLimited({
-        ...{ ...facts, provider_status: 429, failure: FAILURES.rate_limit },
+        ...facts,
+        provider_status: 429,
+        failure: FAILURES.rate_limit,
         retry_after_s: seconds ?? RETRY_AFTER_S,
       });
     case "overloaded":
       return new ProviderError({
-        ...{ ...facts, provider_status: 503, failure: FAILURES.overloaded },
+        ...facts,
+        provider_status: 503,
+        failure: FAILURES.overloaded,
         retry_after_s: seconds,
       });
     case "server_error":
       return new ProviderError({
-        ...{ ...facts, provider_status: 500, failure: FAILURES.server_error },
+        ...facts,
+        provider_status: 500,
+        failure: FAILURES.server_error,
         retry_after_s: seconds,
       });
     case "timeout":
@@ -128,12 +134,17 @@ function errorOf(
     case "auth": {
       const variable = `${variablePrefix(asked.provider)}_API_KEY`;
       return new ProviderAuthFailed({
-        ...{ ...facts, provider_status: 401, failure: FAILURES.auth_failure, variable },
+        ...facts,
+        provider_status: 401,
+        failure: FAILURES.auth_failure,
+        variable,
       });
     }
     case "not_found":
       return new ProviderRejectedRequest({
-        ...{ ...facts, provider_status: 404, failure: FAILURES.model_unavailable },
+        ...facts,
+        provider_status: 404,
+        failure: FAILURES.model_unavailable,
       });
     case "generic": {
       const read = classify({ status: 400, body: message ?? "" });

@@ -1,4 +1,4 @@
-/** Mocks in the way of calls: each attempt asks where they are queued (agent-runtime.md §16.1). */
+/** Mocks in the way of calls: each attempt asks where they are queued. */
 import type { ModelRequest } from "../../engine/messages.ts";
 import { MockUnmatched } from "../../errors/provider.ts";
 import { utf8, webCryptoHash } from "../../skill/bundle.ts";

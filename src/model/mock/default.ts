@@ -1,4 +1,4 @@
-/** What the mock answers where nothing is queued: deterministic, without network or key (agent-runtime.md §16.2). */
+/** What the mock answers where nothing is queued: deterministic, without network or key. */
 
 import type {
   Message,
@@ -82,7 +82,7 @@ export function defaultTurn(
   };
 }
 
-/** A completion (agent-runtime.md §1.7). */
+/** A completion. */
 function completion(
   { prefix, suffix = "" }: { prefix: string; suffix?: string },
   asked: Asked,

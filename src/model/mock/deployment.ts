@@ -1,4 +1,4 @@
-/** Mocks of a whole deployment (agent-runtime.md §16.3): `HULL_LLM_MOCKS`, a mock as JSON on each line, or `kv:<key>`. */
+/** Mocks of a whole deployment: `HULL_LLM_MOCKS`, a mock as JSON on each line, or `kv:<key>`. */
 import type { Bindings, Settings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
 import { utf8, webCryptoHash } from "../../skill/bundle.ts";
@@ -16,8 +16,6 @@ export interface DeploymentMocks {
 }
 
 const loaded = new WeakMap<Settings, Promise<DeploymentMocks>>();
-
-export const hasDeploymentMocks = ({ read }: Settings): boolean => read(MOCKS_VARIABLE) !== undefined;
 
 /** Read once per isolate; `null`: the deployment has none. @throws Internal for mocks that cannot be read */
 export async function deploymentMocks(settings: Settings, env: Bindings): Promise<DeploymentMocks | null> {

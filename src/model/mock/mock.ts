@@ -1,4 +1,4 @@
-/** What a test queues in a provider's place, and what it can look at afterwards (agent-runtime.md §16.1). JSON-safe. */
+/** What a test queues in a provider's place, and what it can look at afterwards. JSON-safe. */
 import type { Message, Thinking, ToolDefinition } from "../../engine/messages.ts";
 import type { ErrorCategory } from "../../errors/failure-class.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

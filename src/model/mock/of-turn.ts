@@ -1,4 +1,4 @@
-/** A model's turn as the mock that repeats it (agent-runtime.md §16.3). Pure. */
+/** A model's turn as the mock that repeats it. Pure. */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import type { Mock } from "./mock.ts";
 

@@ -1,4 +1,4 @@
-/** Which mock answers a call (agent-runtime.md §16.1). Pure. */
+/** Which mock answers a call. Pure. */
 import type { Message } from "../../engine/messages.ts";
 import type { Mock } from "./mock.ts";
 import { patternFits } from "./pattern.ts";

@@ -1,5 +1,5 @@
 /**
- * Secrets at rest (skill-formats.md §7.4): AES-256-GCM (NIST SP 800-38D) with a random nonce for each value, under a key
+ * Secrets at rest: AES-256-GCM (NIST SP 800-38D) with a random nonce for each value, under a key
  * that HKDF (RFC 5869) derives from a key of `HULL_SECRET_KEY`. What a value is for is authenticated with it, so that a
  * sealed value is of no use in another's place.
  */

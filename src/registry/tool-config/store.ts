@@ -1,4 +1,4 @@
-/** Configured values of tools in D1 (skill-formats.md §7.4): one row for each value, secrets sealed. */
+/** Configured values of tools in D1: one row for each value, secrets sealed. */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";

@@ -1,4 +1,4 @@
-/** What policies are to know of the command tools of skills (agent-runtime.md §9.1; contract.md "Rulings"). */
+/** What policies are to know of the command tools of skills. */
 import { onlyReads, PATH_ARGUMENTS, rankOf } from "../../engine/agent/policy.ts";
 import type { ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { CommandTool, JsonObject, SkillRecord } from "../../skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** The options of a daemon (agent-runtime.md §10.1), with their defaults. */
+/** The options of a daemon, with their defaults. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { refused } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";

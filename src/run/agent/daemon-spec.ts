@@ -1,4 +1,4 @@
-/** What a daemon's run is to be (agent-runtime.md §10.4). */
+/** What a daemon's run is to be. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";

@@ -1,4 +1,4 @@
-/** `define_tool` and `remove_tool`: a run's model makes tools of its own (skill-formats.md §5). */
+/** `define_tool` and `remove_tool`: a run's model makes tools of its own. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";

@@ -1,4 +1,4 @@
-/** What mocks were asked by the earlier lives of a run, as `mock_calls` of its result has it (agent-runtime.md §16.1). */
+/** What mocks were asked by the earlier lives of a run, as `mock_calls` of its result has it. */
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import { nextAgentStep, type Vault } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
@@ -9,6 +9,7 @@ import type { LlmHost } from "../../llm/host.ts";
 import { mockCallJson } from "../../llm/mock-calls.ts";
 import type { RequestSettings } from "../../llm/prepare.ts";
 import { mockCallOf } from "../../model/mock/answering.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { modelOf } from "./run-model.ts";
 
 interface Asked {
@@ -24,7 +25,7 @@ interface Asked {
  * alone. Attempts that failed are not among them.
  * @param records of the session, in order
  */
-export function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
+function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
   if (before === 0) return [];
   const settings = settingsOf(spec, host);
   const calls: ReturnType<typeof mockCallJson>[] = [];
@@ -40,6 +41,13 @@ export function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, v
     state = applyAgentRecord(state, record);
   }
   return calls;
+}
+
+/** Further members of a run's result, `mock_calls` with those of its earlier lives. @param records of the session, in order */
+export function furtherOf(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
+  const { mock_calls: own, ...members } = asked.host.further();
+  const calls = Array.isArray(own) ? { mock_calls: [...earlierMockCalls(records, asked), ...own] } : {};
+  return JSON.parse(JSON.stringify({ ...members, ...calls }));
 }
 
 /** The end of a run does not depend on them: they are for whoever looks at a test. */

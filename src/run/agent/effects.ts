@@ -3,37 +3,45 @@
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
-import type { ToolOutcome } from "../../engine/tool-result.ts";
+import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
+import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
+import { exchangeTerms } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { tracedTool } from "../gen-ai.ts";
 import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
 import { logToolCall } from "../handler/log.ts";
+import type { HeldFile } from "../llm-input.ts";
 import { bindServers, callRemoteTool } from "../mcp/agent-tools.ts";
 import { RunServers } from "../mcp/servers.ts";
 import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
+import { openSpan } from "../spans.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
+import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
-import { type ModelChoice, modelOf } from "./run-model.ts";
+import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn } from "./structured-turn.ts";
+import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
 interface EffectsOptions {
@@ -45,13 +53,22 @@ interface EffectsOptions {
   known: KnownExecutions | null;
   /** All of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
-  /** The session's files; `null`: there is no session. */
+  /** The session's files, or those of the run alone; `null`: it has none. */
   workspace: WorkspaceAccess | null;
   artifacts: RunArtifacts;
+  /** The served skill that the run is, as it was when it began. Absent: it is looked up by name. */
+  own?: OwnSkill;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
   /** Is told what no record holds, e.g. output of tools. */
   emit: (event: RunEvent) => void;
+}
+
+/** The skill that a run is. */
+export interface OwnSkill {
+  record: SkillRecord;
+  /** Of the request: tools see the first one as HULL_INPUT_FILE. */
+  files: readonly HeldFile[];
 }
 
 /** What the log calls the place that a call was made in. */
@@ -62,21 +79,25 @@ const RUNTIMES = new Map([
 ]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
-export function agentEffects(options: EffectsOptions): AgentEffects {
+/** @returns `close`: ends what the effects hold open beyond a call */
+export function agentEffects(options: EffectsOptions): AgentEffects & { close(): void } {
   const { vault } = options;
   const servers = new RunServers(options.context);
-  let model: ModelChoice | null = null;
-  const chosen = (): ModelChoice => {
+  let model: RunModel | null = null;
+  const chosen = (): RunModel => {
     model ??= modelOf(options.spec, options.host);
     return model;
   };
   return {
-    callModel: (step) => callModel(options, chosen(), step),
-    runTool: (planned, context) => runTool(options, servers, planned, context),
+    close: () => servers.close(),
+    callModel: (step, at) => callModel(options, chosen(), step, at),
+    runTool: (planned, at) =>
+      tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
     async callHook(step, { signal }) {
       const { context, spec } = options;
       if (step.purpose === "host_skill_match")
         return hostAnswer(context, "skill/match", step.payload, signal);
+      if (step.purpose === "skill_commands") return skillCommands(options, step, signal);
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
       const payload = hookPayload(step, options.records);
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
@@ -91,25 +112,27 @@ export function agentEffects(options: EffectsOptions): AgentEffects {
 
 async function callModel(
   { host, spec, watcher }: EffectsOptions,
-  { targets, settings, options, own, structured }: ModelChoice,
+  { targets: all, settings, options, own, structured }: RunModel,
   { request: asked, iteration }: AgentStep & { type: "call_model" },
+  { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
-  const { vision = false, audio = false, pdf = false } = options;
+  // Once a fallback of the skill has answered, the run stays with it.
+  const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
+  const targets = all.slice(Math.max(0, stays));
+  const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
   const ask: Ask = async (request, attempt) => {
-    if (attempt > 0) watcher.onRestart?.(iteration);
-    const turn = await host.exchange({
+    if (attempt > 0) watcher.onRestart?.(iteration + 1);
+    const { turn } = await host.exchange({
       targets,
+      signal,
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
-      declared: { vision, audio, pdf },
-      retries: options.llm_retries ?? 3,
-      backoff_ms: options.llm_backoff_ms ?? 2000,
-      timeout_ms: (options.timeout ?? 120) * 1000,
-      idle_timeout_ms: options.idle_timeout === undefined ? null : options.idle_timeout * 1000,
-      stream: options.stream ?? true,
-      budget: options.budget ?? null,
-      max_tokens_given: spec.skill_max_tokens === true ? null : (options.max_tokens ?? null),
+      ...exchangeTerms(options, host),
+      ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
+      ...served,
+      deadline_at: spec.deadline?.at,
+      onAdmitted: watcher.onAdmitted,
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
@@ -126,10 +149,10 @@ async function callModel(
 
 async function summarize(
   { host }: EffectsOptions,
-  { targets, settings, options }: ModelChoice,
+  { targets, settings, options }: RunModel,
   instructions: string,
 ): Promise<string> {
-  const turn = await host.exchange({
+  const { turn } = await host.exchange({
     targets,
     request: (target) => ({
       ...settings(target),
@@ -141,10 +164,8 @@ async function summarize(
     }),
     own: {},
     native_search: false,
+    ...exchangeTerms(options, host),
     declared: { vision: false, audio: false, pdf: false },
-    retries: options.llm_retries ?? 3,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: (options.timeout ?? 120) * 1000,
     idle_timeout_ms: null,
     stream: false,
     budget: null,
@@ -162,12 +183,13 @@ async function runTool(
   const { tool } = planned;
   const started = Date.now();
   try {
-    const result = await (tool.executor === "webhook"
+    const carried = await (tool.executor === "webhook"
       ? callHostTool(options.context, planned, at)
       : tool.executor === "mcp"
-        ? callRemoteTool({ ...options, servers }, planned, at, (slug) => servedSkill(options.context, slug))
+        ? callRemoteTool({ ...options, servers }, planned, at, (slug) => skillNamed(options, slug))
         : carryOut(options, planned, at));
-    const outcome = result.status === "ok" ? "ok" : (result.error_category ?? "failed");
+    const result = bounded(options.spec, tool, carried);
+    const outcome = result.status === "ok" ? "ok" : (result.code ?? result.error_category ?? "failed");
     countToolCall(outcome);
     const { executor, skill } = tool;
     if (executor !== "isolate") {
@@ -178,7 +200,7 @@ async function runTool(
     }
     return result;
   } catch (error) {
-    if (at.signal.aborted || !(error instanceof HullError)) throw error;
+    if (at.signal.aborted || !isForModel(error)) throw error;
     const duration_ms = Date.now() - started;
     return {
       ...plainResult("error", `${tool.definition.name} failed: ${error.message}`, "network"),
@@ -189,19 +211,56 @@ async function runTool(
   }
 }
 
+/**
+ * Whether the model is told of a call's error. The runner may see that the client has left before this Worker does: then
+ * the run ends, since nobody waits for what the model would say.
+ */
+const isForModel = (error: unknown): error is HullError =>
+  error instanceof HullError && !(error instanceof ClientClosedRequest);
+
+/** The served skill of a name, as the run has it. */
+async function skillNamed({ context, own }: EffectsOptions, slug: string): Promise<SkillRecord> {
+  return own?.record.manifest.slug === slug ? own.record : servedSkill(context, slug);
+}
+
+/** What a handler or a server answers, within the limit of the served skill. Commands are kept within it as they write. */
+function bounded({ served }: AgentSpec, { executor }: AgentTool, result: AgentToolResult): AgentToolResult {
+  if (served === undefined || (executor !== "isolate" && executor !== "mcp")) return result;
+  const window = new OutputWindow(served.max_tool_output_bytes);
+  window.push(new TextEncoder().encode(result.content));
+  const { bytes } = window;
+  if (bytes <= served.max_tool_output_bytes) return { ...result, bytes };
+  return { ...result, content: window.render().text, bytes, truncated: true };
+}
+
 async function carryOut(
-  { context, known, workspace: access, spec, emit, artifacts }: EffectsOptions,
+  options: EffectsOptions,
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  const { context, known, workspace: access, spec, emit, artifacts, own, records } = options;
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
+  if (tool.executor === "workspace" && access !== null) {
+    const begun = (effect: string): number | null => begunAt(records(), run, effect);
+    const tools = new WorkspaceTools({
+      context,
+      spec,
+      workspace: access,
+      known,
+      emit,
+      begun,
+      own: own?.record ?? null,
+    });
+    return tools.call(planned, at);
+  }
   if (tool.executor === "isolate") {
     const made = artifacts.call(effect);
-    return runSkillTool(planned, { context, spec, emit, known, workspace: access, artifacts: made }, at);
+    const place = { context, spec, emit, known, workspace: access, artifacts: made };
+    return runSkillTool(planned, { ...place, find: (slug) => skillNamed(options, slug) }, at);
   }
   if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
-    return readSkillFile(context, spec, call.arguments ?? {});
+    return readSkillFile(context, spec, own?.record ?? null, call.arguments ?? {});
   if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     const made = artifacts.call(effect);
@@ -220,27 +279,70 @@ async function carryOut(
       "cancelled",
     );
   }
-  const record = await servedSkill(context, handler.slug);
+  const record = await skillNamed(options, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
+  const runner = await runnerEndpoint(context, workspace?.id ?? executionId);
+  const queued = openSpan(context, "queue");
   const outcome = await runCommandTool(call, {
-    runner: await runnerEndpoint(context, workspace?.id ?? executionId),
+    runner,
     options: runOptions(context, signal, known),
     record,
     tools: record.manifest.llm?.tools ?? [],
     executionId,
     runId: run,
-    timeoutMs: record.manifest.timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
+    timeoutMs: Math.min(record.manifest.timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS, leftMs(spec)),
     graceMs: settings.grace_ms,
     maxOutputBytes: settings.max_output_bytes,
-    files: [],
+    files: [...(own?.files ?? [])],
     ...(workspace === null ? {} : { workspace }),
     read: settings.read,
     granted: grantsOf(settings, record),
     providerKeys: settings.providerKeys,
-  });
+    started: (ms) => queued({ "hull.queue_ms": ms }),
+  }).finally(queued);
   return resultOf(outcome);
+}
+
+/** Runs commands of a skill's text, one after the other; answers what each wrote. */
+async function skillCommands(
+  { context, known, workspace, spec, own }: EffectsOptions,
+  { effect, payload }: AgentStep & { type: "call_hook" },
+  signal: AbortSignal,
+): Promise<Json> {
+  const { skill, commands } = objectOf(payload);
+  if (workspace === null || !Array.isArray(commands)) return {};
+  const tools = new WorkspaceTools({
+    context,
+    spec,
+    workspace,
+    known,
+    // Nobody is told of what is no call of the model.
+    emit: () => {},
+    begun: () => null,
+    own: own?.record ?? null,
+  });
+  const outputs: JsonObject = {};
+  for (const [index, command] of commands.entries()) {
+    const id = `${spec.run_id}-${effect}-${index}`;
+    outputs[String(command)] = await tools
+      .output(String(command), String(skill), id, signal)
+      .catch((error: unknown) => {
+        if (signal.aborted || !isForModel(error)) throw error;
+        return `[hull: not run: ${error.message}]`;
+      });
+  }
+  return outputs;
+}
+
+/** When a call was begun first; `null`: no record says so. */
+function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): number | null {
+  for (const record of records) {
+    if (record.type !== "tools_started" || record.run !== run) continue;
+    if (record.calls.some((call) => call.effect === effect)) return record.at;
+  }
+  return null;
 }
 
 /** A hook computes without effects, so that one which was begun by an earlier life is simply called again. */
@@ -280,7 +382,8 @@ const CATEGORIES = new Map<string, string>([
   ["outcome_unknown", "cancelled"],
 ]);
 
-function resultOf({ ok, code, exit_code, content, duration_ms }: ToolOutcome): AgentToolResult {
+function resultOf(outcome: ToolOutcome): AgentToolResult {
+  const { ok, code, exit_code, content, duration_ms, bytes, truncated } = outcome;
   return {
     status: ok ? "ok" : "error",
     content,
@@ -288,5 +391,8 @@ function resultOf({ ok, code, exit_code, content, duration_ms }: ToolOutcome): A
     error_category: ok ? null : (CATEGORIES.get(code ?? "") ?? "tool_error"),
     exit_code,
     duration_ms,
+    ...(code === undefined ? {} : { code }),
+    bytes,
+    ...(truncated ? { truncated } : {}),
   };
 }

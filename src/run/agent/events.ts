@@ -1,4 +1,4 @@
-/** What the records of a run say to watchers (contract.md "Events", agent-runtime.md §7.11). Pure. */
+/** What the records of a run say to watchers. Pure. */
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { clientResult } from "../../engine/agent/settle-call.ts";
 import { droppedBindings } from "../../engine/agent/skill-servers.ts";
@@ -12,7 +12,7 @@ import type { RunEvent } from "../events.ts";
 /** Events of a record. @param state as it was before the record */
 export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
   const { run } = state;
-  const iteration = run === null ? 0 : run.iterations - 1;
+  const iteration = run?.iterations ?? 0;
   switch (record.type) {
     case "run_started": {
       const { run_id, session_id } = record.spec;
@@ -92,27 +92,44 @@ function artifactEvents(
 function toolResult(effect: string, result: AgentToolResult, { run }: AgentState): RunEvent[] {
   const open = run?.calls.find((call) => call.effect === effect);
   if (run === null || open === undefined) return [];
-  const { status, exit_code, duration_ms, error_category, content } = result;
+  const { status, exit_code, duration_ms, content } = result;
+  const code = shownCode(result, run.spec.served !== undefined);
   const data = {
-    round: run.iterations - 1,
+    round: run.iterations,
     call_id: open.call.id,
     name: open.call.name,
     ok: status === "ok",
     status,
-    ...(error_category === null ? {} : { code: error_category }),
+    ...(code === null ? {} : { code }),
     exit_code,
     duration_ms,
-    bytes: new TextEncoder().encode(content).length,
+    bytes: result.bytes ?? new TextEncoder().encode(content).length,
+    truncated: result.truncated ?? false,
   };
   return [{ event: "tool_result", data }];
 }
+
+/** Callers of served skills are told the exact code, those of runs the category. */
+function shownCode({ code, error_category }: AgentToolResult, exact: boolean): string | null {
+  if (!exact || error_category === null) return error_category;
+  return code ?? EXACT.get(error_category) ?? error_category;
+}
+
+const EXACT = new Map([
+  ["timeout", "timed_out"],
+  ["cancelled", "outcome_unknown"],
+  ["schema_validation", "bad_arguments"],
+  ["parse_aborted", "bad_arguments"],
+  ["mcp_server_error", "unavailable"],
+]);
 
 function skillEvents(
   record: Extract<AgentRecord, { type: "skills_matched" }>,
   { run }: AgentState,
 ): RunEvent[] {
   if (run === null) return [];
-  const { iteration, strategy, reassess, candidates, active } = record;
+  const { strategy, reassess, candidates, active } = record;
+  const iteration = record.iteration + 1;
   const { working_files, skills } = run.spec;
   const matched: RunEvent = {
     event: "skill_matched",
@@ -164,5 +181,5 @@ function activationEvents(
 function invocationEvents(name: string, { run }: AgentState): RunEvent[] {
   const skill = run?.spec.skills.find((known) => known.name === name);
   if (run === null || skill === undefined) return [];
-  return activationEvents(skill, { iteration: run.iterations - 1, score: 0, reason: "named by the message" });
+  return activationEvents(skill, { iteration: run.iterations, score: 0, reason: "named by the message" });
 }

@@ -1,5 +1,5 @@
 /**
- * What hooks of a run are given and may answer, by purpose (agent-runtime.md §0.4, §7.9, §7.10, §8.2, §9.3). Conversations
+ * What hooks of a run are given and may answer, by purpose. Conversations
  * reach them in the form in which requests hold them, and come back as canonical messages.
  */
 
@@ -9,7 +9,7 @@ import type { AgentStep, HookPurpose } from "../../engine/agent/step.ts";
 import type { Message } from "../../engine/messages.ts";
 import { HookInvalid } from "../../errors/hook.ts";
 import { HullError } from "../../errors.ts";
-import { withRecords } from "../../llm/history.ts";
+import { historyOf } from "../../llm/history.ts";
 import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -99,6 +99,7 @@ function madeShapes(): Record<HookPurpose, Shape> {
   const grant = z.union([flag, z.literal("once"), z.literal("session")]);
   return {
     skill: anything,
+    skill_commands: anything,
     host_permission: anything,
     host_skill_match: anything,
     context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
@@ -143,7 +144,7 @@ function publicForm(messages: Json): Json[] {
 
 function recordedMessages(records: Iterable<AgentRecord>): Json[] {
   let number = 0;
-  return plain(withRecords(emptyTranscript(""), records, () => `m${++number}`).messages);
+  return plain(historyOf(emptyTranscript(""), records, () => `m${++number}`).transcript.messages);
 }
 
 const plain = (value: readonly (Message | PublicMessage)[]): Json[] => JSON.parse(JSON.stringify(value));

@@ -1,4 +1,4 @@
-/** The hooks that a run names (agent-runtime.md §0.4): found before it starts, so that none is missed on the way. */
+/** The hooks that a run names: found before it starts, so that none is missed on the way. */
 import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
@@ -57,7 +57,7 @@ function references({
   return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
 }
 
-/** Entries that are a hook's name ask it about the arguments (§9.3). */
+/** Entries that are a hook's name ask it about the arguments. */
 function predicates(option: string, entries: Json | undefined): [string, Json][] {
   if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return [];
   return Object.entries(entries).map(([tool, rule]) => [`${option}.${tool}`, rule]);

@@ -1,4 +1,4 @@
-/** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions (agent-runtime.md §0.5, §9.2). */
+/** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";

@@ -1,4 +1,4 @@
-/** Options of a run that have no effect beside its others (agent-runtime.md §0.3): its result names them. */
+/** Options of a run that have no effect beside its others: its result names them. */
 import type { Warning } from "../../engine/messages.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import { readStructured } from "../../llm/structured.ts";

@@ -1,4 +1,4 @@
-/** The to-do list that a run begins with (agent-runtime.md §7.1). */
+/** The to-do list that a run begins with. */
 import type { LedgerItem, TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { refused } from "../../llm/prepare.ts";
 import type { RunOptions } from "./option-shapes.ts";

@@ -1,4 +1,4 @@
-/** The options of an agent run beside those of a call (agent-runtime.md §7.1): names and types. */
+/** The options of an agent run beside those of a call: names and types. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
@@ -22,15 +22,17 @@ function shapes() {
     skill: maybe(text),
     skills: maybe(json),
     dynamic_tools: maybe(flag),
+    workspace_tools: maybe(z.union([flag, texts], "must be true, false or a list of tools")),
     skill_tools: maybe(z.enum(["at_start", "on_activation"])),
     models: maybe(z.record(text, text)),
     skill_match: maybe(
       z.strictObject({
         strategy: maybe(text),
-        top_n: maybe(z.int().check(z.positive())),
+        top_n: maybe(count),
         sticky: maybe(flag),
       }),
     ),
+    skill_catalogue_tokens: maybe(z.int().check(z.positive())),
     mcp_servers: maybe(
       z
         .array(
@@ -55,6 +57,7 @@ function shapes() {
     max_iterations: maybe(count),
     max_nudges: maybe(count),
     nudge: maybe(text),
+    parallel_tool_calls: maybe(flag),
     tool_retries: maybe(count),
     tool_backoff_ms: maybe(count),
     turn_policy: maybe(
@@ -145,8 +148,15 @@ export function runOptionNames(): readonly string[] {
 
 /** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
 const STRUCTURES = [
-  ...["skill_match", "turn_policy", "policy", "approval_policy", "permissions", "wake_budget", "compaction"],
-  ...["task_ledger", "mcp_servers"],
+  "skill_match",
+  "turn_policy",
+  "policy",
+  "approval_policy",
+  "permissions",
+  "wake_budget",
+  "compaction",
+  "task_ledger",
+  "mcp_servers",
 ];
 
 /** Divides given options into those of the run and those of its model calls. `null` counts as absent. */

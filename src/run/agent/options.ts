@@ -34,6 +34,7 @@ import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
+import { placedSkills, workspaceToolsOf } from "./workspace-option.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -78,7 +79,8 @@ export async function agentSpec(
     records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
-  const local = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const defined = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
+  const local = [...defined, ...workspaceToolsOf(context, options.workspace_tools, records, defined)];
   const servers = readServersOption(context, options.mcp_servers ?? []);
   const sources = { asked: [servers.deployed, servers.brought], records, served };
   const remote = await withRemoteTools(context, local, sources);
@@ -96,28 +98,89 @@ export async function agentSpec(
       : null;
   const given = givenMessages(input, model.options);
   const warnings = [
-    ...[...choice.warnings, ...remote.warnings, ...tooManyTools(tools, choice)],
+    ...choice.warnings,
+    ...remote.warnings,
+    ...tooManyTools(tools, choice),
     ...ignoredOptions(options, model.options, at.session),
   ];
-  const reader = { session_id: at.session, input: input.prompt ?? "" };
-  const instructions = served === null ? "" : ownInstructions(served, reader);
+  const { run: run_id, session: session_id } = at;
+  const placed = placedSkills(context, at.session, {
+    skills: registry.skills,
+    own: own_skill,
+    tools: tools.some(({ executor }) => executor === "workspace"),
+  });
+  const { own_skill: self, skills } = placed;
+  const reader = {
+    session_id,
+    input: input.prompt ?? "",
+    skills: self === undefined ? skills : [self, ...skills],
+  };
+  const instructions = self === undefined ? "" : ownInstructions(self, reader);
   const spec: AgentSpec = {
-    run_id: at.run,
-    session_id: at.session,
-    system: [input.system ?? "", ...given.system, instructions]
-      .filter((text) => text.trim() !== "")
-      .join("\n\n"),
-    prompt: resumed?.prompt ?? given.messages,
-    tools,
-    tool_format: model.options.tool_format ?? choice.tool_format,
+    ...specOf(options, {
+      run_id,
+      session_id,
+      system: [input.system ?? "", ...given.system, instructions]
+        .filter((text) => text.trim() !== "")
+        .join("\n\n"),
+      prompt: resumed?.prompt ?? given.messages,
+      tools,
+      tool_format: model.options.tool_format ?? choice.tool_format,
+      skills: placed.skills,
+      profile,
+      policies: {
+        ...(hosted ? { host: true as const } : {}),
+        ...ceiling(context.settings.policy ?? null, options.policy ?? null),
+      },
+      model: {
+        provider: choice.target.provider,
+        model: choice.target.model ?? "",
+        context_window: choice.context_window,
+        native_tools: choice.capabilities.native_tools,
+        defer_loading: choice.capabilities.defer_loading,
+        tool_search: [...choice.capabilities.tool_search],
+        ...(choice.capabilities.vision === false ? { vision: false } : {}),
+        ...(choice.capabilities.pdf === true ? { pdf: true } : {}),
+      },
+      call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
+    }),
     tool_search: model.options.tool_search ?? null,
     tool_examples: model.options.tool_examples ?? null,
     tool_choice: model.options.tool_choice ?? null,
-    skills: registry.skills,
-    ...(own_skill === null ? {} : { own_skill }),
+    total_budget_usd: model.options.budget?.total_budget_usd ?? null,
+    ...placed,
+    ...catalogueTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
+    ...(served === null ? {} : { agent: served.manifest.slug, ...fallbackOf(served, call) }),
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
     ...(warnings.length === 0 ? {} : { warnings }),
-    skill_match: { strategy: "metadata", top_n: 1, sticky: true, ...options.skill_match },
+    ...(configs === null ? {} : { tool_configs: configs }),
+    daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
+    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
+    ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
+  };
+  return { ...spec, hooks: runHooks(spec, records) };
+}
+
+const catalogueTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
+  tokens === undefined ? {} : { skill_catalogue_tokens: tokens };
+
+/** What is gathered for a run beside what its options say. */
+type SpecParts = Pick<
+  AgentSpec,
+  "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
+> & {
+  profile: ReturnType<typeof profileOf>;
+  policies: Pick<RunPolicies, "policy" | "ceiling" | "dropped" | "host">;
+};
+
+/** A run's specification by its options, with their defaults filled in. @throws InvalidRequest */
+export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecParts): AgentSpec {
+  return {
+    ...parts,
+    tool_search: null,
+    tool_examples: null,
+    tool_choice: null,
+    skill_match: { strategy: "auto", top_n: 1, sticky: true, ...options.skill_match },
     working_files: listOf(options.working_files),
     persistent: options.persistent ?? false,
     done_sentinel: options.done_sentinel ?? "##DONE##",
@@ -136,39 +199,32 @@ export async function agentSpec(
     },
     exit_when_verified: options.exit_when_verified ?? false,
     token_budget: options.token_budget ?? null,
-    total_budget_usd: model.options.budget?.total_budget_usd ?? null,
+    total_budget_usd: null,
     native_tool_fallback: options.native_tool_fallback ?? "allow",
     break_unless_phase: options.break_unless_phase ?? null,
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
     ...(options.models === undefined ? {} : { models: options.models }),
+    ...(options.parallel_tool_calls === false ? { parallel_tool_calls: false as const } : {}),
     ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
-      ...(hosted ? { host: true as const } : {}),
-      ...ceiling(context.settings.policy ?? null, options.policy ?? null),
+      ...policies,
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: options.approval_timeout_s ?? 86_400,
     },
     ...(options.bot === undefined ? {} : { bot: options.bot }),
-    ...(configs === null ? {} : { tool_configs: configs }),
     compaction: compaction(options),
-    daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
-    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
-    ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
-    call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
-    model: {
-      provider: choice.target.provider,
-      model: choice.target.model ?? "",
-      context_window: choice.context_window,
-      native_tools: choice.capabilities.native_tools,
-      defer_loading: choice.capabilities.defer_loading,
-      tool_search: [...choice.capabilities.tool_search],
-      ...(choice.capabilities.vision === false ? { vision: false } : {}),
-    },
+    daemon: null,
   };
-  return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/** The skill's own further targets, unless the options name a model. */
+function fallbackOf({ manifest }: SkillRecord, call: JsonObject): Pick<AgentSpec, "fallback"> {
+  const targets = manifest.llm?.fallback ?? [];
+  const named = [call.provider, call.model, call.model_tier, call.route_policy, call.fallback_chain];
+  return targets.length === 0 || named.some((name) => name !== undefined) ? {} : { fallback: targets };
 }
 
 /** @throws InvalidRequest */
@@ -197,7 +253,7 @@ function distinct(records: readonly SkillRecord[]): SkillRecord[] {
   return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
 }
 
-/** `skill` runs a served llm skill: its model and limits, unless the options say otherwise (contract.md "Rulings"). */
+/** `skill` runs a served llm skill: its model and limits, unless the options say otherwise. */
 function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
   const { llm, slug } = manifest;
   if (llm === undefined) {
@@ -309,7 +365,7 @@ function checkSession({ session_id, transcript }: CallOptions, session: string |
   throw new InvalidRequest({ option: "session_id", detail });
 }
 
-/** The deployment's policy and the run's own, both holding (§9.1). @throws ToolsRejected where no requested tool is left */
+/** The deployment's policy and the run's own, both holding. @throws ToolsRejected where no requested tool is left */
 function ceiling(
   outer: JsonObject | null,
   own: JsonObject | null,
@@ -331,7 +387,11 @@ const toolHook = ({
   deny = null,
   max_output = null,
 }: GivenHook): ToolHook => ({
-  ...{ pattern, pre, post, deny, max_output },
+  pattern,
+  pre,
+  post,
+  deny,
+  max_output,
 });
 
 function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {

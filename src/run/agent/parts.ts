@@ -54,7 +54,7 @@ export interface AgentParts {
    * @throws HullError that the run ends with
    */
   begin(spec: AgentSpec, place: RunPlace, signal: AbortSignal): Promise<BegunParts>;
-  /** The result's document (agent-runtime.md §7.2). @param records of this run, in order, with those that end it */
+  /** The result's document. @param records of this run, in order, with those that end it */
   resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
   /** Ends what may be going on in the runner for a run that was given up. @param executions ids that were noted */
   stop(place: RunPlace, executions: readonly string[]): Promise<void>;

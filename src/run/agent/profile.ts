@@ -1,4 +1,4 @@
-/** Presets of runs (agent-runtime.md §7.1). */
+/** Presets of runs. */
 import { InvalidRequest } from "../../errors/llm.ts";
 
 export interface Profile {

@@ -1,28 +1,25 @@
-/** The result of an agent run (agent-runtime.md §7.2). */
-import type { AgentRecord } from "../../engine/agent/records.ts";
-import { bindingWarnings } from "../../engine/agent/skill-servers.ts";
+/** The result of an agent run. */
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
-import { type TraceEntry, Tracer } from "../../engine/agent/trace.ts";
 import { wakeSources } from "../../engine/agent/wake.ts";
-import type { Warning } from "../../engine/messages.ts";
 import { visibleText } from "../../engine/visible-text.ts";
+import type { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
-import type { Transcript } from "../../llm/transcript.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { answerData } from "./structured-turn.ts";
 
 /** Of a long run the last ones are told. */
 const MAX_TRACED = 1000;
 
-/** What a run came to so far; complete once it is settled. @param transcript what this run added, of the records that the notes have read */
+/** What a run came to so far; complete once it is settled. @param history what this run's records came to */
 export function runResult(
   state: AgentState,
   run: RunState,
-  { transcript, durationMs, notes }: { transcript: Transcript; durationMs: number; notes: RunNotes },
+  { history, durationMs }: { history: ReturnType<typeof historyOf>; durationMs: number },
 ): JsonObject {
   const { spec, totals, status } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
+  const { transcript, trace, warnings } = history;
   const full = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd } = totals;
   const data =
@@ -52,49 +49,11 @@ export function runResult(
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
-    ...notes.members,
+    trace: trace.slice(-MAX_TRACED),
+    ...(warnings.length === 0 ? {} : { warnings }),
+    ...(run.budgetExceeded === true ? { budget_exceeded: true } : {}),
     transcript: full,
   };
   const json: JsonObject = JSON.parse(JSON.stringify(result));
   return json;
-}
-
-/** Reads a run's records on their way into its transcript: what the loop did beside messages, and warnings, each once. */
-export class RunNotes {
-  readonly #tracer = new Tracer();
-  readonly #trace: TraceEntry[] = [];
-  readonly #warnings = new Map<string, Warning>();
-  #exceeded = false;
-
-  *reading(records: Iterable<AgentRecord>): Generator<AgentRecord> {
-    for (const record of records) {
-      this.#trace.push(...this.#tracer.entries(record));
-      for (const warning of warningsOf(record)) this.#warnings.set(warning.message, warning);
-      if (record.type === "model_call_settled") this.#exceeded ||= record.budget_exceeded === true;
-      yield record;
-    }
-  }
-
-  get members() {
-    const warnings = [...this.#warnings.values()];
-    return {
-      trace: this.#trace.slice(-MAX_TRACED),
-      ...(warnings.length === 0 ? {} : { warnings }),
-      ...(this.#exceeded ? { budget_exceeded: true as const } : {}),
-    };
-  }
-}
-
-function warningsOf(record: AgentRecord): readonly Warning[] {
-  switch (record.type) {
-    case "run_started":
-      return record.spec.warnings ?? [];
-    case "model_call_settled":
-    case "skills_matched":
-      return record.warnings;
-    case "skill_mcp_bound":
-      return bindingWarnings(record);
-    default:
-      return [];
-  }
 }

@@ -1,4 +1,4 @@
-/** A run that goes on where a snapshot ends (agent-runtime.md §10.3). */
+/** A run that goes on where a snapshot ends. */
 import * as z from "zod/mini";
 import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";

@@ -1,15 +1,23 @@
 /** The model of a run, and what its options say of every request. */
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSpec, ServedTerms } from "../../engine/agent/spec.ts";
 import type { LlmHost } from "../../llm/host.ts";
-import { readOptions } from "../../llm/options.ts";
-import { fallbacks, refused, settingsFor } from "../../llm/prepare.ts";
-import { readStructured } from "../../llm/structured.ts";
-import type { ModelTarget } from "../../skill/manifest.ts";
+import { type CallOptions, readOptions } from "../../llm/options.ts";
+import { fallbacks, type RequestSettings, refused, settingsFor } from "../../llm/prepare.ts";
+import { readStructured, type Structured } from "../../llm/structured.ts";
+import type { JsonObject, ModelTarget } from "../../skill/manifest.ts";
 
-export type ModelChoice = ReturnType<typeof modelOf>;
+export interface RunModel {
+  options: CallOptions;
+  /** What each provider is to get besides, by name. */
+  own: Record<string, JsonObject>;
+  structured: Structured | null;
+  targets: ModelTarget[];
+  settings: (target: ModelTarget) => RequestSettings;
+}
 
 /** Chosen anew by each life of the run, alike. @throws InputInvalid for options that an older version took */
-export function modelOf(spec: AgentSpec, host: LlmHost) {
+export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
+  if (spec.served !== undefined) return servedModel(spec, spec.served);
   const read = readOptions(spec.call, (name) => host.isProvider(name));
   if ("faults" in read) throw refused(read.faults);
   const { options, own } = read;
@@ -20,7 +28,22 @@ export function modelOf(spec: AgentSpec, host: LlmHost) {
     options,
     own,
     structured,
-    targets: [choice.target, ...fallbacks(options, choice, host)],
+    targets: [choice.target, ...fallbacks(options, choice, host), ...(spec.fallback ?? [])],
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
+  };
+}
+
+/** A skill says what its model is asked. */
+function servedModel(
+  { model, fallback = [] }: AgentSpec,
+  { max_tokens, timeout_ms, idle_timeout_ms, json }: ServedTerms,
+): RunModel {
+  const settings = { max_tokens, json, ...(json ? { json_as_text: true } : {}) };
+  return {
+    options: { max_tokens, timeout_ms, idle_timeout_ms },
+    own: {},
+    structured: null,
+    targets: [{ provider: model.provider, model: model.model }, ...fallback],
+    settings: () => settings,
   };
 }

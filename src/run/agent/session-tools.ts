@@ -1,4 +1,4 @@
-/** Tools that a run's model defines in its session (skill-formats.md §5): what they are, and where their code runs. */
+/** Tools that a run's model defines in its session: what they are, and where their code runs. */
 import type { ToolDefinition } from "../../engine/messages.ts";
 import type { Json, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 
@@ -8,16 +8,20 @@ const TIMEOUT_MS = 60_000;
 /** A session's tool as a handler: no network, no variables, and nothing that is known of what it does. */
 export function toolOfSession({ name, description, parameters }: ToolDefinition): SkillTool {
   return {
-    ...{
-      name,
-      description,
-      parameters,
-      tier: "isolate",
-      script: `scripts/${name}.js`,
-      timeout_ms: TIMEOUT_MS,
-    },
-    ...{ env: [], network: null, filesystem: false, side_effects: true, idempotent: false },
-    ...{ risk: "moderate", hidden: false, config: [] },
+    name,
+    description,
+    parameters,
+    tier: "isolate",
+    script: `scripts/${name}.js`,
+    timeout_ms: TIMEOUT_MS,
+    env: [],
+    network: null,
+    filesystem: false,
+    side_effects: true,
+    idempotent: false,
+    risk: "moderate",
+    hidden: false,
+    config: [],
   };
 }
 
@@ -28,9 +32,20 @@ export function sessionRecord(tool: string, tenant: string): SkillRecord {
   return {
     format: 1,
     manifest: {
-      ...{ name: slug, slug, description, mode: "llm", route: `/skills/${slug}`, method: "POST" },
-      ...{ input: "text", input_mime: [], output: "text", tool_env: [], extra: {} },
-      ...{ timeout_ms: TIMEOUT_MS, idle_timeout_ms: TIMEOUT_MS, deadline_ms: TIMEOUT_MS },
+      name: slug,
+      slug,
+      description,
+      mode: "llm",
+      route: `/skills/${slug}`,
+      method: "POST",
+      input: "text",
+      input_mime: [],
+      output: "text",
+      tool_env: [],
+      extra: {},
+      timeout_ms: TIMEOUT_MS,
+      idle_timeout_ms: TIMEOUT_MS,
+      deadline_ms: TIMEOUT_MS,
     },
     body: "",
     files: [],

@@ -1,4 +1,4 @@
-/** Tools of skills' tools.json in agent runs (skill-formats.md §3, §7.2): how they are registered and called. */
+/** Tools of skills' tools.json in agent runs: how they are registered and called. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
@@ -15,7 +15,7 @@ import { toolPolicy } from "../handler/policy.ts";
 import type { SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";
-import { servedSkill } from "./skills.ts";
+import { leftMs } from "./time-left.ts";
 
 /** A skill's tools, hidden ones too: they are hidden from panels, not from models. */
 export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivation: boolean): AgentTool[] {
@@ -51,16 +51,18 @@ interface ToolRun extends Omit<PlaceOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;
+  /** The served skill of a name, as the run has it. */
+  find: (slug: string) => Promise<SkillRecord>;
 }
 
 /** Carries a planned call out. Whatever goes wrong with it is a result. */
 export async function runSkillTool(
   { call, tool, again }: PlannedCall,
-  { context, spec, ...options }: ToolRun,
+  { context, spec, find, ...options }: ToolRun,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
   const choice = { bot: spec.bot ?? null, perCall: spec.tool_configs ?? null };
-  const found = await handlerOf(tool, context);
+  const found = await handlerOf(tool, context, find);
   if (found === null) {
     const error = `The skill ${tool.skill ?? ""} has no tool ${call.name} any more.`;
     return plainResult("error", JSON.stringify({ error }), "tool_error");
@@ -68,9 +70,18 @@ export async function runSkillTool(
   const { retryable } = found;
   const result = await callSkillTool(
     {
-      ...{ record: found.record, tool: found.tool, source: found.source, call, again, signal },
-      ...{ executionId: `${run}-${effect}`, runId: run, sessionId: spec.session_id },
-      ...{ bot: choice.bot, models: spec.models ?? {}, leftMs: Number.MAX_SAFE_INTEGER },
+      record: found.record,
+      tool: found.tool,
+      source: found.source,
+      call,
+      again,
+      signal,
+      executionId: `${run}-${effect}`,
+      runId: run,
+      sessionId: spec.session_id,
+      bot: choice.bot,
+      models: spec.models ?? {},
+      leftMs: leftMs(spec),
     },
     handlerPlace(context, { ...options, choice, policy: spec.policies.policy }),
   );
@@ -87,6 +98,7 @@ interface FoundHandler {
 async function handlerOf(
   { handler, definition }: AgentTool,
   context: RunContext,
+  find: ToolRun["find"],
 ): Promise<FoundHandler | null> {
   if (!isObject(handler)) return null;
   if (typeof handler.code === "string") {
@@ -94,7 +106,7 @@ async function handlerOf(
     return { record: sessionRecord(tool.name, context.tenant), tool, source: handler.code, retryable: false };
   }
   if (typeof handler.slug !== "string") return null;
-  const record = await servedSkill(context, handler.slug);
+  const record = await find(handler.slug);
   const tool = record.tools?.find(({ name }) => name === handler.tool);
   return tool === undefined ? null : { record, tool, source: null, retryable: tool.idempotent };
 }

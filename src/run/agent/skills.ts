@@ -1,19 +1,20 @@
-/** The skills of a run: served ones by slug, and those that a request brings along (agent-runtime.md §11.1). */
+/** The skills of a run: served ones by slug, and those that a request brings along. */
 
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
 import { sha256 } from "../../engine/sha256.ts";
+import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { readSkill } from "../../registry/published.ts";
 import { tenantCatalog } from "../../registry/tenant-catalog.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, SkillRecord } from "../../skill/manifest.ts";
+import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
-import { listedFiles, namesFiles } from "../own-skill.ts";
+import { listedFiles, ownFiles } from "../own-skill.ts";
 import { checkTrust } from "../trust.ts";
 import { commandAnnotations } from "./command-annotations.ts";
 
@@ -59,11 +60,11 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   const skills: AgentSkill[] = [];
   const tools: AgentTool[] = [];
   const records: SkillRecord[] = [];
-  for (const [index, item] of list.entries()) {
+  for (const [index, item] of (await named(context, list)).entries()) {
     if (typeof item === "string") {
       const { record, digest } = await servedVersion(context, item);
       records.push(record);
-      skills.push({ ...skillOf(record, digest), ...signatureOf(context, record) });
+      skills.push({ ...skillOf(context.settings, record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
   }
@@ -74,18 +75,36 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   return { skills, tools, records };
 }
 
+/** `*` stands for all served llm skills of the tenant's; each of them once. */
+async function named(context: RunContext, list: readonly Json[]): Promise<Json[]> {
+  if (!list.includes("*")) return [...list];
+  const { cards } = await tenantCatalog(context.env, context.tenant, context.background);
+  const all = cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
+  return [...new Set([...list.filter((item) => item !== "*"), ...all])];
+}
+
+/** The slug that `plugin:name` means: `plugin--name`, or the name, where it lies in that plugin. */
+function slugOf(cards: readonly Card[], given: string): string {
+  const [, plugin, name] = /^([^:]+):(.+)$/.exec(given) ?? [];
+  if (plugin === undefined || name === undefined) return given;
+  const found =
+    cards.find(({ slug }) => slug === `${plugin}--${name}`) ??
+    cards.find(({ slug, namespace }) => slug === name && namespace === plugin);
+  return found?.slug ?? given;
+}
+
 /** A served skill of the tenant's. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
 }
 
-/** A served skill that a run is; `skill`: for its files, where its text names one. @throws SkillNotFound */
+/** A served skill that a run is. @throws SkillNotFound */
 export async function ownSkill(
   context: RunContext,
   slug: string,
-): Promise<{ record: SkillRecord; skill: AgentSkill | null }> {
+): Promise<{ record: SkillRecord; skill: AgentSkill }> {
   const { record, digest } = await servedVersion(context, slug);
-  return { record, skill: namesFiles(record) ? skillOf(record, digest) : null };
+  return { record, skill: { ...skillOf(context.settings, record, digest), files: ownFiles(record) } };
 }
 
 async function servedVersion(
@@ -93,7 +112,7 @@ async function servedVersion(
   slug: string,
 ): Promise<{ record: SkillRecord; digest: string }> {
   const catalog = await tenantCatalog(context.env, context.tenant, context.background);
-  const card = catalog.bySlug.get(slug);
+  const card = catalog.bySlug.get(slugOf(catalog.cards, slug));
   if (card === undefined) {
     throw new SkillNotFound({
       slug,
@@ -129,7 +148,8 @@ function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentS
   return { signature: { signer: signature.signer, trusted } };
 }
 
-function skillOf(record: SkillRecord, digest: string): AgentSkill {
+/** @param digest absent where the run has the record at hand */
+export function skillOf(settings: Settings, record: SkillRecord, digest?: string): AgentSkill {
   const { manifest, body } = record;
   const { activation = {} } = manifest;
   const hook = (name: string | undefined) =>
@@ -140,15 +160,33 @@ function skillOf(record: SkillRecord, digest: string): AgentSkill {
     when_to_use: activation.when_to_use ?? "",
     prompt: body,
     paths: activation.paths ?? [],
-    allowed_tools: manifest.allowed_tools ?? [],
+    ...toolTerms(settings, record),
     disable_model_invocation: activation.disable_model_invocation ?? false,
     on_activate: hook(activation.on_activate),
     on_deactivate: hook(activation.on_deactivate),
-    digest,
+    ...(digest === undefined ? {} : { digest }),
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
     ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
     files: listedFiles(record),
+    ...(record.plugin === undefined ? {} : { plugin: record.plugin.name }),
+    ...(record.plugin?.folder === undefined ? {} : { plugin_files: true as const }),
+    ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
   };
+}
+
+/**
+ * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other tools away,
+ * and where the deployment says so `allowed-tools` does.
+ */
+function toolTerms(
+  { workspace_tools }: Settings,
+  { manifest, uploaded_by }: SkillRecord,
+): Pick<AgentSkill, "allowed_tools" | "approved_tools"> {
+  const { allowed_tools = [], tool_scope = [] } = manifest;
+  if (workspace_tools.allowed_tools === "restrict")
+    return { allowed_tools: [...new Set([...tool_scope, ...allowed_tools])] };
+  const approves = uploaded_by === undefined && allowed_tools.length > 0;
+  return { allowed_tools: tool_scope, ...(approves ? { approved_tools: allowed_tools } : {}) };
 }
 
 function inlineSkill(given: Json, option: string): AgentSkill {

@@ -1,4 +1,4 @@
-/** Structured output of agent runs (agent-runtime.md §1.4, §7.1): what a turn that ends the run must look like. */
+/** Structured output of agent runs: what a turn that ends the run must look like. */
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import type { ModelTurn } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";

@@ -1,4 +1,4 @@
-/** The Tool Vault of a run (agent-runtime.md §6.4): what the loop offers, and how its search is answered. */
+/** The Tool Vault of a run: what the loop offers, and how its search is answered. */
 
 import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";

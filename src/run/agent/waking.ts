@@ -1,4 +1,4 @@
-/** What keeps a daemon going that has no session: its timer, its schedule and its watchdog (agent-runtime.md §10.1, §10.2). */
+/** What keeps a daemon going that has no session: its timer, its schedule and its watchdog. */
 import type { AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { wakeText } from "../../engine/agent/texts.ts";

@@ -2,10 +2,11 @@
  * What policies are to know of a tool that the host delegate carries out. Its caller describes it, and the deployer's server
  * does it: so what the caller says counts where it makes the tool riskier, and never where it makes it safer.
  */
-import { nameMatches } from "../../engine/agent/glob.ts";
+
 import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";
+import { nameMatches } from "../../skill/glob.ts";
 import { RISKS } from "../../skill/manifest.ts";
 import { morePaths } from "./command-annotations.ts";
 

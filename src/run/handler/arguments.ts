@@ -1,4 +1,4 @@
-/** The arguments of a call before its handler sees them, and its result after (skill-formats.md §3, §7.1). */
+/** The arguments of a call before its handler sees them, and its result after. */
 import { numericArguments } from "../../engine/arguments.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { HullError } from "../../errors.ts";

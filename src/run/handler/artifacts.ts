@@ -1,5 +1,5 @@
 /**
- * The artifacts of one life of a run (skill-formats.md §7.5): read as they come from calls, and kept with the record that
+ * The artifacts of one life of a run: read as they come from calls, and kept with the record that
  * settles the call, so that what is stored and told of follows from records alone.
  */
 

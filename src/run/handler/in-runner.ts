@@ -1,4 +1,4 @@
-/** Handlers as processes: the runner of the call's session, and the session's files in it (skill-formats.md §4.2, §7.8). */
+/** Handlers as processes: the runner of the call's session, and the session's files in it. */
 import type { HandlerCall, HandlerOutcome } from "../../tool/handler/call.ts";
 import { type ProcessDeps, runInRunner, runPython } from "../../tool/handler/process.ts";
 import { outcomeOfError } from "../../tool/handler/process-outcome.ts";

@@ -1,4 +1,4 @@
-/** Which isolate a handler runs in (skill-formats.md §6): whose it is, what it may reach, and with whom it is shared. */
+/** Which isolate a handler runs in: whose it is, what it may reach, and with whom it is shared. */
 import { settings } from "../../env.ts";
 import { readBytes } from "../../registry/published.ts";
 import { canonicalJson } from "../../skill/canonical.ts";

@@ -1,4 +1,4 @@
-/** The line in the log that every tool call has: what was called where, and how it ended (skill-formats.md §3, S1). */
+/** The line in the log that every tool call has: what was called where, and how it ended. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";

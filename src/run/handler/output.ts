@@ -1,4 +1,4 @@
-/** What a handler says while it works, as events (skill-formats.md §7.6): in order, redacted, not without end. */
+/** What a handler says while it works, as events: in order, redacted, not without end. */
 import type { Redactor } from "../../redact.ts";
 import { DeltaText } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
@@ -7,7 +7,7 @@ import type { RunEvent } from "../events.ts";
 const MAX_BYTES = 1024 * 1024;
 const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown]\n";
 
-type Stream = "emit" | "stderr";
+type Stream = "emit" | "stdout" | "stderr";
 
 export class ToolOutput {
   readonly #streams: Record<Stream, DeltaText>;
@@ -16,7 +16,7 @@ export class ToolOutput {
   constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
     const text = (stream: Stream) =>
       new DeltaText("tool_output", redactor, async (event) => emit(event), { call_id: callId, stream });
-    this.#streams = { emit: text("emit"), stderr: text("stderr") };
+    this.#streams = { emit: text("emit"), stdout: text("stdout"), stderr: text("stderr") };
   }
 
   push(stream: Stream, text: string): void {
@@ -32,6 +32,7 @@ export class ToolOutput {
   /** Tells what was held back. */
   async end(): Promise<void> {
     await this.#streams.emit.end();
+    await this.#streams.stdout.end();
     await this.#streams.stderr.end();
   }
 }

@@ -1,4 +1,4 @@
-/** Which calls of skills' tools need an approval, and what the tools do to the world (skill-formats.md §7.2). */
+/** Which calls of skills' tools need an approval, and what the tools do to the world. */
 import { denied } from "../../engine/agent/calls.ts";
 import { judgeCall } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
@@ -40,7 +40,7 @@ export function unattendedRefusal(
 }
 
 /** The same of any tool. */
-export function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject): string | null {
+function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject): string | null {
   const { name } = tool.definition;
   const policies = {
     policy: settings.policy ?? null,

@@ -1,4 +1,4 @@
-/** One call of a Skill Tools handler, on whichever tier it is to run (skill-formats.md §4). */
+/** One call of a Skill Tools handler, on whichever tier it is to run. */
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
 import { callHandler } from "../../tool/isolate/handler.ts";
 import { isolateOf } from "./isolate.ts";

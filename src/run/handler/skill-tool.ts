@@ -1,6 +1,5 @@
 /**
- * A model's call of a skill's tool, from its arguments to what the model is answered (skill-formats.md §3, §4.4, §7.5 to
- * §7.7): the same in served skills, runs and sessions.
+ * A model's call of a skill's tool, from its arguments to what the model is answered: the same in served skills, runs and sessions.
  */
 
 import { isArtifact } from "../../engine/artifact.ts";

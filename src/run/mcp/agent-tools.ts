@@ -6,6 +6,7 @@ import { serverWarning } from "../../engine/agent/skill-servers.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, PlannedCall } from "../../engine/agent/step.ts";
 import type { Warning } from "../../engine/messages.ts";
+import { refusedCall } from "../../engine/tool-result.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { FailureKind } from "../../tool/mcp/failure.ts";
@@ -47,6 +48,7 @@ export async function withRemoteTools(
     ...(bound?.found ?? []),
     ...records.map((record) => serversOfSkill(settings, record)),
   ].filter(({ servers }) => servers.length > 0);
+  if (owners.length === 0 && (bound?.unknown ?? []).length === 0) return { tools: [...own], warnings: [] };
   const servers = new RunServers(context);
   const lists = await Promise.all(owners.map((owner) => servers.toolsOf(owner)));
   servers.close();
@@ -94,13 +96,14 @@ export async function bindServers(
  * A server's tool as runs and policies have it.
  * @param slug of the skill whose server it is; `null`: the deployment's, or the request's
  */
-export function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
-  const { name, description, parameters, server, remote, idempotent, reads } = found;
+function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
+  const { name, description, parameters, server, remote, idempotent, reads, writes } = found;
+  const kind = reads ? ("fetch" as const) : writes ? ("edit" as const) : undefined;
   return {
     definition: { name, description, parameters },
     executor: "mcp",
     // What a server says of itself lets nothing pass that a policy would stop.
-    annotations: { side_effect_level: "network", idempotent, ...(reads ? { kind: "fetch" as const } : {}) },
+    annotations: { side_effect_level: "network", idempotent, ...(kind === undefined ? {} : { kind }) },
     handler: { ...(slug === null ? {} : { slug }), server, tool: remote },
     skill: slug,
   };
@@ -125,6 +128,13 @@ export async function callRemoteTool(
   { signal }: AgentEffectContext,
   find: (slug: string) => Promise<SkillRecord>,
 ): Promise<AgentToolResult> {
+  if (call.arguments === null) {
+    const { content } = refusedCall(
+      "bad_arguments",
+      "The arguments are not a JSON object. Send one complete JSON object.",
+    );
+    return plainResult("error", content, "parse_aborted");
+  }
   if (again && tool.annotations.idempotent !== true) {
     const text = "The call was interrupted. It may or may not have taken effect.";
     return plainResult("error", text, "cancelled");
@@ -141,7 +151,7 @@ export async function callRemoteTool(
         ? serversOfRequest(spec.mcp_servers)
         : serversOfDeployment(context.settings, context.tenant);
   const called = { server, remote, parameters: tool.definition.parameters };
-  const outcome = await servers.call(owner, called, call.arguments ?? {}, signal);
+  const outcome = await servers.call(owner, called, call.arguments, signal);
   const { ok, text, fault, duration_ms } = outcome;
   const category = fault === null ? "tool_error" : CATEGORIES[fault];
   return { ...plainResult(ok ? "ok" : "error", text, ok ? null : category), duration_ms };

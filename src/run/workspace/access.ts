@@ -27,6 +27,8 @@ export type FileChange =
       /** `null`: as the file that is there, and no for a new one. */
       executable: boolean | null;
       expected: Expected | null;
+      /** Unix ms, when it was written; absent: now. */
+      modified_at?: number;
     }
   | { kind: "delete"; path: string; expected: Expected | null };
 
@@ -59,7 +61,7 @@ export interface Manifest {
   /** 32 hex digits, made with the workspace. */
   id: string;
   version: number;
-  files: Pick<WorkspaceFile, "path" | "sha256" | "size" | "executable">[];
+  files: Pick<WorkspaceFile, "path" | "sha256" | "size" | "executable" | "modified_at">[];
 }
 
 /**

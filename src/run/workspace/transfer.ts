@@ -131,8 +131,9 @@ export class IncomingChanges {
   }
 
   async #begin(change: Arriving["change"]): Promise<void> {
-    const { path, sha256, size, executable } = change;
-    const content = { sha256, size, executable, expected: null };
+    const { path, sha256, size, executable, modified_at } = change;
+    const time = modified_at === undefined ? {} : { modified_at };
+    const content = { sha256, size, executable, expected: null, ...time };
     if ((await this.#workspace.contentKeys([sha256])).length > 0) {
       this.#changes.push({ kind: "write", path, key: null, ...content });
       return;

@@ -1,4 +1,4 @@
-/** A session's files as the work folder of a handler in an isolate (skill-formats.md §4.5). */
+/** A session's files as the work folder of a handler in an isolate. */
 import { Internal } from "../../errors.ts";
 import type { FolderFile } from "../../tool/isolate/handler-harness.ts";
 import type { WorkFolder } from "../handler/ports.ts";

@@ -1,4 +1,4 @@
-/** What people and clients decide about the calls of a run that waits (agent-runtime.md §9.2; contract.md "Rulings"). */
+/** What people and clients decide about the calls of a run that waits. */
 import { clientCalls } from "../../engine/agent/calls.ts";
 import type { OpenCall, RunState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -29,7 +29,11 @@ function openApprovals(log: SessionLog): Approval[] {
 export function listApprovals(log: SessionLog): ApprovalView[] {
   const run_id = openRun(log)?.spec.run_id ?? "";
   return openApprovals(log).map(({ id, tool_call_id, tool, arguments: args, ...approval }) => ({
-    ...{ id, run_id, tool_call_id, tool, arguments: args },
+    id,
+    run_id,
+    tool_call_id,
+    tool,
+    arguments: args,
     arguments_digest: approval.arguments_digest,
     risk: approval.risk,
     requested_at: new Date(approval.requested_at).toISOString(),

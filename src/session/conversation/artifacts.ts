@@ -1,11 +1,12 @@
 /**
- * The artifacts of a session (skill-formats.md §7.5). A version's content is in the record that settled its call; a row says
+ * The artifacts of a session. A version's content is in the record that settled its call; a row says
  * which, so that it is stored once, with that record.
  */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Artifact, ImportedArtifact } from "../../engine/artifact.ts";
 import { CallNotFound } from "../../errors/llm.ts";
+import type { Tables } from "../tables.ts";
 import type { Rows } from "./rows.ts";
 import type { ArtifactEntry, ArtifactView } from "./rpc.ts";
 
@@ -45,10 +46,12 @@ function broughtBy(record: AgentRecord): Artifact[] {
 export class StoredArtifacts {
   readonly #sql: SqlStorage;
   readonly #records: Rows<AgentRecord[]>;
+  readonly #tables: Tables<"artifact">;
 
-  constructor(sql: SqlStorage, records: Rows<AgentRecord[]>) {
+  constructor(sql: SqlStorage, records: Rows<AgentRecord[]>, tables: Tables<"artifact">) {
     this.#sql = sql;
     this.#records = records;
+    this.#tables = tables;
   }
 
   /** Notes what a record brings; in the transaction that stores the record, which is in the last row. */
@@ -56,15 +59,21 @@ export class StoredArtifacts {
     for (const { artifact, at, run_id, call_id } of artifactsOf(record, state)) {
       const { id, version, type, title, language } = artifact;
       const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
+      this.#tables.need("artifact");
       this.#sql.exec(
         "INSERT OR IGNORE INTO artifact (id, version, record, at, head) VALUES (?, ?, ?, ?, ?)",
-        ...[id, version, this.#records.last(), at, JSON.stringify(head)],
+        id,
+        version,
+        this.#records.last(),
+        at,
+        JSON.stringify(head),
       );
     }
   }
 
   /** Every version, in the order in which they were made. */
   versions(): VersionRow[] {
+    if (!this.#tables.has("artifact")) return [];
     return this.#sql.exec<Raw>("SELECT * FROM artifact ORDER BY record, id, version").toArray();
   }
 
@@ -83,13 +92,15 @@ export class StoredArtifacts {
 
   /** In the order in which they were first made, each as its last version is. */
   list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
+    if (!this.#tables.has("artifact")) return { data: [], next: null };
     const rows = this.#sql
       .exec<Raw & { versions: number; created: number }>(
         `SELECT artifact.*, versions, created FROM artifact JOIN
            (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
             FROM artifact GROUP BY id) USING (id, version)
          ORDER BY first, id LIMIT ? OFFSET ?`,
-        ...[limit + 1, offset],
+        limit + 1,
+        offset,
       )
       .toArray();
     const data = rows.slice(0, limit).map(({ versions, created, ...row }) => {
@@ -114,6 +125,7 @@ export class StoredArtifacts {
   }
 
   #rows(where: string, id: string): VersionRow[] {
+    if (!this.#tables.has("artifact")) return [];
     return this.#sql.exec<Raw>(`SELECT * FROM artifact ${where}`, id).toArray();
   }
 

@@ -1,4 +1,4 @@
-/** What the models and tools of a session answered, out of its records (contract.md, agent-runtime.md §16.3). Pure. */
+/** What the models and tools of a session answered, out of its records. Pure. */
 import { callDigest } from "../../engine/agent/policy.ts";
 import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
 import { effects } from "../../engine/agent/state.ts";

@@ -1,5 +1,5 @@
 /**
- * One session (agent-runtime.md §12.1, design.md §2.2–2.4): what is kept of it, the runs in it, what is due. The Durable
+ * One session: what is kept of it, the runs in it, what is due. The Durable
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
 
@@ -10,6 +10,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import { within } from "../within.ts";
@@ -27,7 +28,7 @@ import type {
   SessionOperations,
   SessionView,
 } from "./rpc.ts";
-import { Runs, WATCH_MS, type WaitStep } from "./runs.ts";
+import { Runs, type WaitStep } from "./runs.ts";
 import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
@@ -90,11 +91,19 @@ export class Conversation {
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
     this.files = new SessionFiles({
-      ...{ storage, env, now, store: this.#store },
+      storage,
+      env,
+      now,
+      store: this.#store,
       changed: (changes, own) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
     this.runs = new Runs({
-      ...{ log: this.log, env, parts, background, logsAll, workspace: this.files.byRun() },
+      log: this.log,
+      env,
+      parts,
+      background,
+      logsAll,
+      workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
       started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
       rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
@@ -281,6 +290,7 @@ export class Conversation {
 
   /** The alarm: sees to what is due, and does none of the work itself. */
   async alarm(): Promise<void> {
+    this.#store.fired();
     const row = this.#store.session();
     if (row === null) return;
     this.#identity = row;

@@ -64,7 +64,7 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   const until = log.store.lastRecord();
   const { metadata, state } = row;
   const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
-  const read = () => new HistoryReader(newId, rest);
+  const read = () => new HistoryReader(newId, rest, log.state().run?.spec);
   yield opened(log.answered(rest));
   const said = read();
   yield* list(
@@ -96,7 +96,7 @@ function* lines(
   row: SessionRow,
   render: (events: readonly TranscriptEvent[]) => string,
 ): Generator<string> {
-  const reader = new HistoryReader(newId, emptyTranscript(""));
+  const reader = new HistoryReader(newId, emptyTranscript(""), log.state().run?.spec);
   let between = "";
   const all = conversation(log.store, row, log.store.lastRecord());
   const read = (record: AgentRecord) => [reader.read(record).events];

@@ -10,6 +10,8 @@ export class DueTimes {
   readonly #storage: DurableObjectStorage;
   /** By kind; `null`: not known. */
   #times: Map<string, number> | null = null;
+  /** What the alarm is armed for, `null`: it is not; `undefined`: not known. */
+  #armed: number | null | undefined;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -18,6 +20,12 @@ export class DueTimes {
   /** What was known of a transaction that failed is not true. */
   forget(): void {
     this.#times = null;
+    this.#armed = undefined;
+  }
+
+  /** The alarm came, or was given up: whatever is set next arms it again. */
+  fired(): void {
+    this.#armed = undefined;
   }
 
   /** The earliest first. */
@@ -30,25 +38,34 @@ export class DueTimes {
     return this.#known().get(kind) ?? null;
   }
 
-  /** Sets times, or removes those that are `null`, and arms the alarm; to be called in a transaction. */
+  /**
+   * Sets times, or removes those that are `null`, and arms the alarm where that changes what comes first; to be called in a
+   * transaction.
+   */
   set(times: { [kind: string]: number | null }): void {
     const known = this.#known();
     for (const [kind, at] of Object.entries(times)) {
-      if (at !== null) {
+      if (at !== null && at !== known.get(kind)) {
         this.#storage.sql.exec("INSERT OR REPLACE INTO due (kind, at) VALUES (?, ?)", kind, at);
         known.set(kind, at);
-      } else if (known.delete(kind)) {
+      } else if (at === null && known.delete(kind)) {
         this.#storage.sql.exec("DELETE FROM due WHERE kind = ?", kind);
       }
     }
-    this.arm();
+    if (this.#first() !== this.#armed) this.arm();
   }
 
   /** With nothing due there is no alarm. */
   arm(): void {
+    const first = this.#first();
+    if (first === null) void this.#storage.deleteAlarm();
+    else void this.#storage.setAlarm(first);
+    this.#armed = first;
+  }
+
+  #first(): number | null {
     const times = [...this.#known().values()];
-    if (times.length === 0) void this.#storage.deleteAlarm();
-    else void this.#storage.setAlarm(Math.min(...times));
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   /** Arms an alarm that was lost: the platform gives one up after some failures. */

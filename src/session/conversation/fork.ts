@@ -1,5 +1,5 @@
 /**
- * Sessions that begin with what another one holds (agent-runtime.md §12.1): its conversation, its artifacts with all their
+ * Sessions that begin with what another one holds: its conversation, its artifacts with all their
  * versions, its files. The fork has copies of its own, so that neither session needs the other one. Until everything is
  * there nobody sees it; what a fork that was given up left behind is removed as a deleted session is.
  */
@@ -57,7 +57,10 @@ export async function forkInto(
     caller: { tenant, id: dst, request_id, mock_scope: "" },
     parent_id: id,
     branched_at: log.store.lastEvent(),
-    ...{ request, metadata, summary, skills },
+    request,
+    metadata,
+    summary,
+    skills,
     ...(known === undefined ? {} : { known }),
   };
   const made = log.store.artifacts.versions();
@@ -182,8 +185,15 @@ function begin(log: SessionLog, call: ForkCall, messages: Message[], created: ((
   store.transaction(() => {
     const state = created === null ? "deleted" : "active";
     store.create({
-      ...{ id: caller.id, tenant: caller.tenant, created_at: now, updated_at: now, state },
-      ...{ request_hash: request, parent_id, branched_at, metadata },
+      id: caller.id,
+      tenant: caller.tenant,
+      created_at: now,
+      updated_at: now,
+      state,
+      request_hash: request,
+      parent_id,
+      branched_at,
+      metadata,
     });
     const skillsKnown = known === undefined ? {} : { known };
     log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);

@@ -1,4 +1,4 @@
-/** A compaction that somebody asks for (agent-runtime.md §8.1). */
+/** A compaction that somebody asks for. */
 import {
   type CompactionPlan,
   estimateTokens,
@@ -55,7 +55,7 @@ async function summaryOf(
   async function asked(): Promise<string> {
     const spec: AgentSpec = JSON.parse(text ?? "");
     const { signal } = new AbortController();
-    const context = { run: place.run_id, effect: "summary", signal, tools: [] };
+    const context = { run: place.run_id, effect: "summary", signal, tools: [], provider: null };
     const { effects } = await parts.begin(spec, place, context.signal);
     return effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
   }

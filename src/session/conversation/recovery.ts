@@ -1,11 +1,9 @@
-/** How far the lives of a run that died got (design.md §2.4). */
+/** How far the lives of a run that died got. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Lives in a row that get nothing done before a run is given up. */
-export const MAX_RECOVERIES = 3;
 /** Records that come from outside: a run that gets these only gets nowhere. */
 const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "message_received",
@@ -27,6 +25,6 @@ export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
 export function tellRestart({ store, events }: SessionLog, run: RunState): void {
   const last = store.event(store.lastEvent());
   if (last?.event !== "delta" && last?.event !== "thought") return;
-  store.appendEvent({ event: "round", data: { round: run.iterations - 1, restarted: true } });
+  store.appendEvent({ event: "round", data: { round: run.iterations, restarted: true } });
   events.announce();
 }

@@ -1,4 +1,4 @@
-/** A session's numbered rows: values in their order, long ones as several rows (design.md §2.5). */
+/** A session's numbered rows: values in their order, long ones as several rows. */
 import { cut } from "../parts.ts";
 
 /** One stored value: its number, and what it is if it can be read. */

@@ -8,6 +8,7 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { UnlistedRpc } from "../unlisted/rpc.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -98,7 +99,7 @@ export interface Decision {
 
 /**
  * What tells all of a session: its transcript as JSON (`raw`) or as lines of text (`visible`, `full`); what its models and
- * tools answered, in order, for runs without them (contract.md).
+ * tools answered, in order, for runs without them.
  */
 export type SessionDocument = "raw" | "visible" | "full" | "cassette";
 
@@ -241,7 +242,7 @@ export type Adopted = "more" | "done" | "taken" | "lost";
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */
 export type LongText = string | ReadableStream<Uint8Array>;
 
-export interface SessionRpc extends Rpc.DurableObjectBranded {
+export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   /** Asks a `SessionQuestion`, answers a `SessionAnswer`, as JSON. */
   ask(question: LongText): Promise<LongText>;
   /** Asks a `SessionQuestion<"start">`; the run's events after a number come along with the answer. */

@@ -49,7 +49,12 @@ export class RunRows {
     this.#sql.exec(
       `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
          VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
-      ...[id, request_id, mock_scope, created_at, first_event, first_record],
+      id,
+      request_id,
+      mock_scope,
+      created_at,
+      first_event,
+      first_record,
     );
     const begun = { status: "running" as const, settled_at: null, done_event: null, memo: null };
     this.#row = { ...run, ...begun, recoveries: 0, progress: first_record };
@@ -72,7 +77,9 @@ export class RunRows {
   /** The one that is not settled. */
   live(): RunRow | null {
     if (this.#live !== null) return this.#live.id === null ? null : this.find(this.#live.id);
-    const row = this.#first("WHERE settled_at IS NULL LIMIT 1");
+    // One at a time: it can only be the last one.
+    const last = this.#first("ORDER BY first_record DESC LIMIT 1");
+    const row = last?.settled_at === null ? last : null;
     this.#live = { id: row?.id ?? null };
     return row;
   }

@@ -1,7 +1,8 @@
 /**
- * The runs of a session, one at a time (design.md §2.3, §2.4): begun, carried on after the death of the process that had
+ * The runs of a session, one at a time: begun, carried on after the death of the process that had
  * them, waited for, stopped.
  */
+import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -10,18 +11,19 @@ import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
+import { systemClock } from "../../model/clock.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
+import type { SpanNote } from "../../run/context.ts";
+import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { type Life, Lives, RunOver, WATCH_MS } from "../lives.ts";
 import { placeOf } from "./place.ts";
-import { gotOn, MAX_RECOVERIES, tellRestart } from "./recovery.ts";
+import { gotOn, tellRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
-import { type EndOptions, logRun, loseRun, settleRun } from "./settle.ts";
-
-/** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
-export const WATCH_MS = 15_000;
+import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts";
 
 /** What a run rests for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
@@ -49,36 +51,54 @@ export const MESSAGE_WAKE: Wake = {
   resumed: false,
 };
 
-/** The part of a run that lives in memory. */
-interface Life {
-  run: string;
+/** `again`: something came while the driver was about to rest. */
+interface AgentLife extends Life {
   /** As its row has it. */
   status: RunRow["status"];
-  abort: AbortController;
   /** Stored, and not yet seen by the driver. */
   incoming: AgentRecord[];
-  /** Something came while the driver was about to rest. */
-  again: boolean;
-  /** It was settled. */
-  over: boolean;
+  /** Tells the driver that something came. */
+  wake: () => void;
   /** To be kept with the next records; `null`: as it is. */
   memo: string | null;
   /** Further members of the result. */
   further: () => JsonObject;
+  /** Of this life; absent where none are wanted. */
+  spans?: SpanNote[] | undefined;
+  /** Writes the line of the run that was settled. */
+  log?: () => void;
 }
-
-/** A life that learns that its run was settled without it. */
-class RunOver extends Error {}
 
 export class Runs {
   readonly #options: RunsOptions;
   readonly #log: SessionLog;
-  readonly #waiting = new Set<() => void>();
-  #life: Life | null = null;
+  readonly #lives: Lives<AgentLife>;
 
   constructor(options: RunsOptions) {
     this.#options = options;
-    this.#log = options.log;
+    const { log, background } = options;
+    this.#log = log;
+    this.#lives = new Lives<AgentLife>({
+      store: log.store,
+      now: log.now,
+      background,
+      begin: ({ id: run, status }) => ({
+        run,
+        status,
+        abort: new AbortController(),
+        incoming: [],
+        wake: () => {},
+        again: false,
+        over: false,
+        memo: null,
+        further: () => ({}),
+      }),
+      drive: (life, row, resumed) => this.#drive(life, row, resumed).finally(() => life.log?.()),
+      progress: () => log.store.lastRecord(),
+      gotOn: (row) => gotOn(log, row),
+      giveUp: (row) => this.#giveUp(row),
+      brokeOff: (row, error) => logRun(options, row, "run_broke_off", { error: String(error) }),
+    });
   }
 
   /** Begins a run. @throws RunInProgress */
@@ -92,12 +112,11 @@ export class Runs {
       write: () => {
         const first_record = store.lastRecord();
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
-        store.touch(now);
         store.setDue({ watch: now + WATCH_MS });
         this.#options.started(spec);
       },
     });
-    this.#live(this.row(spec.run_id), false);
+    this.#lives.start(this.row(spec.run_id));
   }
 
   /** @throws CallNotFound */
@@ -111,22 +130,21 @@ export class Runs {
   busy(): RunRow | null {
     const row = this.#log.store.liveRun();
     if (row === null) return null;
-    return this.#log.state().run?.stage === "idle" && this.#life === null ? null : row;
+    return this.#log.state().run?.stage === "idle" && this.#lives.current === null ? null : row;
   }
 
   /** Sees to it that a run which is to go on does. */
   ensure(): void {
-    const row = this.#log.store.liveRun();
-    if (row !== null && row.status === "running" && this.#life === null) this.#resume(row);
+    this.#lives.ensure();
   }
 
   /** Waits until the run has ended, or, with `idle`, until it rests. */
   async wait(id: string, wait: Wait): Promise<void> {
     for (;;) {
       const row = this.row(id);
-      const rests = row.status !== "running" && this.#life === null;
+      const rests = row.status !== "running" && this.#lives.current === null;
       if (wait === "none" || row.settled_at !== null || (wait === "idle" && rests)) return;
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      await this.#lives.change();
     }
   }
 
@@ -145,9 +163,10 @@ export class Runs {
       store.setDue({ watch: this.#log.now() + WATCH_MS });
       this.#tellWakes(records);
     };
-    this.#log.append(records, { write });
-    this.#life?.incoming.push(...records);
-    if (goes) this.#goOn(row.id);
+    this.#log.append(this.#log.applied(records), { write });
+    this.#lives.current?.incoming.push(...records);
+    this.#lives.current?.wake();
+    if (goes) this.#lives.goOn(row.id);
   }
 
   /** Wakes a run that is idle, and answers whether it was. @param first what comes with the wake */
@@ -171,7 +190,7 @@ export class Runs {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
     });
-    this.#goOn(row.id);
+    this.#lives.goOn(row.id);
   }
 
   /** Ends a run that is under way. */
@@ -180,7 +199,12 @@ export class Runs {
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
     const executions = this.#log.store.handedIn.ids();
-    this.#settle(row, [this.#log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]);
+    this.#settle(
+      row,
+      this.#log.applied([
+        this.#log.record({ type: "run_settled", run: id, status: "cancelled", error: data }),
+      ]),
+    );
     this.#stop(row, executions, data);
   }
 
@@ -188,7 +212,10 @@ export class Runs {
   end(id: string, status: "idle" | "watchdog"): void {
     const row = this.row(id);
     if (row.settled_at !== null || this.#log.state().run?.stage !== "idle") return;
-    this.#settle(row, [this.#log.record({ type: "run_settled", run: id, status, error: null })]);
+    this.#settle(
+      row,
+      this.#log.applied([this.#log.record({ type: "run_settled", run: id, status, error: null })]),
+    );
   }
 
   /** Ends whatever run is under way. */
@@ -199,68 +226,10 @@ export class Runs {
 
   /** What is under way in memory ends without a word: its storage is gone. */
   abandon(): void {
-    if (this.#life !== null) {
-      this.#life.over = true;
-      this.#life.abort.abort(new RunCancelled({ run: this.#life.run }));
-    }
-    this.#changed();
+    this.#lives.abandon((run) => new RunCancelled({ run }));
   }
 
-  /** Takes up a run that an earlier life left behind. Noted before anything is loaded, since that may be what kills. */
-  #resume(row: RunRow): void {
-    const { store } = this.#log;
-    const recoveries = gotOn(this.#log, row) ? 1 : row.recoveries + 1;
-    if (recoveries > MAX_RECOVERIES) {
-      this.#giveUp(row);
-      return;
-    }
-    store.transaction(() => {
-      store.updateRun(row.id, { recoveries, progress: store.lastRecord() });
-      store.setDue({ watch: this.#log.now() + WATCH_MS });
-    });
-    this.#live({ ...row, recoveries }, true);
-  }
-
-  #goOn(id: string): void {
-    if (this.#life === null) this.#live(this.row(id), false);
-    else this.#life.again = true;
-  }
-
-  /** Begins the next life at once; where nothing can be read now, a later one is begun by the alarm. */
-  #goesOn(id: string): boolean {
-    try {
-      this.#live(this.row(id), false);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  /** @param resumed whether an earlier life may have died in the middle of something */
-  #live(row: RunRow, resumed: boolean): void {
-    const abort = new AbortController();
-    const { id: run, status } = row;
-    const begun = { incoming: [], again: false, over: false, memo: null, further: () => ({}) };
-    const life: Life = { run, status, abort, ...begun };
-    this.#life = life;
-    // In a later turn: what begins it may be in the middle of a transaction.
-    const ended = Promise.resolve()
-      .then(() => this.#drive(life, row, resumed))
-      .catch((error: unknown) => {
-        // Where nothing can be stored now, e.g. while a new version is deployed, a later life goes on from what is.
-        life.again = false;
-        if (!(error instanceof RunOver))
-          logRun(this.#options, row, "run_broke_off", { error: String(error) });
-      })
-      .finally(() => {
-        if (this.#life !== life) return;
-        this.#life = null;
-        if (!life.again || life.over || !this.#goesOn(run)) this.#changed();
-      });
-    this.#options.background(ended);
-  }
-
-  async #drive(life: Life, row: RunRow, resumed: boolean): Promise<void> {
+  async #drive(life: AgentLife, row: RunRow, resumed: boolean): Promise<void> {
     const log = this.#log;
     const { run } = log.state();
     if (log.store.run(row.id)?.settled_at !== null) return;
@@ -269,57 +238,76 @@ export class Runs {
       return;
     }
     if (resumed) tellRestart(log, run);
-    const append = (records: readonly AgentRecord[]): void => this.#append(life, row, records);
+    const append = (batch: readonly Applied[]): void => this.#append(life, row, batch);
     const { signal } = life.abort;
     try {
       const { parts } = this.#options;
-      const { effects, vault, further } = await parts.begin(run.spec, this.#place(row), signal);
+      const place = this.#place(row);
+      life.spans = place.context.spans;
+      const { effects, vault, further } = await parts.begin(run.spec, place, signal);
       if (life.over) return;
       life.further = further;
       // What came until now is part of the state that the driver begins with.
       life.incoming = [];
-      const incoming = (): AgentRecord[] => life.incoming.splice(0);
-      const { now } = log;
-      const { step } = await driveAgent(log.state(), { effects, vault, append, incoming, now, signal });
+      const inbox = {
+        take: (): AgentRecord[] => life.incoming.splice(0),
+        watch: (wake: () => void) => {
+          life.wake = wake;
+        },
+      };
+      const clock = { ...systemClock, now: log.now };
+      const { step } = await tracedRun(place.context, run.spec, null, async (span) => {
+        const rest = await driveAgent(log.state(), { effects, vault, append, inbox, clock, signal });
+        if (rest.state.run !== null) span.set(() => runAttributes(rest.state.run ?? run));
+        return rest;
+      });
       if (step.type === "wait" && !life.again && !life.over) this.#rest(life, step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
-      append([log.record({ type: "run_settled", run: row.id, status: "error", error: error.data })]);
+      const settled = { type: "run_settled" as const, run: row.id, status: "error" as const };
+      append(log.applied([log.record({ ...settled, error: error.data })]));
     }
   }
 
-  #append(life: Life, row: RunRow, records: readonly AgentRecord[]): void {
+  #append(life: AgentLife, row: RunRow, batch: readonly Applied[]): void {
     if (life.over) throw new RunOver();
-    if (records.some(({ type }) => type === "run_settled")) {
-      this.#settle(row, records);
+    if (batch.some(({ record }) => record.type === "run_settled")) {
+      this.#settle(row, batch);
       return;
     }
-    const all = [...records, ...this.#missedWake(records)];
-    if (all.length > records.length) life.again = true;
+    const all = [...batch, ...this.#missedWake(batch)];
+    if (all.length > batch.length) life.again = true;
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
       if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
-      this.#tellWakes(all);
+      this.#tellWakes(all.map(({ record }) => record));
     };
     this.#log.append(all, { write });
     life.memo = null;
   }
 
   /** A message that came too late to keep a run going, and before it was idle, wakes it at once. */
-  #missedWake(records: readonly AgentRecord[]): AgentRecord[] {
-    const idle = records.find((record) => record.type === "went_idle");
-    const { waiting } = this.#log.state();
-    if (idle === undefined || !waiting.some(({ delivery }) => delivery !== "wait_for_completion")) return [];
-    return [this.#log.record({ type: "woke", run: idle.run, wake: MESSAGE_WAKE })];
+  #missedWake(batch: readonly Applied[]): Applied[] {
+    const last = batch.at(-1);
+    if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
+    const { waiting, run } = last.after;
+    if (run === null || waiting.every(({ delivery }) => delivery === "wait_for_completion")) return [];
+    const woke = this.#log.record({ type: "woke", run: run.spec.run_id, wake: MESSAGE_WAKE });
+    return applyAll(last.after, [woke]);
   }
 
   #tellWakes(records: readonly AgentRecord[]): void {
     for (const record of records) if (record.type === "woke") this.#options.woke(record.wake);
   }
 
-  #settle(row: RunRow, records: readonly AgentRecord[]): void {
-    const life = this.#life;
-    settleRun(this.#options, row, records, life?.run === row.id ? life : { further: () => ({}), memo: null });
+  #settle(row: RunRow, batch: readonly Applied[]): void {
+    const life = this.#lives.of(row.id);
+    settleRun(this.#options, row, batch, life ?? { further: () => ({}), memo: null });
+    const state = this.#log.state();
+    const log = (): void => logEnd(this.#options, row, state, life?.spans);
+    // The spans of a life have ended when it has.
+    if (life === null || life.spans === undefined) log();
+    else life.log = log;
     this.#ended(row);
   }
 
@@ -331,14 +319,13 @@ export class Runs {
   }
 
   #ended({ id }: RunRow): void {
-    if (this.#life?.run === id) this.#life.over = true;
+    this.#lives.ended(id);
     this.#options.ended(id);
-    this.#changed();
   }
 
   /** Ends what goes on for a run that was settled without its doing. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
-    if (this.#life?.run === row.id) this.#life.abort.abort(new HullError(error));
+    this.#lives.of(row.id)?.abort.abort(new HullError(error));
     const stopped = this.#options.parts.stop(this.#place(row), executions);
     this.#options.background(
       stopped.catch((fault: unknown) =>
@@ -348,7 +335,7 @@ export class Runs {
   }
 
   /** Nothing goes on until something comes; only what is due still has an alarm. */
-  #rest(life: Life, step: WaitStep): void {
+  #rest(life: AgentLife, step: WaitStep): void {
     const { store } = this.#log;
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
@@ -369,13 +356,22 @@ export class Runs {
   #place({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunPlace {
     const { env, background, workspace, session } = this.#options;
     return placeOf({
-      ...{ env, background, workspace, store: this.#log.store, session: session() },
-      ...{ run_id, request_id, mock_scope, startedAt, memo },
+      env,
+      background,
+      workspace,
+      store: this.#log.store,
+      session: session(),
+      run_id,
+      request_id,
+      mock_scope,
+      startedAt,
+      memo,
       remember: (value) => {
-        if (this.#life?.run === run_id) this.#life.memo = JSON.stringify(value);
+        const life = this.#lives.of(run_id);
+        if (life !== null) life.memo = JSON.stringify(value);
       },
       emit: (event) => {
-        if (this.#life?.run !== run_id || this.#life.over) return;
+        if (this.#lives.of(run_id)?.over !== false) return;
         try {
           this.#log.emit(event);
         } catch (error) {
@@ -384,11 +380,5 @@ export class Runs {
         }
       },
     });
-  }
-
-  #changed(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const wake of waiting) wake();
   }
 }

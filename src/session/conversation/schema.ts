@@ -1,6 +1,9 @@
-/** Tables of a SessionObject (docs/storage-schema.md), by version. */
+/** Tables of a SessionObject (docs/storage-schema.md). */
 
-/** One step per version; a step never changes once it was deployed. */
+/**
+ * What every session has. Objects that were made by earlier versions of Hull have the optional tables from the beginning, and
+ * a `schema_version` of up to 2; none of their tables differs from those here.
+ */
 export const CONVERSATION_STEPS: readonly string[] = [
   `CREATE TABLE session (
      id TEXT PRIMARY KEY, tenant TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
@@ -8,19 +11,32 @@ export const CONVERSATION_STEPS: readonly string[] = [
      metadata TEXT NOT NULL) WITHOUT ROWID;
    CREATE TABLE record (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
    CREATE TABLE event (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
-   CREATE TABLE checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
    CREATE TABLE run (
      id TEXT PRIMARY KEY, status TEXT NOT NULL, request_id TEXT NOT NULL, mock_scope TEXT NOT NULL, created_at INTEGER NOT NULL,
      settled_at INTEGER, first_event INTEGER NOT NULL, done_event INTEGER, first_record INTEGER NOT NULL,
      recoveries INTEGER NOT NULL, progress INTEGER NOT NULL, memo TEXT) WITHOUT ROWID;
    CREATE INDEX run_in_order ON run (first_record);
-   CREATE INDEX run_alive ON run (id) WHERE settled_at IS NULL;
-   CREATE TABLE request (name TEXT PRIMARY KEY, hash TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
-   CREATE INDEX request_by_age ON request (at);
-   CREATE TABLE child (id TEXT PRIMARY KEY) WITHOUT ROWID;
-   CREATE TABLE handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE due (kind TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
-  `CREATE TABLE artifact (
-     id TEXT, version INTEGER, record INTEGER NOT NULL, at INTEGER NOT NULL, head TEXT NOT NULL,
-     PRIMARY KEY (id, version)) WITHOUT ROWID;`,
 ];
+
+/** Made with their first row. */
+export const OPTIONAL_TABLES = {
+  checkpoint:
+    "CREATE TABLE IF NOT EXISTS checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
+  request: `CREATE TABLE IF NOT EXISTS request (
+     name TEXT PRIMARY KEY, hash TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+   CREATE INDEX IF NOT EXISTS request_by_age ON request (at);`,
+  child: "CREATE TABLE IF NOT EXISTS child (id TEXT PRIMARY KEY) WITHOUT ROWID",
+  handed_in:
+    "CREATE TABLE IF NOT EXISTS handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID",
+  artifact: `CREATE TABLE IF NOT EXISTS artifact (
+     id TEXT, version INTEGER, record INTEGER NOT NULL, at INTEGER NOT NULL, head TEXT NOT NULL,
+     PRIMARY KEY (id, version)) WITHOUT ROWID`,
+  call: `CREATE TABLE IF NOT EXISTS call (
+     generation INTEGER PRIMARY KEY, caller TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, input TEXT NOT NULL,
+     begun INTEGER NOT NULL, expires_at INTEGER, outcome TEXT) WITHOUT ROWID`,
+  content: `CREATE TABLE IF NOT EXISTS content (
+     name TEXT, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (name, part)) WITHOUT ROWID`,
+} as const;
+
+export type OptionalTable = keyof typeof OPTIONAL_TABLES;

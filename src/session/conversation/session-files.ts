@@ -165,7 +165,10 @@ export class SessionFiles implements WorkspaceAccess {
     const { storage, env, now, changed } = this.#options;
     const prefix = `${sessionPrefix(tenant, id)}files/`;
     const workspace = new Workspace({
-      ...{ storage, bucket: env.FILES, prefix, now },
+      storage,
+      bucket: env.FILES,
+      prefix,
+      now,
       changed: (changes) => changed(changes, this.#own),
     });
     this.#made = { of: id, workspace };

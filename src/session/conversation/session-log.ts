@@ -1,8 +1,8 @@
 /**
  * The one way in which anything happens in a session: records are stored together with the events that tell of them, then
- * folded, then told (design.md §2.2, §2.3).
+ * folded, then told.
  */
-import { applyAgentRecord } from "../../engine/agent/apply.ts";
+import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Redactor } from "../../redact.ts";
@@ -15,6 +15,8 @@ import type { ConversationStore } from "./store.ts";
 
 /** What is stored in the same transaction as records. */
 export interface Also {
+  /** The records themselves are told of by other means. */
+  untold?: boolean;
   /** Events beside those of the records. @param state after the records */
   events?: (state: AgentState) => RunEvent[];
   /** Further writes. @param last number of the last event */
@@ -87,15 +89,19 @@ export class SessionLog {
   }
 
   add(bodies: readonly AgentRecordBody[], also: Also = {}): void {
-    this.append(
-      bodies.map((body) => this.record(body)),
-      also,
-    );
+    this.append(this.applied(bodies.map((body) => this.record(body))), also);
   }
 
-  append(records: readonly AgentRecord[], also: Also = {}): void {
+  /** Records that come next. */
+  applied(records: readonly AgentRecord[]): Applied[] {
+    return applyAll(this.state(), records);
+  }
+
+  /** @param batch folded upon what is stored */
+  append(batch: readonly Applied[], also: Also = {}): void {
+    const records = batch.map(({ record }) => record);
     try {
-      this.#fold.replace(this.store.transaction(() => this.#write(records, also)));
+      this.#fold.replace(this.store.transaction(() => this.#write(batch, records, also)));
     } catch (error) {
       this.#recent = null;
       throw error;
@@ -106,15 +112,14 @@ export class SessionLog {
   }
 
   /** Answers the state after the records. */
-  #write(records: readonly AgentRecord[], also: Also): AgentState {
+  #write(batch: readonly Applied[], records: readonly AgentRecord[], also: Also): AgentState {
     const waited = this.events.take();
     const told: RunEvent[] = [];
-    let state = this.state();
+    const state = batch.at(-1)?.after ?? this.state();
     this.#recent = this.#kept(records);
-    for (const record of records) {
-      told.push(...eventsOf(record, state));
-      this.store.artifacts.note(record, state);
-      state = applyAgentRecord(state, record);
+    for (const { record, before } of batch) {
+      if (also.untold !== true) told.push(...eventsOf(record, before));
+      this.store.artifacts.note(record, before);
     }
     told.push(...(also.events?.(state) ?? []));
     const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);

@@ -1,9 +1,10 @@
-/** How a run ends: once, with its last records, its last events and its row in one transaction (design.md §2.3, §2.4). */
-import type { AgentRecord } from "../../engine/agent/records.ts";
+/** How a run ends: once, with its last records, its last events and its row in one transaction. */
+import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { SpanNote } from "../../run/context.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -41,14 +42,14 @@ export function resultOf(
 export function settleRun(
   options: EndOptions,
   row: RunRow,
-  records: readonly AgentRecord[],
+  batch: readonly Applied[],
   { further, memo }: LastLife,
 ): void {
   const { log, parts, session } = options;
   // Clocks may go back.
   const settled_at = Math.max(log.now(), row.created_at);
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
-  log.append(records, {
+  log.append(batch, {
     events: (state) => {
       const result = () => ({ ...resultOf(parts, state, facts, log.recordsOf(row)), ...further() });
       return doneEvents(state, row, result);
@@ -59,7 +60,6 @@ export function settleRun(
       noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept });
     },
   });
-  logEnd(options, row, log.state());
 }
 
 /** Gives a run up without looking at what its records say: that may be what kills whoever looks. */
@@ -89,7 +89,12 @@ function noteEnd(
 }
 
 /** One line per run, or per failed one. @param state `null`: it was lost */
-function logEnd(options: EndOptions, row: RunRow, state: AgentState | null): void {
+export function logEnd(
+  options: EndOptions,
+  row: RunRow,
+  state: AgentState | null,
+  spans?: readonly SpanNote[],
+): void {
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
   if (code === undefined && !options.logsAll) return;
@@ -99,6 +104,7 @@ function logEnd(options: EndOptions, row: RunRow, state: AgentState | null): voi
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
     ...(code === undefined ? {} : { code }),
+    ...(spans === undefined ? {} : { spans }),
   });
 }
 

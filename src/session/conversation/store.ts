@@ -6,13 +6,14 @@ import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
 import { HandedIn } from "../handed-in.ts";
-import { hasSchema, migrate } from "../migrate.ts";
+import { migrate } from "../migrate.ts";
 import { cut } from "../parts.ts";
+import { Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
 import { type Due, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
-import { CONVERSATION_STEPS } from "./schema.ts";
+import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
 /** Events, and bytes of them, that are read at a time. */
 const EVENT_BATCH = 200;
@@ -21,7 +22,7 @@ const EVENT_BYTES = 1024 * 1024;
 const CHECKPOINT_EVERY = 64;
 /** Of the stored fold's shape. One of another version is made anew from the records. */
 const FOLD_VERSION = 2;
-/** How long an answer is kept for the same request (contract.md "Ids"), in ms. */
+/** How long an answer is kept for the same request, in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
 /** An event as it was stored. */
@@ -66,6 +67,7 @@ type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 export class ConversationStore implements EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly tables: Tables<OptionalTable>;
   readonly #records: Rows<AgentRecord[]>;
   /** A row holds the events that were told together; its number is that of the last. */
   readonly #events: Rows<StoredEvent[]>;
@@ -87,10 +89,10 @@ export class ConversationStore implements EventSource {
     this.#events = new Rows(this.#sql, "event");
     this.#runs = new RunRows(this.#sql);
     this.#due = new DueTimes(storage);
-    this.artifacts = new StoredArtifacts(this.#sql, this.#records);
-    this.handedIn = new HandedIn(this.#sql);
-    this.#ready = hasSchema(this.#sql);
-    if (this.#ready) migrate(storage, CONVERSATION_STEPS);
+    this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
+    this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
+    this.handedIn = new HandedIn(this.#sql, this.tables);
+    this.#ready = this.tables.has("session");
   }
 
   /** Carries out writes as one. */
@@ -121,7 +123,9 @@ export class ConversationStore implements EventSource {
 
   /** Makes the tables. What is only asked about has none. */
   prepare(): void {
-    if (!this.#ready) migrate(this.#storage, CONVERSATION_STEPS);
+    if (this.#ready) return;
+    migrate(this.#storage, CONVERSATION_STEPS);
+    this.tables.forget();
     this.#ready = true;
   }
 
@@ -131,10 +135,23 @@ export class ConversationStore implements EventSource {
     this.#sql.exec(
       `INSERT INTO session (id, tenant, created_at, updated_at, state, request_hash, parent_id, branched_at, metadata)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[id, tenant, created_at, updated_at, state, request_hash],
-      ...[parent_id, branched_at, JSON.stringify(metadata)],
+      id,
+      tenant,
+      created_at,
+      updated_at,
+      state,
+      request_hash,
+      parent_id,
+      branched_at,
+      JSON.stringify(metadata),
     );
     this.#known.session = row;
+  }
+
+  /** Makes the session in place of one that may be here. */
+  replaceSession(row: SessionRow): void {
+    this.#sql.exec("DELETE FROM session");
+    this.create(row);
   }
 
   setState(state: SessionRow["state"], now: number): void {
@@ -150,10 +167,12 @@ export class ConversationStore implements EventSource {
   }
 
   addChild(id: string): void {
+    this.tables.need("child");
     this.#sql.exec("INSERT OR IGNORE INTO child (id) VALUES (?)", id);
   }
 
   children(): string[] {
+    if (!this.tables.has("child")) return [];
     return this.#sql
       .exec<{ id: string }>("SELECT id FROM child ORDER BY id")
       .toArray()
@@ -236,7 +255,7 @@ export class ConversationStore implements EventSource {
 
   /** The stored fold and the row of records that it reaches to; `null`: none that can be used. */
   checkpoint(): { seq: number; state: AgentState } | null {
-    if (!this.#ready) return null;
+    if (!this.tables.has("checkpoint")) return null;
     const rows = this.#sql
       .exec<{ seq: number; data: ArrayBuffer }>("SELECT seq, data FROM checkpoint ORDER BY part")
       .toArray();
@@ -255,6 +274,7 @@ export class ConversationStore implements EventSource {
   checkpointIfDue(state: AgentState): void {
     const seq = this.lastRecord();
     if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
+    this.tables.need("checkpoint");
     this.#sql.exec("DELETE FROM checkpoint");
     const bytes = new TextEncoder().encode(JSON.stringify({ v: FOLD_VERSION, state }));
     for (const [part, data] of cut(bytes)) {
@@ -265,6 +285,7 @@ export class ConversationStore implements EventSource {
 
   /** The row that the stored fold reaches to; 0: there is none. */
   #checkpointed(): number {
+    if (!this.tables.has("checkpoint")) return 0;
     const query = "SELECT seq FROM checkpoint WHERE part = 0";
     this.#known.checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
     return this.#known.checkpointAt;
@@ -277,22 +298,27 @@ export class ConversationStore implements EventSource {
     this.#runs.forget();
     this.#due.forget();
     this.handedIn.forget();
+    this.tables.forget();
     this.#known = {};
   }
 
   /** What a request of this name was answered within the last day. */
   request(name: string, now: number): KnownRequest | null {
-    if (!this.#ready) return null;
+    if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
     const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
     return row ?? null;
   }
 
   keepRequest(name: string, { hash, answer }: KnownRequest, now: number): void {
+    this.tables.need("request");
     this.#sql.exec("DELETE FROM request WHERE at <= ?", now - REQUEST_MS);
     this.#sql.exec(
       "INSERT OR REPLACE INTO request (name, hash, answer, at) VALUES (?, ?, ?, ?)",
-      ...[name, hash, answer, now],
+      name,
+      hash,
+      answer,
+      now,
     );
   }
 
@@ -337,6 +363,11 @@ export class ConversationStore implements EventSource {
     else this.transaction(() => this.#due.set(times));
   }
 
+  /** The alarm came. */
+  fired(): void {
+    this.#due.fired();
+  }
+
   arm(): void {
     if (this.#ready) this.#due.arm();
   }
@@ -346,11 +377,18 @@ export class ConversationStore implements EventSource {
     if (this.#ready) await this.#due.rearm();
   }
 
-  /** Deletes everything. */
+  /** Leaves of the runs nothing, so that another one can begin in their place. To be called in a transaction. */
+  removeRuns(): void {
+    const optional = ["checkpoint", "request", "handed_in", "artifact"] as const;
+    const tables = ["record", "event", "run", ...optional.filter((table) => this.tables.has(table))];
+    for (const table of tables) this.#sql.exec(`DELETE FROM ${table}`);
+    this.#forget();
+  }
+
+  /** Deletes everything. What is stored from the moment of the call on stays: nothing comes between its parts. */
   async clear(): Promise<void> {
     this.#ready = false;
     this.#forget();
-    await this.#storage.deleteAlarm();
-    await this.#storage.deleteAll();
+    await Promise.all([this.#storage.deleteAlarm(), this.#storage.deleteAll()]);
   }
 }

@@ -20,7 +20,8 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
-    updated_at: time(updated_at),
+    // A run that has begun is noted with the session once it has ended.
+    updated_at: time(Math.max(updated_at, live?.created_at ?? 0)),
     length: countListed(visible),
     summary,
     parent_id,

@@ -1,5 +1,5 @@
 /**
- * A session's daemon (agent-runtime.md §10): a run that goes idle, and what wakes it. Everything that it does is decided
+ * A session's daemon: a run that goes idle, and what wakes it. Everything that it does is decided
  * from what is stored, so that the next life of its object goes on with it.
  */
 
@@ -241,8 +241,14 @@ export class Daemon {
       const known = before ?? { ...NEW_DAEMON, created_at: now };
       const fresh = { interrupted: false, idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
       this.store.put({
-        ...{ ...known, ...fresh, run: spec.run_id, cron_at },
-        ...{ inflight: null, inflight_at: null, iterations, earlier_iterations: iterations },
+        ...known,
+        ...fresh,
+        run: spec.run_id,
+        cron_at,
+        inflight: null,
+        inflight_at: null,
+        iterations,
+        earlier_iterations: iterations,
       });
       this.#changed();
     });
@@ -283,7 +289,12 @@ export class Daemon {
     const now = this.#conversation.log.now();
     this.#conversation.together(() => {
       this.store.update({
-        ...{ wake_reason: reason, wake_at: now, idle_at: null, timer_at: null, tick_at: null, ticks: 0 },
+        wake_reason: reason,
+        wake_at: now,
+        idle_at: null,
+        timer_at: null,
+        tick_at: null,
+        ticks: 0,
         ...(reason === "resume" ? { asked_at: null } : {}),
         ...(reason === "watch" ? { watched: [] } : {}),
         ...(reason === "cron" && run.spec.daemon !== null
@@ -312,8 +323,12 @@ export class Daemon {
         watched: [],
       };
       this.store.update({
-        ...{ ...idle, interrupted, inflight: null, inflight_at: null },
-        ...{ iterations: this.iterations(row), saved_at: this.#conversation.log.now() },
+        ...idle,
+        interrupted,
+        inflight: null,
+        inflight_at: null,
+        iterations: this.iterations(row),
+        saved_at: this.#conversation.log.now(),
       });
       this.#conversation.dueAt(LOOK, null);
       this.#changed();

@@ -15,7 +15,7 @@ import { snapshotOf } from "./snapshot.ts";
 import type { DaemonRow } from "./store.ts";
 import { summaryOf, waitingEvents } from "./summary.ts";
 
-/** How long an answer waits for a daemon to become idle, in ms (§10.4). */
+/** How long an answer waits for a daemon to become idle, in ms. */
 const IDLE_MS = 500;
 /** And for the directory. */
 const INDEX_MS = 1000;

@@ -1,4 +1,4 @@
-/** What is done whenever a daemon goes idle or ends: its snapshot is written, its host is told (agent-runtime.md §10.2, §10.3). */
+/** What is done whenever a daemon goes idle or ends: its snapshot is written, its host is told. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -64,6 +64,11 @@ async function tellHost(conversation: Conversation, daemon: Daemon, options: Dae
   const { watch_paths, persist_path } = options;
   const iteration = daemon.run(row)?.iterations ?? 0;
   await host.ask("agent/idle", {
-    ...{ session_id, run_id: row.run, iteration, backoff_ms: backoff(row.ticks), persist_path, watch_paths },
+    session_id,
+    run_id: row.run,
+    iteration,
+    backoff_ms: backoff(row.ticks),
+    persist_path,
+    watch_paths,
   });
 }

@@ -1,4 +1,4 @@
-/** A daemon's snapshot among the files of its session (agent-runtime.md §10.3, §10.4). */
+/** A daemon's snapshot among the files of its session. */
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 

@@ -4,7 +4,7 @@ import type { WakeLimit } from "../../engine/agent/spec.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
-/** How calls of `POST /daemons/{id}/events` are signed that come without a key (contract.md). */
+/** How calls of `POST /daemons/{id}/events` are signed that come without a key. */
 export interface Webhook {
   /** Name of the variable that holds the secret. */
   secret_env: string;

@@ -1,7 +1,7 @@
-/** What is known of a daemon at one time (agent-runtime.md §10.3). */
+/** What is known of a daemon at one time. */
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
-import { withRecords } from "../../llm/history.ts";
+import { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
@@ -24,7 +24,8 @@ export async function snapshotOf(
   const { visible, summary, waiting } = log.state();
   const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
   const { records: recent } = log.store.lastRecords(after, RECENT_BYTES);
-  const { messages, events } = withRecords(emptyTranscript(newId()), recent, newId, run?.spec);
+  const { transcript } = historyOf(emptyTranscript(newId()), recent, newId, run?.spec);
+  const { messages, events } = transcript;
   const watch_state = await watchState(files, run?.spec.daemon?.watch_paths ?? []);
   const snapshot = {
     _type: "daemon_snapshot",

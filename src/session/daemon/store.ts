@@ -49,25 +49,29 @@ type Raw = Omit<DaemonRow, "webhook" | "interrupted" | "watched"> & {
 
 /** A daemon that has just begun its first run. */
 export const NEW_DAEMON: Omit<DaemonRow, "run" | "created_at"> = {
-  ...{ name: null, persist_path: null, capacity: 1024, webhook: null, skill: null, declared: null },
-  ...{
-    earlier_iterations: 0,
-    iterations: 0,
-    next_seq: 1,
-    inflight: null,
-    inflight_at: null,
-    interrupted: false,
-  },
-  ...{
-    asked_at: null,
-    watched: [],
-    wake_reason: null,
-    wake_at: null,
-    saved_at: null,
-    idle_at: null,
-    timer_at: null,
-  },
-  ...{ cron_at: null, tick_at: null, ticks: 0, check_at: null },
+  name: null,
+  persist_path: null,
+  capacity: 1024,
+  webhook: null,
+  skill: null,
+  declared: null,
+  earlier_iterations: 0,
+  iterations: 0,
+  next_seq: 1,
+  inflight: null,
+  inflight_at: null,
+  interrupted: false,
+  asked_at: null,
+  watched: [],
+  wake_reason: null,
+  wake_at: null,
+  saved_at: null,
+  idle_at: null,
+  timer_at: null,
+  cron_at: null,
+  tick_at: null,
+  ticks: 0,
+  check_at: null,
 };
 
 export class DaemonStore {

@@ -1,4 +1,4 @@
-/** A daemon as its routes show it (agent-runtime.md §10.4, contract.md). */
+/** A daemon as its routes show it. */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
@@ -24,7 +24,11 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
   const inflight = inflightEvent(daemon, row);
   const ends = [row.cron_at, row.timer_at].filter((at) => at !== null);
   return {
-    ...{ id, name: row.name, status, session_id: id, skill: row.skill },
+    id,
+    name: row.name,
+    status,
+    session_id: id,
+    skill: row.skill,
     persist_path: row.persist_path,
     snapshot_path: daemon.run(row)?.spec.daemon?.persist_path ?? null,
     run_id: row.run,

@@ -1,4 +1,4 @@
-/** Soft ledgers: what a session, or a caller without one, spent, and its budget (agent-runtime.md §15.2). */
+/** Soft ledgers: what a session, or a caller without one, spent, and its budget. */
 import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
 
 export class Accounts {
@@ -34,7 +34,11 @@ export class Accounts {
       `INSERT INTO account (name, max_cost, cost, input_tokens, output_tokens, calls) VALUES (?, NULL, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, input_tokens = input_tokens + excluded.input_tokens,
          output_tokens = output_tokens + excluded.output_tokens, calls = calls + excluded.calls`,
-      ...[account, spend.cost, spend.input_tokens, spend.output_tokens, spend.calls],
+      account,
+      spend.cost,
+      spend.input_tokens,
+      spend.output_tokens,
+      spend.calls,
     );
   }
 

@@ -1,4 +1,4 @@
-/** Hard limits, one per scope, and what was spent in the current span of each (contract.md `/budgets/{scope}`). */
+/** Hard limits, one per scope, and what was spent in the current span of each. */
 import { periodEnd, periodStart } from "./period.ts";
 import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
 import { scopesOf } from "./scope.ts";
@@ -68,8 +68,16 @@ export class Budgets {
     this.#sql.exec(
       `INSERT OR REPLACE INTO budget (scope, per, max_cost, max_input, max_output, period, cost, input, output, updated_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[row.scope, row.per, row.max_cost, row.max_input, row.max_output],
-      ...[row.period, row.cost, row.input, row.output, row.updated_at],
+      row.scope,
+      row.per,
+      row.max_cost,
+      row.max_input,
+      row.max_output,
+      row.period,
+      row.cost,
+      row.input,
+      row.output,
+      row.updated_at,
     );
     return row;
   }
@@ -84,7 +92,11 @@ export class Budgets {
       if (at < row.period) continue;
       this.#sql.exec(
         "UPDATE budget SET period = ?, cost = ?, input = ?, output = ? WHERE scope = ?",
-        ...[row.period, row.cost + cost, row.input + prompt_tokens, row.output + output_tokens, row.scope],
+        row.period,
+        row.cost + cost,
+        row.input + prompt_tokens,
+        row.output + output_tokens,
+        row.scope,
       );
     }
   }
@@ -96,7 +108,10 @@ function current(row: BudgetRow, now: number): BudgetRow {
   return period <= row.period ? row : { ...row, period, cost: 0, input: 0, output: 0 };
 }
 
-/** The limit of a row that a call would pass, or `null`. A call of unknown price passes no limit of cost. */
+/**
+ * The limit of a row that a call would pass, or `null`. A call of unknown price passes every limit of cost, unless such
+ * calls are allowed.
+ */
 export function refusalOf(
   row: BudgetRow,
   reserved: Amount,
@@ -109,7 +124,8 @@ export function refusalOf(
     ["max_output_tokens", row.max_output, row.output, reserved.output_tokens, request.output_tokens],
   ] as const;
   for (const [limit, limit_value, spent, held, requested] of checks) {
-    if (limit_value === null || requested === null || spent + held + requested <= limit_value) continue;
+    if (limit_value === null || (requested === null && request.unknown_price === "allow")) continue;
+    if (requested !== null && spent + held + requested <= limit_value) continue;
     const resets_at = periodEnd(row.per, now);
     const where = { budget: "hard", scope: row.scope, window: row.per, resets_at } as const;
     return { ...where, limit, limit_value, spent, reserved: held, requested };

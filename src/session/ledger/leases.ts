@@ -9,7 +9,7 @@ export interface Lease {
   expires_at: number;
 }
 
-/** Bounds of what a refused caller is told to wait, in seconds (serving.md §6). */
+/** Bounds of what a refused caller is told to wait, in seconds. */
 const MIN_WAIT_S = 1;
 const MAX_WAIT_S = 30;
 /** Weight of the latest run in the estimate of how long runs take. */

@@ -18,7 +18,9 @@ export class Rates {
     const slots = this.#sql
       .exec<RateSlot & Record<string, SqlStorageValue>>(
         "SELECT slot, count FROM rate_slots WHERE subject = ? AND window_ms = ? AND expires_at > ? ORDER BY slot",
-        ...[subject, rate.window_ms, now],
+        subject,
+        rate.window_ms,
+        now,
       )
       .toArray();
     const wait = waitFor(slots, rate, now);
@@ -27,7 +29,10 @@ export class Rates {
     this.#sql.exec(
       `INSERT INTO rate_slots (subject, window_ms, slot, count, expires_at) VALUES (?, ?, ?, 1, ?)
        ON CONFLICT DO UPDATE SET count = count + 1`,
-      ...[subject, rate.window_ms, slot, expires_at],
+      subject,
+      rate.window_ms,
+      slot,
+      expires_at,
     );
     return 0;
   }

@@ -45,8 +45,17 @@ export class Reservations {
     this.#sql.exec(
       `INSERT INTO reservation (id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost,
          taken_at, expires_at, expired) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-      ...[id, skill, session, account, provider, model],
-      ...[prompt_tokens, output_tokens, cost, now, now + request.ttl_ms],
+      id,
+      skill,
+      session,
+      account,
+      provider,
+      model,
+      prompt_tokens,
+      output_tokens,
+      cost,
+      now,
+      now + request.ttl_ms,
     );
   }
 

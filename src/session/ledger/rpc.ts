@@ -10,7 +10,7 @@ export interface Subject {
   skill: string | null;
   /** Session that it belongs to. */
   session: string | null;
-  /** Its soft ledger (agent-runtime.md §15.2), `session:<id>` or `caller:<key id>`; `null`: none. */
+  /** Its soft ledger, `session:<id>` or `caller:<key id>`; `null`: none. */
   account: string | null;
 }
 
@@ -52,6 +52,8 @@ export interface ReserveRequest extends Subject {
   /** Price of the prompt alone, and of both; `null`: unknown. */
   prompt_cost: number | null;
   cost: number | null;
+  /** What a limit of cost does to a call of unknown price. */
+  unknown_price: "refuse" | "allow";
   /** After this long a call whose end nobody told counts in full. */
   ttl_ms: number;
 }
@@ -67,7 +69,8 @@ export interface Refusal {
   limit_value: number;
   spent: number;
   reserved: number;
-  requested: number;
+  /** `null`: what the call costs is not known. */
+  requested: number | null;
   resets_at: number | null;
 }
 

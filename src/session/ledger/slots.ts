@@ -19,7 +19,9 @@ export class Slots {
     if (wait === 0) {
       this.#sql.exec(
         "INSERT INTO leases (id, taken_at, expires_at) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET expires_at = ?3",
-        ...[id, now, now + ttlMs],
+        id,
+        now,
+        now + ttlMs,
       );
     }
     return wait;

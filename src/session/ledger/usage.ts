@@ -1,4 +1,4 @@
-/** What was spent, by day, skill, session, provider and model (contract.md `GET /usage`). */
+/** What was spent, by day, skill, session, provider and model. */
 import { dayOf, HOUR_MS, periodStart } from "./period.ts";
 import type { Amount, Charge, Spend, UsageGroup, UsageQuery, UsageRow, Window } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
@@ -50,9 +50,16 @@ export class Usage {
   add({ skill, session, provider, model, spend }: Charge, at: number): void {
     this.#sql.exec(
       ADD,
-      ...[dayOf(at), skill ?? "", session ?? "", provider, model],
+      dayOf(at),
+      skill ?? "",
+      session ?? "",
+      provider,
+      model,
       ...SPEND.map((column) => spend[column]),
-      ...[Math.floor(at / HOUR_MS), spend.prompt_tokens, spend.output_tokens, spend.cost],
+      Math.floor(at / HOUR_MS),
+      spend.prompt_tokens,
+      spend.output_tokens,
+      spend.cost,
     );
   }
 
@@ -67,7 +74,9 @@ export class Usage {
       .exec<Row<Amount>>(
         `SELECT coalesce(sum(${cost}), 0) AS cost, coalesce(sum(${prompt}), 0) AS input_tokens,
            coalesce(sum(${output}), 0) AS output_tokens FROM usage WHERE ${span} AND ${where}`,
-        ...[dayOf(since), ...(hour ? [since / HOUR_MS] : []), ...values],
+        dayOf(since),
+        ...(hour ? [since / HOUR_MS] : []),
+        ...values,
       )
       .one();
   }
@@ -89,7 +98,8 @@ export class Usage {
       .exec<Row<Spend>>(
         `SELECT ${list}, ${SUMS} FROM usage WHERE ${["true", ...bounds.map(({ where }) => where)].join(" AND ")}
          GROUP BY ${list} HAVING sum(calls) > 0 ORDER BY ${list} LIMIT ?`,
-        ...[...bounds.flatMap(({ values }) => values), limit + 1],
+        ...bounds.flatMap(({ values }) => values),
+        limit + 1,
       )
       .toArray();
     const page = rows.slice(0, limit).map((row) => ({

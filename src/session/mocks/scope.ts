@@ -1,5 +1,5 @@
 /**
- * The mocks of one scope (agent-runtime.md §16.1): what is queued, what was asked, which prompts were cached. Stored, so
+ * The mocks of one scope: what is queued, what was asked, which prompts were cached. Stored, so
  * that positions outlive isolates; a scope that nobody used for a day is forgotten. A deployment's own mocks win over
  * what is queued, and each scope has its own position in them.
  */

@@ -56,7 +56,8 @@ export class Contents {
     const kept = this.#sql.exec(
       `UPDATE workspace_object SET state = 'kept', sha256 = ?, upload_id = NULL, due_at = NULL
        WHERE key = ? AND state = 'incoming'`,
-      ...[sha256, key],
+      sha256,
+      key,
     );
     return kept.rowsWritten > 0;
   }
@@ -74,7 +75,8 @@ export class Contents {
     this.#sql.exec(
       `INSERT INTO workspace_object (key, state, due_at) VALUES (?1, 'dying', ?2)
        ON CONFLICT (key) DO UPDATE SET state = 'dying', due_at = ?2 WHERE state = 'incoming'`,
-      ...[key, now],
+      key,
+      now,
     );
   }
 
@@ -84,7 +86,8 @@ export class Contents {
     if (key !== null) {
       this.#sql.exec(
         "UPDATE workspace_object SET due_at = ? WHERE key = ? AND state = 'spare'",
-        ...[now + USE_MS, key],
+        now + USE_MS,
+        key,
       );
     }
     return key;
@@ -102,7 +105,8 @@ export class Contents {
     const rows = this.#sql
       .exec<{ key: string; upload_id: string | null }>(
         "SELECT key, upload_id FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?",
-        ...[now, BATCH],
+        now,
+        BATCH,
       )
       .toArray();
     if (rows.length === 0) return;

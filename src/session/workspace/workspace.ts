@@ -127,7 +127,8 @@ export class Workspace {
     const changes = this.#sql
       .exec<WatchedChange & Record<string, SqlStorageValue>>(
         "SELECT path, kind, version FROM workspace_change WHERE version > ? ORDER BY version LIMIT ?",
-        ...[after, limit],
+        after,
+        limit,
       )
       .toArray();
     return { changes, version, complete: changes[0]?.version === after + 1 };
@@ -142,9 +143,12 @@ export class Workspace {
   manifest(): Manifest {
     const { id, version } = this.#create();
     const rows = this.#sql.exec<Row>("SELECT * FROM workspace_file ORDER BY path").toArray();
-    const files = rows.map(({ path, sha256, size, executable }) => ({
-      ...{ path, sha256, size },
+    const files = rows.map(({ path, sha256, size, executable, modified_at }) => ({
+      path,
+      sha256,
+      size,
       executable: executable === 1,
+      modified_at,
     }));
     return { id, version, files };
   }
@@ -228,14 +232,21 @@ export class Workspace {
     totals.version += 1;
     totals.files += old === null ? 1 : 0;
     totals.bytes += size - (old?.size ?? 0);
+    // No file is of the future, whatever a process made of its time.
+    const modified_at = Math.min(change.modified_at ?? now, now);
     this.#sql.exec(
       "INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)",
-      ...[path, sha256, size, executable, now, totals.version],
+      path,
+      sha256,
+      size,
+      executable,
+      modified_at,
+      totals.version,
     );
     if (old !== null) this.#contents.release(old.sha256, now);
     made.push({ path, kind: old === null ? "create" : "change", version: totals.version });
     const done = old === null ? "created" : "changed";
-    return { done, version: totals.version, modified_at: now };
+    return { done, version: totals.version, modified_at };
   }
 
   #delete(

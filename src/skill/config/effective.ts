@@ -1,4 +1,4 @@
-/** Which value of a configuration parameter counts, and where it is from (skill-formats.md §7.4). Pure. */
+/** Which value of a configuration parameter counts, and where it is from. Pure. */
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { configFault } from "./value.ts";
 

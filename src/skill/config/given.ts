@@ -1,4 +1,4 @@
-/** Values of configuration parameters as a request gives them, for one layer (skill-formats.md §7.4). Pure. */
+/** Values of configuration parameters as a request gives them, for one layer. Pure. */
 import { isObject } from "../json.ts";
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { type ConfigLayer, layerHolds } from "./effective.ts";

@@ -1,4 +1,4 @@
-/** Whether a value fits a configuration parameter (skill-formats.md §7.4). Pure. */
+/** Whether a value fits a configuration parameter. Pure. */
 import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
 

@@ -1,4 +1,4 @@
-/** Where the frontmatter of a SKILL.md begins and ends (skill-formats.md §1.3 step 3, §1.4 step 3). */
+/** Where the frontmatter of a SKILL.md begins and ends. */
 
 /** A SKILL.md in two. */
 export interface Split {

@@ -1,5 +1,5 @@
 /**
- * Frontmatter that is no YAML, field by field (skill-formats.md §1.4 step 5): a field that can be read stays as it is; of one
+ * Frontmatter that is no YAML, field by field: a field that can be read stays as it is; of one
  * that cannot, the value is taken as the text that its author meant. Shapes as found in public skills. Lines stay where
  * they are, so that places in what follows are right.
  */

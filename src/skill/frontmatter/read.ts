@@ -1,17 +1,18 @@
 /**
- * SKILL.md into frontmatter and body, whatever can be made of it (skill-formats.md §1.4 steps 2 to 5). What had to be put
+ * SKILL.md into frontmatter and body, whatever can be made of it. What had to be put
  * right is told, and how much it matters is the reader's to say: an Agent Skill loads with it, a manifest with keys of
- * serving.md §2 does not.
+ * Hull's own fields do not allow.
  */
 import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
+import { conflictFault, conflictMarker, missingFrontmatter } from "./faults.ts";
 import { type Split, splitAtLines, splitStrictly, withLineFeeds } from "./fences.ts";
 import { MOST_MENDED, mendFields } from "./mend.ts";
 import { readYaml, type YamlFault, type YamlReading } from "./yaml.ts";
 
 /** Largest SKILL.md, in bytes. */
 const MAX_FILE_BYTES = 1024 * 1024;
-/** Largest frontmatter, in bytes (skill-formats.md §1.4); it bounds the time that hostile YAML can take. */
+/** Largest frontmatter, in bytes; it bounds the time that hostile YAML can take. */
 const MAX_FRONTMATTER_BYTES = 64 * 1024;
 
 interface Finding {
@@ -25,7 +26,7 @@ interface Finding {
 interface Remedy {
   /** Where an Agent Skill is loaded; `null`: nothing to tell. */
   tolerated: (Finding & { level: "warning" | "info" }) | null;
-  /** Where serving.md §2 applies: an error; `null`: it accepts this too. */
+  /** For a skill with fields of Hull: an error; `null`: it is accepted. */
   refused: Finding | null;
 }
 
@@ -62,8 +63,17 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   const text = normalised(given, remedies);
   const split = splitText(text, remedies);
   if (typeof split === "string") {
-    if (split === "frontmatter_missing") findings.error("frontmatter_missing", TOP, MUST_BEGIN, START_HINT);
-    else findings.error("frontmatter_unclosed", TOP, NOT_CLOSED, CLOSE_HINT);
+    if (split === "frontmatter_missing") {
+      const { code, line, message, hint } = missingFrontmatter(text);
+      findings.error(code, { at: { line, column: 1 } }, message, hint);
+    } else findings.error("frontmatter_unclosed", TOP, NOT_CLOSED, CLOSE_HINT);
+    return none;
+  }
+  const conflict = conflictMarker(split.frontmatter);
+  if (conflict !== null) {
+    const start = positionIn(text, split.from, given);
+    const { code, line, message, hint } = conflictFault(start.line + conflict - 1);
+    findings.error(code, { at: { line, column: 1 } }, message, hint);
     return none;
   }
   if (byteLength(split.frontmatter) > MAX_FRONTMATTER_BYTES) {
@@ -93,7 +103,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   return { root: node, body: split.body, remedies };
 }
 
-/** Tells what was put right, as far as it is worth telling. @param serving whether serving.md §2 applies */
+/** Tells what was put right, as far as it is worth telling. @param serving whether the skill has fields of Hull */
 export function reportRemedies(findings: Findings, remedies: readonly Remedy[], serving: boolean): void {
   for (const { tolerated, refused } of remedies) {
     if (serving) {
@@ -207,7 +217,10 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
     remedies.push({
       tolerated: {
         level: "warning",
-        ...{ code: "yaml_quoted_retry", place: { at: fault.at }, message, hint: YAML_HINT },
+        code: "yaml_quoted_retry",
+        place: { at: fault.at },
+        message,
+        hint: YAML_HINT,
       },
       refused: yamlFinding(fault),
     });
@@ -243,7 +256,10 @@ function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
     remedies.push({
       tolerated: {
         level: "warning",
-        ...{ code: "duplicate_key", place, message: `${message} The last one counts.`, hint },
+        code: "duplicate_key",
+        place,
+        message: `${message} The last one counts.`,
+        hint,
       },
       refused: { code: "duplicate_key", place, message, hint },
     });

@@ -1,4 +1,4 @@
-/** The frontmatter as the reference validator of Agent Skills reads it (skill-formats.md §1.3 steps 3 to 8). */
+/** The frontmatter as the reference validator of Agent Skills reads it. */
 import { Composer, type CST, type Document, isCollection, isMap, isPair, isScalar, Parser } from "yaml";
 import { splitStrictly, withLineFeeds } from "./fences.ts";
 

@@ -1,4 +1,4 @@
-/** YAML 1.2 (core schema) into nodes that know line and column (serving.md §2). */
+/** YAML 1.2 (core schema) into nodes that know line and column. */
 import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, parseDocument } from "yaml";
 import type { MapNode, Node, Position } from "../tree.ts";
 

@@ -1,4 +1,4 @@
-/** The routes of what a tenant configured of skills' tools (skill-formats.md §7.4). */
+/** The routes of what a tenant configured of skills' tools. */
 import { CONFIG_LAYERS } from "../config/effective.ts";
 import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../manifest.ts";
 import { json, type Operations, schema, slug } from "./operation.ts";

@@ -1,4 +1,4 @@
-/** The routes of daemons (agent-runtime.md §10.4), and the shapes that they take and give. */
+/** The routes of daemons, and the shapes that they take and give. */
 import type { JsonObject } from "../manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
@@ -12,7 +12,11 @@ const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 const FOLDER: JsonObject = { ...TEXT, description: "A folder of the session's files." };
 
 const daemon = (id: string, summary: string, more: Partial<Operation> = {}): Operation => ({
-  ...{ id, tag: "sessions", summary, scope: "invoke", parameters: [ID, KEY] },
+  id,
+  tag: "sessions",
+  summary,
+  scope: "invoke",
+  parameters: [ID, KEY],
   body: body(object({}), false),
   answers: { 200: answer("The daemon as it is now", json(schema("Daemon"))) },
   faults: [400, 404, 408, 409, 413, 422],
@@ -83,13 +87,18 @@ export const DAEMON_OPERATIONS: Operations = {
 
 const EVENT = object({ seq: POSITIVE, enqueued_at: TIME, payload: {} });
 const LISTED: JsonObject = {
-  ...{ id: TEXT, name: MAYBE_TEXT, status: STATUS, persist_path: MAYBE_TEXT },
+  id: TEXT,
+  name: MAYBE_TEXT,
+  status: STATUS,
+  persist_path: MAYBE_TEXT,
   skill: { ...MAYBE_TEXT, description: "The skill that declares it." },
   created_at: TIME,
 };
 const SUMMARY: JsonObject = {
   ...LISTED,
-  ...{ session_id: TEXT, run_id: TEXT, snapshot_path: MAYBE_TEXT },
+  session_id: TEXT,
+  run_id: TEXT,
+  snapshot_path: MAYBE_TEXT,
   pending_event_count: { ...COUNT, description: "Events that wait." },
   queued_event_count: { ...COUNT, description: "With the one in flight." },
   event_queue_capacity: POSITIVE,
@@ -98,7 +107,7 @@ const SUMMARY: JsonObject = {
   next_wake_at: MAYBE_TIME,
   last_wake: { oneOf: [{ type: "null" }, object({ reason: REASON, at: TIME })] },
   wake_budget_reached: {
-    ...{ enum: ["max_iterations", "max_tokens", "max_cost_usd", null] },
+    enum: ["max_iterations", "max_tokens", "max_cost_usd", null],
     description: "The limit of `wake_budget` that ended its last wake.",
   },
   pending_wakes: { type: "array", items: REASON, description: "What wakes it as soon as it is idle." },
@@ -133,14 +142,17 @@ export function daemonSchemas(): JsonObject {
   };
   const snapshot = {
     _type: { const: "daemon_snapshot" },
-    ...{
-      visible_messages: LIST,
-      recorded_messages: LIST,
-      transcript_events: LIST,
-      transcript_summary: MAYBE_TEXT,
-    },
-    ...{ total_text: TEXT, last_iteration_text: TEXT, all_tools_used: LIST, rejected_tools: LIST },
-    ...{ deferred_user_messages: LIST, total_iterations: COUNT, idle_backoff_ms: COUNT },
+    visible_messages: LIST,
+    recorded_messages: LIST,
+    transcript_events: LIST,
+    transcript_summary: MAYBE_TEXT,
+    total_text: TEXT,
+    last_iteration_text: TEXT,
+    all_tools_used: LIST,
+    rejected_tools: LIST,
+    deferred_user_messages: LIST,
+    total_iterations: COUNT,
+    idle_backoff_ms: COUNT,
     last_run_exit_code: { type: ["integer", "null"] },
     watch_state: { type: "object" },
     pending_events: { type: "array", items: EVENT },

@@ -1,5 +1,5 @@
 /**
- * The OpenAPI 3.1 document of a deployment (serving.md §1, §5.5): made with the catalog, from the manifests of what it
+ * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of what it
  * serves and the fixed routes. Pure; the same skills give the same bytes.
  */
 import type { JsonObject, Manifest } from "../manifest.ts";
@@ -19,12 +19,17 @@ const DESCRIPTION =
 /**
  * @param manifests of the skills that are served, in any order
  * @param version of Hull
+ * @param stale slugs of those whose folder is broken and whose last good version is served
  */
-export function openapiDocument(manifests: readonly Manifest[], version: string): JsonObject {
+export function openapiDocument(
+  manifests: readonly Manifest[],
+  version: string,
+  stale: ReadonlySet<string> = new Set(),
+): JsonObject {
   const components = new Components();
   const paths = fixedPaths();
   for (const manifest of [...manifests].sort((a, b) => byteOrder(a.slug, b.slug))) {
-    paths[manifest.route] = skillOperations(manifest, components);
+    paths[manifest.route] = skillOperations(shown(manifest, stale), components);
   }
   return {
     openapi: "3.1.1",
@@ -57,8 +62,18 @@ export function openapiDocument(manifests: readonly Manifest[], version: string)
 }
 
 /** The document's bytes as text: what is stored, addressed by its SHA-256, and served. */
-export function openapiText(manifests: readonly Manifest[], version: string): string {
-  return JSON.stringify(openapiDocument(manifests, version));
+export function openapiText(
+  manifests: readonly Manifest[],
+  version: string,
+  stale?: ReadonlySet<string>,
+): string {
+  return JSON.stringify(openapiDocument(manifests, version, stale));
+}
+
+function shown(manifest: Manifest, stale: ReadonlySet<string>): Manifest {
+  if (!stale.has(manifest.slug)) return manifest;
+  const description = `${manifest.description} (Stale: the folder is broken, and its last good version is served.)`;
+  return { ...manifest, description };
 }
 
 function parameterComponents(): JsonObject {

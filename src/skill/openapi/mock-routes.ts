@@ -1,4 +1,4 @@
-/** The routes that queue answers in the providers' place, and what they take and give (agent-runtime.md §16.1). */
+/** The routes that queue answers in the providers' place, and what they take and give. */
 import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
 import type { JsonObject } from "../manifest.ts";
 import { cursor, json, type Operation, schema } from "./operation.ts";
@@ -90,7 +90,8 @@ export function mockSchemas(): JsonObject {
     stop_reason: TEXT,
     model: { ...TEXT, default: "mock" },
     error: object({ category: { enum: [...ERROR_CATEGORIES] }, message: TEXT, retry_after_ms: COUNT }, [
-      ...["message", "retry_after_ms"],
+      "message",
+      "retry_after_ms",
     ]),
   };
   return {

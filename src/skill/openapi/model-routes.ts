@@ -1,4 +1,4 @@
-/** The routes that say which models there are, and the shapes that they answer with (agent-runtime.md §1.9, §4.4). */
+/** The routes that say which models there are, and the shapes that they answer with. */
 import type { Json, JsonObject } from "../manifest.ts";
 import { json, type Operation, schema } from "./operation.ts";
 import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
@@ -166,6 +166,12 @@ export function modelSchemas(): JsonObject {
       capabilities: object(CAPABILITIES),
       catalog: { type: ["object", "null"], description: "What configuration lists of it." },
       auth_available: FLAG,
+      context_window: { type: ["integer", "null"], description: "Tokens." },
+      retires_at: {
+        type: ["string", "null"],
+        format: "date",
+        description: "When the provider shuts it down.",
+      },
     }),
     ModelCapabilities: object({ provider: TEXT, model: TEXT, ...CAPABILITIES }),
     ModelProvider: object({
@@ -197,7 +203,10 @@ export function modelSchemas(): JsonObject {
       valid: FLAG,
       message: TEXT,
       metadata: object({ reason: TEXT, status: COUNT, latency_ms: COUNT, variable: TEXT }, [
-        ...["reason", "status", "latency_ms", "variable"],
+        "reason",
+        "status",
+        "latency_ms",
+        "variable",
       ]),
     }),
   };

@@ -31,7 +31,7 @@ export const tagged = (...names: string[]): JsonObject => ({
 });
 export const UNCHANGED = answer("Unchanged", null, tagged());
 export const NO_MATCH = ref("parameters", "if-none-match");
-export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
+export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-{1,2}[a-z0-9]+)*$" });
 export const cursor = query("cursor", "Where the page before ended.", TEXT);
 
 /** The Operation Object. */

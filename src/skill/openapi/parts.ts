@@ -25,15 +25,15 @@ export const FILE_IDS: JsonObject = {
   items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
 };
 
-/** The headers of every answer (serving.md §5.3). */
+/** The headers of every answer. */
 export function answerHeaders(): JsonObject {
   const names = ["x-request-id", "x-content-type-options", "server-timing", "x-hull-duration-ms"];
   return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
 }
 
-/** The headers of a run (serving.md §5.3), the named ones added. */
+/** The headers of a run, the named ones added. */
 export function runHeaders(...more: string[]): JsonObject {
-  const names = ["x-hull-execution-id", "x-hull-skill", "cache-control", ...more];
+  const names = ["x-hull-execution-id", "x-hull-skill", "x-hull-stale", "cache-control", ...more];
   return { ...answerHeaders(), ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])) };
 }
 
@@ -79,6 +79,7 @@ export function headerComponents(): JsonObject {
     ),
     "x-hull-execution-id": header("Names the run in events and logs.", { type: "string", pattern: "^ex_" }),
     "x-hull-skill": header("`<slug>@<first 12 characters of the digest>`", TEXT),
+    "x-hull-stale": header("The folder is broken; its last good version answered.", { const: "1" }),
     "x-hull-finish-reason": header("Why the model stopped.", {
       type: "string",
       enum: ["stop", "length", "refusal", "content_filter", "other"],

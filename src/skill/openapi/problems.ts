@@ -1,4 +1,4 @@
-/** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary (serving.md §5.5). */
+/** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary. */
 import * as budget from "../../errors/budget.ts";
 import * as daemon from "../../errors/daemon.ts";
 import * as provider from "../../errors/provider.ts";

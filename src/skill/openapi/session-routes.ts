@@ -1,4 +1,4 @@
-/** The routes of sessions, and of runs in them (agent-runtime.md §12.1, contract.md "Rulings"). */
+/** The routes of sessions, and of runs in them. */
 import type { Json, JsonObject } from "../manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
@@ -20,7 +20,11 @@ const SESSION_ID: JsonObject = { ...TEXT, description: "The id that the new sess
 
 export const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
 const reads = (id: string, summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
-  ...{ id, tag: "sessions", summary, scope: "invoke", parameters: [ID] },
+  id,
+  tag: "sessions",
+  summary,
+  scope: "invoke",
+  parameters: [ID],
   answers: { 200: answer("The answer", json(shape)) },
   faults: [404],
   ...more,
@@ -31,7 +35,11 @@ const changes = (
   shape: JsonObject | null,
   more: Partial<Operation> = {},
 ): Operation => ({
-  ...{ id, tag: "sessions", summary, scope: "invoke", parameters: [ID, KEY] },
+  id,
+  tag: "sessions",
+  summary,
+  scope: "invoke",
+  parameters: [ID, KEY],
   body: body(shape ?? object({}), shape !== null),
   answers: { 200: answer("The session as it is now", json(schema("Session"))) },
   faults: [400, 404, 408, 409, 413, 422],

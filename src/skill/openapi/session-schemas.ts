@@ -7,8 +7,17 @@ const TIME: JsonObject = { type: "string", format: "date-time" };
 const STATE: JsonObject = { enum: ["active", "archived", "abandoned", "closed"] };
 const RUN_STATUS: JsonObject = {
   enum: [
-    ...["running", "idle", "awaiting_tool", "awaiting_approval"],
-    ...["done", "stuck", "budget_exhausted", "watchdog", "failed", "error", "cancelled"],
+    "running",
+    "idle",
+    "awaiting_tool",
+    "awaiting_approval",
+    "done",
+    "stuck",
+    "budget_exhausted",
+    "watchdog",
+    "failed",
+    "error",
+    "cancelled",
   ],
 };
 const list = (items: JsonObject): JsonObject =>
@@ -42,9 +51,15 @@ const ARTIFACT: JsonObject = {
   version: { type: "integer", minimum: 1 },
 };
 const APPROVAL = object({
-  ...{ id: TEXT, run_id: TEXT, tool_call_id: TEXT, tool: TEXT, arguments: OBJECT },
+  id: TEXT,
+  run_id: TEXT,
+  tool_call_id: TEXT,
+  tool: TEXT,
+  arguments: OBJECT,
   arguments_digest: { ...TEXT, description: "What the decision is bound to." },
-  ...{ risk: TEXT, requested_at: TIME, expires_at: TIME },
+  risk: TEXT,
+  requested_at: TIME,
+  expires_at: TIME,
 });
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 
@@ -91,7 +106,10 @@ export function sessionSchemas(): JsonObject {
         {
           ...ARTIFACT,
           versions: { ...COUNT, description: "How many there are." },
-          ...{ run_id: TEXT, call_id: TEXT, created_at: TIME, updated_at: TIME },
+          run_id: TEXT,
+          call_id: TEXT,
+          created_at: TIME,
+          updated_at: TIME,
         },
         ["language"],
       ),
@@ -100,7 +118,11 @@ export function sessionSchemas(): JsonObject {
       {
         ...ARTIFACT,
         content: { description: "Text; of an image its URL; of type `custom` any JSON." },
-        ...{ metadata: OBJECT, plugin: TEXT, run_id: TEXT, call_id: TEXT, created_at: TIME },
+        metadata: OBJECT,
+        plugin: TEXT,
+        run_id: TEXT,
+        call_id: TEXT,
+        created_at: TIME,
         versions: { type: "array", items: object({ version: COUNT, created_at: TIME }) },
       },
       ["language", "plugin"],
@@ -126,7 +148,10 @@ export function sessionSchemas(): JsonObject {
     RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
     Run: object(
       {
-        ...{ run_id: TEXT, session_id: TEXT, status: RUN_STATUS, created_at: TIME },
+        run_id: TEXT,
+        session_id: TEXT,
+        status: RUN_STATUS,
+        created_at: TIME,
         settled_at: { type: ["string", "null"], format: "date-time" },
         result: ref("schemas", "RunResult"),
         error: ref("schemas", "Problem"),

@@ -1,5 +1,5 @@
 /**
- * What one skill accepts and answers, as OpenAPI operations (serving.md §3, §5.1, §5.2). Part of the Worker, for uploads:
+ * What one skill accepts and answers, as OpenAPI operations. Part of the Worker, for uploads:
  * it imports none of the fixed routes, schemas and problems, which are in the published document already.
  */
 import { embeddedSchema } from "../json-schema.ts";

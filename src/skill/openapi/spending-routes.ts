@@ -1,4 +1,4 @@
-/** Usage, budgets and rates of calls to models (contract.md "Budgets", agent-runtime.md §1.9, §2.4, §15.2). */
+/** Usage, budgets and rates of calls to models. */
 import type { JsonObject } from "../manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
 import { answer, inPath, query, TEXT } from "./parts.ts";
@@ -10,7 +10,7 @@ const PAGE = [
 ];
 const SCOPE = inPath("scope", {
   type: "string",
-  pattern: "^(tenant|skill:[a-z0-9]+(-[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$",
+  pattern: "^(tenant|skill:[a-z0-9]+(-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$",
 });
 const PROVIDER = inPath("provider", { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" });
 const SESSION = query("session_id", "A session's ledger instead of the caller's own.", {

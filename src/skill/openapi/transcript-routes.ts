@@ -1,13 +1,35 @@
-/** `POST /transcripts/{operation}` (agent-runtime.md §12.4). A test compares the names with the operations that there are. */
+/** `POST /transcripts/{operation}`. A test compares the names with the operations that there are. */
 import type { JsonObject } from "../manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
 import { answer, inPath } from "./parts.ts";
 
 const NAMES = [
-  ...["transcript", "from_messages", "messages", "events", "assets", "summary", "id", "events_by_kind"],
-  ...["add_asset", "add_user", "add_assistant", "add_system", "add_tool_result"],
-  ...["render_visible", "render_full", "export", "import", "fork", "reset", "archive", "abandon", "resume"],
-  ...["stats", "summarize", "compact", "auto_compact"],
+  "transcript",
+  "from_messages",
+  "messages",
+  "events",
+  "assets",
+  "summary",
+  "id",
+  "events_by_kind",
+  "add_asset",
+  "add_user",
+  "add_assistant",
+  "add_system",
+  "add_tool_result",
+  "render_visible",
+  "render_full",
+  "export",
+  "import",
+  "fork",
+  "reset",
+  "archive",
+  "abandon",
+  "resume",
+  "stats",
+  "summarize",
+  "compact",
+  "auto_compact",
 ];
 
 const BODY: JsonObject = {

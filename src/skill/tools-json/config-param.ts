@@ -1,4 +1,4 @@
-/** Reads the declaration of a tool's configuration (skill-formats.md §7.4); keys in camelCase or snake_case. */
+/** Reads the declaration of a tool's configuration; keys in camelCase or snake_case. */
 import { configFault } from "../config/value.ts";
 import { readChoice, readMap, readText, readTexts, warnUnknown, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";

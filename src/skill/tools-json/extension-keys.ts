@@ -1,4 +1,4 @@
-/** The `x-` keys of a tool (skill-formats.md §7.1): what it may do, how it is run and shown. Other runtimes ignore them. */
+/** The `x-` keys of a tool: what it may do, how it is run and shown. Other runtimes ignore them. */
 import { MAX_MS, readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
 import { type NetworkNeed, RISKS, type SkillTool, type ToolDisplay } from "../manifest.ts";
@@ -22,9 +22,23 @@ const DISPLAY_TEXTS = {
 /** What an author may ask for. */
 const TIERS = ["isolate", "runner"] as const;
 const KEYS = [
-  ...["x-env", "x-timeout-ms", "x-tier", "x-requires-network", "x-requires-filesystem", "x-side-effects"],
-  ...["x-idempotent", "x-risk", "x-hidden", "x-config", "x-input-schema", "x-output-schema"],
-  ...["x-tags", "x-deprecated", "x-examples", "x-estimated-latency-ms", ...Object.values(DISPLAY_TEXTS)],
+  "x-env",
+  "x-timeout-ms",
+  "x-tier",
+  "x-requires-network",
+  "x-requires-filesystem",
+  "x-side-effects",
+  "x-idempotent",
+  "x-risk",
+  "x-hidden",
+  "x-config",
+  "x-input-schema",
+  "x-output-schema",
+  "x-tags",
+  "x-deprecated",
+  "x-examples",
+  "x-estimated-latency-ms",
+  ...Object.values(DISPLAY_TEXTS),
 ];
 
 /** What the keys say of a tool, and the tier that its author asks for. */

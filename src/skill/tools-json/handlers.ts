@@ -1,5 +1,5 @@
 /**
- * From declared tools to tools that can be called (skill-formats.md §3 L4, §4.1): where each handler runs, and the module
+ * From declared tools to tools that can be called: where each handler runs, and the module
  * that an isolate loads. Pure; how a module is made is given, since the build has a bundler and uploads have none.
  */
 import type { Hash, SourceFile } from "../bundle.ts";
@@ -40,7 +40,10 @@ interface MadeTools {
 /** Largest module that an isolate loads. */
 const MAX_MODULE_BYTES = 10 * 1024 * 1024;
 
-/** The tools of a skill's files; what is wrong with one leaves that one out. */
+/**
+ * The tools of a skill's files. A declaration that is wrong leaves its tool out. A module that cannot be made a handler does not: its
+ * tool answers each call with what is wrong.
+ */
 export async function makeTools(
   files: readonly SourceFile[],
   source: Omit<ToolsSource, "file" | "files"> & { base: string },
@@ -67,16 +70,28 @@ export async function makeTools(
     made.diagnostics.push(
       ...faults.map((fault) => pointed(moduleDiagnostic(fault, place), fault, draft, file)),
     );
-    if ("faults" in handler || faults.length > 0) continue;
-    for (const fault of handler.warnings ?? []) {
+    const fails = "faults" in handler || faults.length > 0;
+    if (fails && !isModule(script.path)) continue;
+    const usable = fails ? standIn(script.path, faults) : handler;
+    for (const fault of usable.warnings ?? []) {
       made.diagnostics.push({
         ...pointed(moduleDiagnostic(fault, place), fault, draft, file),
         level: "warning",
       });
     }
-    made.tools.push(await keep(made, draft, script, handler, hash));
+    made.tools.push(await keep(made, draft, script, usable, hash));
   }
   return made;
+}
+
+/** A handler that fails with what is wrong with the one that was to be made: the model reads it, with file and line. */
+function standIn(path: string, faults: readonly ModuleFault[]): MadeHandler {
+  const reasons = faults.map(({ message, file = path, at }) => {
+    return `${file}${at === undefined ? "" : `, line ${at.line}, column ${at.column}`}: ${message}`;
+  });
+  const text = `export default () => {\n  throw Error(${JSON.stringify(reasons.join(" "))});\n};\n`;
+  const module = new Uint8Array(new TextEncoder().encode(text));
+  return { tier: "isolate", reason: "its handler cannot be made", module, start: module };
 }
 
 /** Adds what the handler brings along, and answers the tool. */

@@ -1,5 +1,5 @@
 /**
- * What a JavaScript handler needs, read from its text (skill-formats.md §4.1): whether it can run in an isolate, and what
+ * What a JavaScript handler needs, read from its text: whether it can run in an isolate, and what
  * it imports. The build and uploads share it. Pure.
  */
 import { type Token, tokens } from "../javascript.ts";
@@ -7,8 +7,19 @@ import { insidePath } from "../path.ts";
 
 /** Modules of Node that no isolate has, or that reach what only a process can. */
 const PROCESS_MODULES: ReadonlySet<string> = new Set([
-  ...["child_process", "worker_threads", "net", "tls", "dgram", "cluster"],
-  ...["inspector", "repl", "sqlite", "trace_events", "v8", "vm", "wasi"],
+  "child_process",
+  "worker_threads",
+  "net",
+  "tls",
+  "dgram",
+  "cluster",
+  "inspector",
+  "repl",
+  "sqlite",
+  "trace_events",
+  "v8",
+  "vm",
+  "wasi",
 ]);
 
 export interface Needs {

@@ -1,4 +1,4 @@
-/** Tools of the same name in several skills (skill-formats.md §3 M6): the one of the skill that is loaded last is used. */
+/** Tools of the same name in several skills: the one of the skill that is loaded last is used. */
 import type { SkillTool } from "../manifest.ts";
 
 /** By `slug/tool`, the slugs of the skills whose tool it takes the place of. @param skills in load order */

@@ -1,5 +1,5 @@
 /**
- * The `parameters` of a tool into JSON Schema (skill-formats.md §3, rows M9 and P1 to P4): one conversion for every
+ * The `parameters` of a tool into JSON Schema: one conversion for every
  * provider. Pure.
  */
 import { wrongType } from "../fields.ts";

@@ -1,5 +1,5 @@
 /**
- * tools.json into tools (skill-formats.md §3): what can be used of it is, and everything else is a finding with its line.
+ * tools.json into tools: what can be used of it is, and everything else is a finding with its line.
  * A faulty tool is left out and never takes its siblings along. Pure.
  */
 import { checkFile, type SkillFiles } from "../command.ts";

@@ -1,4 +1,4 @@
-/** How risky a tool is, where its author leaves that to Hull (skill-formats.md §7.2). */
+/** How risky a tool is, where its author leaves that to Hull. */
 import type { Risk } from "../manifest.ts";
 
 interface RiskFlags {

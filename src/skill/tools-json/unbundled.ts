@@ -1,5 +1,5 @@
 /**
- * Handlers of uploads, which nothing bundles (skill-formats.md §4.1): a file without imports, or with Node's modules only,
+ * Handlers of uploads, which nothing bundles: a file without imports, or with Node's modules only,
  * is its own module; one that imports files of the skill or packages is run by a process, which can resolve them.
  */
 import type { SourceFile } from "../bundle.ts";

@@ -1,4 +1,4 @@
-/** One call of a tool's handler, whichever tier carries it out (skill-formats.md §4, §7.6 to §7.8). */
+/** One call of a tool's handler, whichever tier carries it out. */
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 
 /** What a handler tells while it works, in order. */
@@ -32,7 +32,7 @@ export interface HandlerCall {
   note: (note: HandlerNote) => void;
 }
 
-/** Why a call failed, in the words of agent-runtime.md §9 and §2. */
+/** Why a call failed, in the words that models and callers read. */
 export type HandlerFault = "tool_error" | "timeout" | "unavailable" | "cancelled" | "schema_validation";
 
 /** How a call ended. Faults of the handler are outcomes, never thrown. */

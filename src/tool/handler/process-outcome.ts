@@ -1,4 +1,4 @@
-/** What the end of a handler's process means, as the outcome of its call (skill-formats.md §4.4). */
+/** What the end of a handler's process means, as the outcome of its call. */
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import {
   ClientClosedRequest,

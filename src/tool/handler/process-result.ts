@@ -1,5 +1,5 @@
 /**
- * What a handler's process answers (skill-formats.md §4.2, §7.6). The shims of Python and Node send messages, `RS JSON LF`
+ * What a handler's process answers. The shims of Python and Node send messages, `RS JSON LF`
  * each (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
  */
 

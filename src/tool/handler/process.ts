@@ -1,6 +1,7 @@
-/** Carries out a call of a handler as a process in the runner (skill-formats.md §4.2 to §4.4). */
+/** Carries out a call of a handler as a process in the runner. */
 import { RunnerProtocolError } from "../../errors/run.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
+import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
 import { executionSpec } from "../execution.ts";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT, sha256Hex } from "../protocol.ts";
 import type { Runner, RunOptions } from "../runner-client.ts";
@@ -72,7 +73,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
 const pythonCalls = new WeakMap<HandlerCall, number>();
 
 /**
- * Runs Python for a handler (§7.8 `ctx.python`), where the session's files are. The same code, asked for in the same order by
+ * Runs Python for a handler, where the session's files are. The same code, asked for in the same order by
  * the same call, is the same execution.
  * @param timeoutMs `null`: what the call itself has
  * @throws HullError for faults of the runner
@@ -102,8 +103,7 @@ export async function runPython(
   const options = {
     ...deps.options,
     signal,
-    pack: (digest: string) =>
-      digest === EMPTY_PACK ? Promise.resolve(new Uint8Array(EMPTY_PACK_BYTES)) : deps.options.pack(digest),
+    pack: withEmptyPack(deps.options.pack),
   };
   const input = { stdin: new TextEncoder().encode(code) };
   const { status } = await runWithWorkspace({ ...deps, spec, input, options }, (event) => {
@@ -113,10 +113,6 @@ export async function runPython(
   const remark = status.cause === "exit" ? "" : `${causeText(status, "python3", spec.timeout_ms)}\n`;
   return { stdout: texts.stdout, stderr: texts.stderr + remark, exit_code: status.exit_code ?? 1 };
 }
-
-/** A tar without a file, for skills that have none in the runner. */
-const EMPTY_PACK_BYTES = 1024;
-const EMPTY_PACK = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
 
 function specOf(
   call: HandlerCall,
@@ -154,7 +150,7 @@ function faultOfTexts({ config, context }: Handler): string | null {
   return `The tool's configuration has ${length} bytes as JSON; a process takes ${HANDLER_TEXT_LIMIT}.`;
 }
 
-/** §3 L4, §4.2. The build has made one JavaScript file of what Node could not read as it is. */
+/** The build has made one JavaScript file of what Node could not read as it is. */
 function languageOf(script: string, { files }: SkillRecord): Handler["language"] {
   if (script.endsWith(".py")) return "python";
   if (script.endsWith(".sh")) return "shell";

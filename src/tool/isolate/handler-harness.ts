@@ -1,5 +1,5 @@
 /**
- * The main module of a handler's isolate (skill-formats.md §4.1, §4.5, §7.8): makes the work folder and `ctx`, calls the
+ * The main module of a handler's isolate: makes the work folder and `ctx`, calls the
  * handler, and answers what came of it together with what changed in the folder. The handler's module is loaded when it
  * is first asked, so that what goes wrong there is an answer too.
  */

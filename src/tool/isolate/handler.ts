@@ -1,4 +1,4 @@
-/** One call of a Skill Tools handler in an isolate (skill-formats.md §4, §6): JSON in, JSON out, files in between. */
+/** One call of a Skill Tools handler in an isolate: JSON in, JSON out, files in between. */
 
 import * as z from "zod/mini";
 import { parsedJson } from "../../skill/json-depth.ts";

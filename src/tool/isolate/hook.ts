@@ -1,4 +1,4 @@
-/** One call of a hook: JSON in, JSON out, within a time limit (agent-runtime.md §0.4). */
+/** One call of a hook: JSON in, JSON out, within a time limit. */
 import * as z from "zod/mini";
 import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../errors/hook.ts";
 import type { Redactor } from "../../redact.ts";

@@ -1,5 +1,5 @@
 /**
- * Isolates of Worker Loader (design.md §2.7; https://developers.cloudflare.com/dynamic-workers/): code that is not Hull's
+ * Isolates of Worker Loader: code that is not Hull's
  * own gets no bindings, a fixed compatibility date, and of network and variables what its caller names.
  */
 

@@ -1,4 +1,4 @@
-/** Which function a hook reference means (agent-runtime.md §0.4, contract.md "Models and agent runs"). */
+/** Which function a hook reference means. */
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { HookModule } from "../../skill/manifest.ts";
 
@@ -14,7 +14,7 @@ interface ResolvedHook {
   /** SHA-256 of the module. */
   module: string;
   exportName: string;
-  /** The skill was uploaded: each call has an isolate of its own (skill-formats.md §6). */
+  /** The skill was uploaded: each call has an isolate of its own. */
   fresh: boolean;
 }
 

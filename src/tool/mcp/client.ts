@@ -32,7 +32,11 @@ const toolShape = z.lazy(() =>
     description: z.optional(z.string()),
     inputSchema: z.record(z.string(), z.custom<Json>()),
     annotations: z.optional(
-      z.object({ readOnlyHint: z.optional(z.boolean()), idempotentHint: z.optional(z.boolean()) }),
+      z.object({
+        readOnlyHint: z.optional(z.boolean()),
+        destructiveHint: z.optional(z.boolean()),
+        idempotentHint: z.optional(z.boolean()),
+      }),
     ),
   }),
 );

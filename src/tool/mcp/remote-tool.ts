@@ -16,6 +16,8 @@ export interface RemoteTool {
   idempotent: boolean;
   /** The server says that it only reads. */
   reads: boolean;
+  /** The server says that it writes. */
+  writes: boolean;
 }
 
 /** What providers take as a name. */
@@ -36,11 +38,13 @@ export function remoteTools(
     const name = prefix + remote.replace(/[^A-Za-z0-9_]/g, "_");
     const usable = inputSchema.type === "object" && JSON.stringify(inputSchema).length <= MAX_SCHEMA;
     if (name.length > MAX_NAME || found.has(name) || !usable || !annotationsHold(inputSchema)) continue;
-    const { readOnlyHint: reads = false, idempotentHint = false } = annotations;
+    const { readOnlyHint, destructiveHint, idempotentHint = false } = annotations;
+    const reads = readOnlyHint === true;
+    const writes = readOnlyHint === false || (destructiveHint === true && !reads);
     const idempotent = reads || idempotentHint;
     const parameters = { ...inputSchema };
     const shown = description.slice(0, MAX_DESCRIPTION);
-    found.set(name, { name, remote, description: shown, parameters, idempotent, reads });
+    found.set(name, { name, remote, description: shown, parameters, idempotent, reads, writes });
   }
   return [...found.values()];
 }

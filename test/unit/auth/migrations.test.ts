@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
-import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/catalogue/rules-schema.ts";
+import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/registry/rules-schema.ts";
 import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts";
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";

@@ -1,10 +1,14 @@
-/** Artifacts in the forms in which tools give them (skill-formats.md §7.5). */
+/** Artifacts in the forms in which tools give them. */
 import { describe, expect, it } from "vitest";
 import { type Artifact, artifactLine, isArtifact, readArtifact } from "../../../src/engine/artifact.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
 const KNOWN: Artifact = {
-  ...{ id: "page", type: "html", title: "Page", content: "<p>1", version: 3 },
+  id: "page",
+  type: "html",
+  title: "Page",
+  content: "<p>1",
+  version: 3,
   metadata: { a: 1, b: 1 },
 };
 const read = (given: JsonObject) =>

@@ -2,6 +2,7 @@
 
 import { describe, expect, it, test } from "vitest";
 import type { Budget } from "../../../src/engine/regex/automaton.ts";
+import { stepsToMatch } from "../../../src/engine/regex/cost.ts";
 import { compilePattern } from "../../../src/engine/regex/pattern.ts";
 import { fc } from "../../support/property.ts";
 
@@ -212,4 +213,38 @@ describe("hostile expressions cost what the text's length and the budget allow",
     const source = "1[01]{18}1[01]{10}0";
     expect(matches(source, bits, { left: 1e9 })).toBe(bits.match(new RegExp(source, "g"))?.length);
   });
+});
+
+/**
+ * Why the expressions of models are not given to the platform's engine behind a bound of its steps, as those of schemas are: the bound
+ * refuses ordinary ones, and the syntax that models write is not ECMAScript's.
+ */
+describe("the platform's engine in the automaton's place", () => {
+  const description = `send a message to a channel ${"with a text and its attachments ".repeat(40)}`;
+  const tools = 1000;
+
+  it.each([
+    ".*slack.*message.*",
+    "(send|post).*(mail|message)",
+    "\\w+_channel.*\\w+",
+    "create.*|update.*|delete.*issue",
+  ])("the bound refuses %s for 1,000 tools, the automaton's budget does not", (source) => {
+    expect(stepsToMatch(source, description.length) * tools).toBeGreaterThan(100_000_000);
+    const budget = { left: 1e6 + 3 * tools * description.length };
+    for (let i = 0; i < tools; i++) expect(matches(source, description, budget)).not.toBe(null);
+  });
+
+  it.each(["(?i)slack", "(?P<verb>get|set)_", "\\Aopen", "open\\Z", "[]a]", "(?s)a.b"])(
+    "%s is taken here, and is another expression there, or none",
+    (source) => {
+      expect(typeof matches(source, "get_slack ]a open")).toBe("number");
+      let same = true;
+      try {
+        same = new RegExp(source, "giu").test("get_slack ]a open");
+      } catch {
+        same = false;
+      }
+      expect(same).toBe(false);
+    },
+  );
 });

@@ -6,7 +6,7 @@ import { fc } from "../../support/property.ts";
 const TOOLS = ["read_file", "run"];
 const call = (args: object) => ({ name: "read_file", arguments: args });
 
-describe("tool calls in text (agent-runtime.md §7.4)", () => {
+describe("tool calls in text", () => {
   it.each<[string, string, object[], number]>([
     [
       "as the contract asks",

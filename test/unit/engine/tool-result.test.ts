@@ -13,7 +13,7 @@ const end = (code: Parameters<typeof processOutcome>[0]["code"], exit_code: numb
   duration_ms: 3,
 });
 
-describe("tool results (serving.md §4.3)", () => {
+describe("tool results", () => {
   it("success is stdout, trimmed", () => {
     const outcome = processOutcome(end(null, 0), window(100, "  ok\n\n"), window(100, "noise"));
     expect(outcome).toMatchObject({ ok: true, content: "ok", bytes: 6, truncated: false, exit_code: 0 });

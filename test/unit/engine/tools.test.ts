@@ -1,4 +1,4 @@
-/** Definitions of tools (agent-runtime.md §0.6, §6.1). */
+/** Definitions of tools. */
 import { describe, expect, it } from "vitest";
 import { readTools } from "../../../src/engine/tools.ts";
 import type { Json } from "../../../src/skill/manifest.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { visibleText } from "../../../src/engine/visible-text.ts";
 import { fc } from "../../support/property.ts";
 
-describe("visible text (agent-runtime.md §1.6)", () => {
+describe("visible text", () => {
   it.each([
     ["plain", "plain"],
     ["<think>secret</think>said", "said"],

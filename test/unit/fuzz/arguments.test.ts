@@ -1,4 +1,4 @@
-/** Whatever a model sends: argv holds the command, declared flags and plain values only (serving.md §4.2). */
+/** Whatever a model sends: argv holds the command, declared flags and plain values only. */
 
 import { expect, test } from "vitest";
 import { commandLine } from "../../../src/engine/arguments.ts";

@@ -1,4 +1,4 @@
-/** What a process writes, as events: any bytes in any pieces come out whole, and no character is split (serving.md §5.4). */
+/** What a process writes, as events: any bytes in any pieces come out whole, and no character is split. */
 
 import { expect, test } from "vitest";
 import { fromBase64 } from "../../../src/bytes.ts";

@@ -1,4 +1,4 @@
-/** tools.json of any kind: accepted and refused as JSON is (skill-formats.md §3, M1). */
+/** tools.json of any kind: accepted and refused as JSON is. */
 
 import { expect, test } from "vitest";
 import { parseJsonTree } from "../../../src/skill/tools-json/json-tree.ts";

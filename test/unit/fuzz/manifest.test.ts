@@ -1,4 +1,4 @@
-/** Whatever stands in a SKILL.md: a manifest that survives storage, or errors that say where (serving.md §2). */
+/** Whatever stands in a SKILL.md: a manifest that survives storage, or errors that say where. */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -21,9 +21,35 @@ const fields = Array.from(
 
 const OBVIOUS = { name: "Fuzzed", description: "d", mode: "script", run: "cat" };
 const words = fc.constantFrom(
-  ...["script", "llm", "proxy", "static-file", "text", "file", "none", "json", "GET", "POST", "*/*", "/a/b"],
-  ...["anthropic", "mock", "cat SKILL.md", "https://example.com/{input}", "${KEY}", "SKILL.md", "../x", "-1"],
-  ...["1", "60000", "image/*", "text/csv", "\0", "\u2028", "../../etc/passwd", "__proto__", "constructor"],
+  "script",
+  "llm",
+  "proxy",
+  "static-file",
+  "text",
+  "file",
+  "none",
+  "json",
+  "GET",
+  "POST",
+  "*/*",
+  "/a/b",
+  "anthropic",
+  "mock",
+  "cat SKILL.md",
+  "https://example.com/{input}",
+  "${KEY}",
+  "SKILL.md",
+  "../x",
+  "-1",
+  "1",
+  "60000",
+  "image/*",
+  "text/csv",
+  "\0",
+  "\u2028",
+  "../../etc/passwd",
+  "__proto__",
+  "constructor",
 );
 const value = fc.oneof(
   { weight: 3, arbitrary: words },

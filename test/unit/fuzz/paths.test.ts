@@ -1,4 +1,4 @@
-/** Names and paths of any kind stay where they belong, and come back as they were (serving.md §1, §2, §3.1, §6.2). */
+/** Names and paths of any kind stay where they belong, and come back as they were. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, posix, resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** Frames and tickets between Worker and runner, as they are and damaged (serving.md §6.1). */
+/** Frames and tickets between Worker and runner, as they are and damaged. */
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";

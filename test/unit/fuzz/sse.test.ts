@@ -1,4 +1,4 @@
-/** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response (serving.md §4.1). */
+/** Event streams of any bytes: the same in pieces, and never anything but a turn or a bad response. */
 
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";

@@ -1,4 +1,4 @@
-/** Tars of any kind: refused, or files whose paths stay inside (serving.md §1, §6.1). */
+/** Tars of any kind: refused, or files whose paths stay inside. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";

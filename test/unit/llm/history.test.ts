@@ -1,20 +1,24 @@
-/** The transcript of a session's records (agent-runtime.md §12.3): its messages are those that models were sent. */
+/** The transcript of a session's records: its messages are those that models were sent. */
 import { expect, it } from "vitest";
 import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
-import { HistoryReader, withRecords } from "../../../src/llm/history.ts";
+import { HistoryReader, historyOf } from "../../../src/llm/history.ts";
 import { messageJson } from "../../../src/llm/messages.ts";
 import { emptyTranscript } from "../../../src/llm/transcript.ts";
 import { type Played, play, type Script, started, tool } from "../engine/agent/harness.ts";
 
 const says = (text: string, delivery: Delivery): AgentRecord => ({
-  ...{ v: 1, at: 0, type: "message_received", run: "run_1", delivery },
+  v: 1,
+  at: 0,
+  type: "message_received",
+  run: "run_1",
+  delivery,
   message: { role: "user", content: [{ type: "text", text }] },
 });
 const ids = () => "id";
 const image = { type: "image" as const, url: "https://e.example/a.png" };
 
 const told = ({ all }: Played, script: Script) =>
-  withRecords(emptyTranscript("t"), [started(script.spec ?? {}), ...all], ids);
+  historyOf(emptyTranscript("t"), [started(script.spec ?? {}), ...all], ids).transcript;
 
 it.each<[string, Script]>([
   [
@@ -61,4 +65,17 @@ it("a message that came before the run stands before its prompt, and one that no
   const texts = all.flatMap((record) => reader.read(record).messages).map(({ content }) => content);
   expect(texts).toEqual(["early", "go", "one"]);
   expect(reader.waiting().messages).toEqual([{ role: "user", content: "late" }]);
+});
+
+it("what a daemon says after its session was emptied is told, though its run began before", async () => {
+  const { records, run } = await play({ replies: ["awake"] });
+  const at = { v: 1 as const, at: 0 };
+  const wake = { reason: "timer" as const, feedback: null, messages: [], watch_paths: [], resumed: false };
+  const after: AgentRecord[] = [
+    { ...at, type: "session_reset" },
+    { ...at, type: "woke", run: "run_1", wake },
+    ...records,
+  ];
+  const reader = new HistoryReader(ids, emptyTranscript("t"), run.spec);
+  expect(after.flatMap((record) => reader.read(record).messages)).toMatchObject([{ content: "awake" }]);
 });

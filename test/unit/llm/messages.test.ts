@@ -89,7 +89,7 @@ describe("messages", () => {
   });
 });
 
-describe("transcripts (§12.3)", () => {
+describe("transcripts", () => {
   let n = 0;
   const ids = () => uuidV7(1_700_000_000_000 + n++, "abababab-abab-4bab-abab-abababababab");
   it("hold a message or tool_result event per message, and what a turn adds", () => {
@@ -117,7 +117,7 @@ describe("transcripts (§12.3)", () => {
   });
 });
 
-describe("options (§1.1)", () => {
+describe("options", () => {
   const isProvider = (name: string) => name === "ollama";
   it.each<[Record<string, never> | object, string]>([
     [{ temprature: 1 }, "temperature"],
@@ -135,7 +135,7 @@ describe("options (§1.1)", () => {
   });
 });
 
-describe("thinking (§1.5)", () => {
+describe("thinking", () => {
   it.each([
     [true, { mode: "enabled" }],
     ["on", { mode: "enabled" }],

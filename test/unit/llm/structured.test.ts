@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../src/skill/manifest.ts";
 
 const of = (text: string) => extractJson(text, [], null);
 
-describe("JSON in an answer (§1.4)", () => {
+describe("JSON in an answer", () => {
   it.each<[string, unknown, boolean]>([
     ['{"a":1}', { a: 1 }, false],
     [' [1, {"a": 2}] ', [1, { a: 2 }], false],
@@ -118,6 +118,21 @@ describe("schemas", () => {
     expect(schemaErrors(schema, `${"a".repeat(500)}!`)).toEqual([expect.stringContaining("pattern")]);
   });
 
+  it("attack: a pattern without nesting, a text that is long, and many of both", () => {
+    const one = readSchema({ pattern: "a+b" }, "schema");
+    expect(schemaErrors(one, "a".repeat(2000))).toEqual([expect.stringContaining("pattern")]);
+    expect(schemaErrors(one, "a".repeat(500_000))).toEqual([]);
+    const each = readSchema({ items: { pattern: "a+b" } }, "schema");
+    expect(
+      schemaErrors(
+        each,
+        Array.from({ length: 5000 }, () => "a".repeat(2000)),
+      ),
+    ).toEqual([]);
+    const often = readSchema({ allOf: Array.from({ length: 500 }, () => ({ pattern: "a+b" })) }, "schema");
+    expect(schemaErrors(often, "a".repeat(5000))).toEqual([]);
+  });
+
   it("one that refers to itself through its properties is followed, as deep as can be done", () => {
     const tree = readSchema(
       { type: "object", properties: { left: { $ref: "#" }, value: { type: "integer" } } },
@@ -131,7 +146,7 @@ describe("schemas", () => {
     );
     let value = {};
     for (let i = 0; i < 60; i++) value = { a: value };
-    expect(schemaErrors(exploding, value).join()).toMatch(/deeper than/);
+    expect(schemaErrors(exploding, value).join()).toMatch(/nests deeper/);
   });
 });
 

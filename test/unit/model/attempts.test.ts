@@ -1,4 +1,4 @@
-/** Retries of `POST /llm/*` and runs, and their time limits, against a real server (agent-runtime.md §2.3, Checks §2). */
+/** Retries of `POST /llm/*` and runs, and their time limits, against a real server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
@@ -147,6 +147,18 @@ describe("retries", () => {
   });
 });
 
+test("an overloaded provider gets four times the wait of one that failed", async () => {
+  for (const [status, waits] of [
+    [500, [4400, 8800]],
+    [529, [17_600, 35_200]],
+  ] as const) {
+    const clock = fakeClock();
+    fake.script([{ status }, { status }, { text: "ok" }]);
+    expect(textOf(await call({ clock }))).toBe("ok");
+    expect(clock.waits).toEqual(waits);
+  }
+});
+
 describe("limits, in real time", () => {
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
 
@@ -162,9 +174,14 @@ describe("limits, in real time", () => {
     expect(fake.requests).toHaveLength(6);
   });
 
+  test("a stream that flows longer than timeout_ms is not cut, for skills neither", async () => {
+    fake.script([{ text: [..."slowly but surely"], delta_ms: 100 }]);
+    expect(textOf(await call({ timeout_ms: 800, clock }))).toBe("slowly but surely");
+  });
+
   test("a stalled stream ends by its own limit, a slow one does not", async () => {
     fake.script([{ text: [..."slowly but surely"], delta_ms: 150 }]);
-    const slow = await call({ idle_timeout_ms: 2000, clock, retry: llmRetries(0, 1) });
+    const slow = await call({ timeout_ms: 1000, clock, retry: llmRetries(0, 1) });
     expect(textOf(slow)).toBe("slowly but surely");
     fake.script(() => ({ text: ["a"], hang: true }));
     const error = await failureOf(call({ idle_timeout_ms: 400, clock, retry: llmRetries(1, 1) }));

@@ -1,4 +1,4 @@
-/** Attempts, waits, failures and limits of one call against a real server (serving.md §4.5, S88–S96). */
+/** Attempts, waits, failures and limits of one call against a real server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { DeadlineExceeded } from "../../../src/errors/run.ts";
@@ -82,7 +82,7 @@ describe("attempts", () => {
     fake.script([{ status }, { status }, { text: "ok" }]);
     const clock = fakeClock();
     expect(answerText(await call({ clock }))).toBe("ok");
-    expect(clock.waits).toEqual([250, 500]);
+    expect(clock.waits).toEqual(status === 529 ? [1000, 2000] : [250, 500]);
     fake.script([{ status }, { status }, { status }, { text: "too late" }]);
     expect((await failureOf(call())).status).toBe(status === 429 ? 429 : 502);
     expect(fake.requests).toHaveLength(6);

@@ -1,4 +1,4 @@
-/** Completion endpoints, against a real server (agent-runtime.md §1.7). */
+/** Completion endpoints, against a real server. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { callModel } from "../../../src/model/call.ts";
@@ -38,7 +38,12 @@ function complete(
     { url: `${fake.url}/v1/chat/completions`, completion_url, headers: { authorization: "Bearer k" } },
   );
   const chat: ModelRequest = {
-    ...{ system: "", tools: [], tool_choice: "auto", json: false, max_tokens: 9, ...request },
+    system: "",
+    tools: [],
+    tool_choice: "auto",
+    json: false,
+    max_tokens: 9,
+    ...request,
     messages: [{ role: "user", content: [{ type: "text", text: "fill the gap" }] }],
     ...(extra === undefined ? {} : { extra }),
   };

@@ -80,6 +80,7 @@ const CALL: Projection = {
   provider: "anthropic",
   model: "claude-sonnet-4",
   price: SONNET,
+  refusesUnpriced: true,
   input_tokens: 1000,
   max_tokens: null,
   session_cost_usd: 0.5,
@@ -97,10 +98,24 @@ test.each([
   ["output without max_tokens is not projected", { max_cost_usd: 0.003 }, {}, null],
   ["max_output_tokens becomes max_tokens", { max_output_tokens: 50 }, {}, 50],
   ["a smaller explicit one stays", { max_output_tokens: 50 }, { max_tokens: 20 }, null],
-  ["an unknown price checks no cost", { max_cost_usd: 0, total_budget_usd: 0 }, { price: null }, null],
+  [
+    "an unknown price checks no cost where it is allowed",
+    { max_cost_usd: 0, total_budget_usd: 0 },
+    { price: null, refusesUnpriced: false },
+    null,
+  ],
 ])("budget option, %s", (_, option, call, expected) => {
   expect(thrownBy(option, call)).toBe(expected);
 });
+
+test.each(["max_cost_usd", "total_budget_usd"])(
+  "budget option: an unknown price is refused under %s",
+  (limit) => {
+    expect(thrownBy({ [limit]: 1 }, { price: null })).toMatchObject({
+      data: { code: "price_unknown", status: 402, members: { limit, model: "claude-sonnet-4" } },
+    });
+  },
+);
 
 test.each([
   ["max_cost_usd", { max_cost_usd: 0.0029 }, {}, { projected_cost_usd: 0.003, projected_output_tokens: 0 }],

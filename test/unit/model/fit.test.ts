@@ -1,4 +1,4 @@
-/** What a target cannot take is left out with a warning, or refused before the call (agent-runtime.md §1.1, §3). */
+/** What a target cannot take is left out with a warning, or refused before the call. */
 import { expect, test } from "vitest";
 import type { ModelRequest, Part } from "../../../src/engine/messages.ts";
 import { type Declared, fitRequest } from "../../../src/model/fit.ts";

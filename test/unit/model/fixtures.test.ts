@@ -1,4 +1,4 @@
-/** Each protocol's exchanges in the providers' own shapes, whole and in any pieces (agent-runtime.md Checks §3). */
+/** Each protocol's exchanges in the providers' own shapes, whole and in any pieces. */
 
 import { describe, expect, test } from "vitest";
 import type { ModelRequest, ModelTurn } from "../../../src/engine/messages.ts";

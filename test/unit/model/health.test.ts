@@ -1,9 +1,9 @@
-/** Whether a provider answers, asked over real HTTP (agent-runtime.md §1.9). */
+/** Whether a provider answers, asked over real HTTP. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkHealth } from "../../../src/model/health.ts";
-import { env, layered } from "./catalogue/support.ts";
+import { env, layered } from "./registry/support.ts";
 
 const KEY = "key-that-must-not-show";
 const TIMEOUT_MS = 300;
@@ -43,7 +43,7 @@ const check = async (provider: string, fields: object = {}, variables: Record<st
       ANTHROPIC_BASE_URL: url,
       ...variables,
     }),
-    catalogue: layered({ llm: { providers: { own: { base_url: `${url}/gw`, ...fields } } } }),
+    registry: layered({ llm: { providers: { own: { base_url: `${url}/gw`, ...fields } } } }),
     fetch,
     timeout_ms: TIMEOUT_MS,
   });
@@ -106,7 +106,7 @@ test("what needs no call", async () => {
 
 test("Workers AI is asked through its binding", async () => {
   const ask = (askBinding: () => Promise<unknown>) =>
-    checkHealth("workers-ai", { env: env({}), catalogue: layered(), fetch, askBinding, timeout_ms: 50 });
+    checkHealth("workers-ai", { env: env({}), registry: layered(), fetch, askBinding, timeout_ms: 50 });
   expect(await ask(async () => [])).toMatchObject({ valid: true });
   expect(await ask(async () => Promise.reject(new TypeError(KEY)))).toMatchObject({
     valid: false,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { shippedCatalogue } from "../../../src/model/catalogue/catalogue.ts";
-import { keyVariables } from "../../../src/model/catalogue/layer.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
+import { keyVariables } from "../../../src/model/registry/layer.ts";
+import { shippedModels } from "../../../src/model/registry/registry.ts";
 import * as secrets from "../../../src/secrets.ts";
 import { SHIPPED } from "../../../src/skill/known-providers.ts";
-import { layered } from "./catalogue/support.ts";
+import { layered } from "./registry/support.ts";
 
 const env =
   (variables: Record<string, string>) =>
@@ -29,29 +29,29 @@ test.each<[string, string, string, object, string]>([
   ],
   [
     "openai",
-    "gpt-4o-mini",
+    "gpt-6-luna",
     "https://api.openai.com/v1/chat/completions",
     bearer("key-of-OPENAI_API_KEY"),
     "max_completion_tokens",
   ],
-  ["xai", "grok-3", "https://api.x.ai/v1/chat/completions", bearer("key-of-XAI_API_KEY"), "max_tokens"],
+  ["xai", "grok-4.6", "https://api.x.ai/v1/chat/completions", bearer("key-of-XAI_API_KEY"), "max_tokens"],
   [
     "google",
-    "gemini-2.0-flash",
+    "gemini-3.6-flash",
     "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
     bearer("key-of-GOOGLE_API_KEY"),
     "max_tokens",
   ],
   [
     "deepseek",
-    "deepseek-chat",
+    "deepseek-v4-flash",
     "https://api.deepseek.com/v1/chat/completions",
     bearer("key-of-DEEPSEEK_API_KEY"),
     "max_tokens",
   ],
   [
     "openrouter",
-    "anthropic/claude-sonnet-4-20250514",
+    "anthropic/claude-haiku-4.5",
     "https://openrouter.ai/api/v1/chat/completions",
     bearer("key-of-OPENROUTER_API_KEY"),
     "max_tokens",
@@ -157,14 +157,14 @@ test("plain http over the network is allowed only while no key goes with it", ()
   expect(() => resolve("ollama", { ...host, OLLAMA_API_KEY: "k" })).toThrow(/must begin with https/);
 });
 
-test("what skills may name, and the keys that are withheld, are the catalogue's", () => {
-  const { providers } = shippedCatalogue;
+test("what skills may name, and the keys that are withheld, are the registry's", () => {
+  const { providers } = shippedModels;
   expect([...providers.keys()]).toEqual(SHIPPED.names);
   const keys = [...providers].flatMap(([name, definition]) => keyVariables(name, definition));
   expect(keys.toSorted()).toEqual(secrets.PROVIDER_KEY_VARIABLES.toSorted());
   const nameless = SHIPPED.names.filter((name) => {
-    const { skill_model, default_model, model_env } = providers.get(name) ?? {};
-    return (skill_model ?? default_model ?? model_env) === undefined;
+    const { default_model, model_env } = providers.get(name) ?? {};
+    return (default_model ?? model_env) === undefined;
   });
   expect(nameless).toEqual(SHIPPED.model_required);
 });
@@ -267,7 +267,7 @@ test("the shipped ones: capabilities, completion endpoints, Ollama's own protoco
     completion_url: "https://openrouter.ai/api/v1/completions",
   });
   expect(resolve("openai", KEYS)).toMatchObject({ completion_url: null });
-  expect(resolve("gemini", KEYS)).toMatchObject({ provider: "google", model: "gemini-2.0-flash" });
+  expect(resolve("gemini", KEYS)).toMatchObject({ provider: "google", model: "gemini-3.6-flash" });
   const native = layered({ llm: { providers: { ollama: { api: "ollama" } } } });
   const at = (variables: Record<string, string>) =>
     resolveTarget({ provider: "ollama", model: null }, env(variables), native).url;

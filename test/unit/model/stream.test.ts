@@ -1,4 +1,4 @@
-/** A streamed answer gives the same turn as an unstreamed one, however its bytes are cut (agent-runtime.md Checks §3). */
+/** A streamed answer gives the same turn as an unstreamed one, however its bytes are cut. */
 
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";

@@ -92,7 +92,7 @@ describe("discovery", () => {
     expect(result.diagnostics[0]?.diagnostic.message).toContain("sub");
   });
 
-  test("only immediate sub-folders, byte-sorted; another letter case is served and pointed out", async () => {
+  test("folders at any depth, byte-sorted; another letter case is served and pointed out", async () => {
     const project = folder({
       "skills/b/SKILL.md": skillText("Same"),
       "skills/B/SKILL.md": skillText("same"),
@@ -103,8 +103,8 @@ describe("discovery", () => {
     const result = await build(project, { keepGoing: true });
     expect(result.found).toEqual(["warning file_name_case low/skill.md", "error duplicate_slug b/SKILL.md"]);
     expect(result.diagnostics[1]?.diagnostic.message).toMatch(/skill in B\./);
-    expect(result.slugs).toEqual(["low", "same"]);
-    expect(await pathsOf(result.skills[0])).toEqual(["skill.md"]);
+    expect(result.slugs).toEqual(["deep", "low", "same"]);
+    expect(await pathsOf(result.skills[1])).toEqual(["skill.md"]);
   });
 
   test("S5: one broken skill of three prevents a catalog, unless broken ones are left out", async () => {

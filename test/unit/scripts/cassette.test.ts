@@ -53,7 +53,9 @@ async function record(): Promise<Recorder> {
 async function replay(lines: string[] = [], realtime = false): Promise<ProviderServer> {
   const options = { host: "127.0.0.1", port: 0, file: "calls.jsonl", realtime };
   const server = await startReplay({
-    ...{ ...options, cassette: await loadCassette(file), redactor: new Redactor([]) },
+    ...options,
+    cassette: await loadCassette(file),
+    redactor: new Redactor([]),
     onLine: (line) => lines.push(line),
   });
   running.push(server);
@@ -185,7 +187,10 @@ describe("what was recorded is replayed", () => {
     const headers = { "x-hull-upstream": `${fake.url}/v1` };
     const body = JSON.stringify({ model: "m", stream: true, messages: [] });
     const sent = await fetch(`${recorder.url}/openai/chat/completions`, {
-      ...{ method: "POST", headers, body, signal: abort.signal },
+      method: "POST",
+      headers,
+      body,
+      signal: abort.signal,
     });
     await sent.body?.getReader().read();
     abort.abort();
@@ -216,7 +221,11 @@ test("recordings become mocks that say the same", async () => {
   await recorder.stop();
   const mocks = await Promise.all((await loadCassette(file)).calls.map(asMock));
   const said = {
-    ...{ text: "Grüße aus Köln 😀", thinking: "hm", model: "m", input_tokens: 10, output_tokens: 5 },
+    text: "Grüße aus Köln 😀",
+    thinking: "hm",
+    model: "m",
+    input_tokens: 10,
+    output_tokens: 5,
     tool_calls: [{ name: "look", arguments: { city: "Köln" } }],
   };
   expect(mocks).toMatchObject([
@@ -235,7 +244,9 @@ test("a key that only the call names is not in the file, though the provider rep
   const body = { model: OWN_CANARY, messages: [{ role: "user", content: `key ${OWN_CANARY}` }] };
   const headers = { "x-hull-upstream": `${fake.url}/v1`, "x-team-api-key": OWN_CANARY };
   const sent = await fetch(`${recorder.url}/own/chat/completions`, {
-    ...{ method: "POST", headers, body: JSON.stringify(body) },
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
   });
   expect(await sent.text()).toContain(OWN_CANARY);
   expect(fake.requests.at(-1)?.headers).not.toHaveProperty("x-hull-upstream");
@@ -296,7 +307,11 @@ test("a changed prompt is an error that names the hash, the way to record, and t
 
 describe("the nearest recorded request", () => {
   const recorded = (body: Json, provider = "openai"): CassetteCall => ({
-    ...{ kind: "model", n: 1, provider, key: "k", response: null },
+    kind: "model",
+    n: 1,
+    provider,
+    key: "k",
+    response: null,
     request: { method: "POST", path: "/x", body },
   });
   const said = (model: string, ...texts: string[]) => ({

@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -255,4 +255,47 @@ test("hull clean leaves the state unless it is asked for, and never takes it fro
   expect((await hull(["clean", "--all"], { cwd: dir })).code).toBe(0);
   expect(readdirSync(join(dir, ".hull"))).toEqual([]);
   expect((await hull(["clean", dir])).out).toContain("Removed nothing");
+});
+
+test("--version says which Hull this is", async () => {
+  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
+  expect(await hull(["--version"])).toEqual({ code: 0, out: `hull ${version}\n`, err: "" });
+});
+
+/** Answers what a command asks in a terminal: Python has pseudo-terminals, Node has none. */
+function inTerminal(answer: string, args: string[]): { code: number | null; shown: string } {
+  const program = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+  const { status, stdout } = spawnSync("python3", ["-c", program, process.execPath, BIN, ...args], {
+    input: answer,
+    timeout: 20_000,
+    encoding: "utf8",
+  });
+  return { code: status, shown: stdout };
+}
+
+test("hull clean --all asks in a terminal, unless --yes answers", () => {
+  const dir = folder({ "hull.toml": "", ".hull/build/a": "", ".hull/state/c": "" });
+  for (const answer of ["n\n", "\n", "\u0004"]) {
+    expect(inTerminal(answer, ["clean", dir, "--all"])).toEqual({
+      code: 1,
+      shown: expect.stringMatching(/\[y\/N\][\s\S]*Nothing was removed/),
+    });
+  }
+  expect(existsSync(join(dir, ".hull/state/c"))).toBe(true);
+  expect(inTerminal("y\n", ["clean", dir, "--all"]).code).toBe(0);
+  expect(readdirSync(join(dir, ".hull"))).toEqual([]);
+  put(dir, ".hull/state/c", "");
+  const { code, shown } = inTerminal("", ["clean", dir, "--all", "--yes"]);
+  expect([code, shown]).toEqual([0, expect.not.stringContaining("[y/N]")]);
+});
+
+test("hull new says how to serve the skill, and what it lacks", async () => {
+  const cwd = folder({ "hull.toml": "" });
+  expect((await hull(["new", "a"], { cwd })).out).toMatch(/Serve it with: npx hull dev\n$/);
+  expect((await hull(["new", "b", "-d", "my skills"], { cwd })).out).toMatch(
+    /Serve it with: npx hull dev --skills 'my skills'\n$/,
+  );
+  expect((await hull(["new", "c", "-l", "llm"], { cwd })).out).toMatch(/ANTHROPIC_API_KEY=…\n$/);
+  put(cwd, ".env", "ANTHROPIC_API_KEY=sk-of-this-test\n");
+  expect((await hull(["new", "d", "-l", "typed"], { cwd })).out).toMatch(/Serve it with: npx hull dev\n$/);
 });

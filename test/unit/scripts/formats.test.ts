@@ -1,6 +1,6 @@
-/** `hull validate` by profiles, `hull pack` and the corpus script (skill-formats.md §1.8). */
+/** `hull validate` by profiles, `hull pack` and the corpus script. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -68,7 +68,10 @@ test("--json: properties in the format's order, profiles, findings of the skill"
   expect(of("fine").diagnostics).toEqual([]);
   expect(of("loose").profiles).toEqual(["lenient", "husk"]);
   expect(of("loose").diagnostics.map((d) => d.code)).toEqual([
-    ...["file_name_case", "name_not_lowercase", "name_directory_mismatch", "unknown_fields"],
+    "file_name_case",
+    "name_not_lowercase",
+    "name_directory_mismatch",
+    "unknown_fields",
   ]);
   expect(of("broken")).toMatchObject({ properties: {}, profiles: [] });
 });
@@ -130,7 +133,13 @@ test("corpus: rates and histogram; fails where fewer than 95 % load", async () =
   expect(out).toContain("21 files\nstrict accepts 15 (71.4 %)\nlenient loads 20 (95.2 %)\n");
   expect(out).toMatch(/^ +5 +23\.8 % {2}unknown_fields$/m);
   expect(out).toMatch(/^ +1 +4\.8 % {2}error frontmatter_missing$/m);
+  put(root, "all/.curated/dot/SKILL.md", text("dot"));
+  symlinkSync("nowhere", join(root, "all/.curated/dot/lost"));
+  mkdirSync(join(root, "all/gone"));
+  symlinkSync("../nowhere/SKILL.md", join(root, "all/gone/SKILL.md"));
+  expect((await corpus()).out).toContain("22 files\n1 links that lead nowhere\n");
   put(root, "all/worse/SKILL.md", "no");
+  put(root, "all/worst/SKILL.md", "no");
   expect((await corpus()).code).toBe(1);
   expect((await node("scripts/corpus.ts", [])).code).toBe(2);
 });

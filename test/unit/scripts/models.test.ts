@@ -3,10 +3,10 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { loadConfig } from "../../../scripts/config.ts";
-import { workerVariables } from "../../../scripts/dev/variables.ts";
+import { runnerEnvironment, workerVariables } from "../../../scripts/dev/variables.ts";
 import { modelVariables } from "../../../scripts/models.ts";
 import { openProject } from "../../../scripts/project.ts";
-import { layerSchema } from "../../../src/model/catalogue/layer.ts";
+import { layerSchema } from "../../../src/model/registry/layer.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const PROXY =
@@ -123,11 +123,22 @@ describe("the build", () => {
       `provider: openai\nfallback: [anthropic/claude-opus-4-7]\ntools: [${["a", "b", "c"].map(tool)}]`,
     );
     const rule = (max: number) =>
-      `[[capabilities.provider.openai]]\nmodel_match = "gpt-4o-mini"\nmax_tools = ${max}\n`;
+      `[[capabilities.provider.openai]]\nmodel_match = "gpt-6-luna"\nmax_tools = ${max}\n`;
     const few = await build({ "hull.toml": rule(2), "skills/a/SKILL.md": skill });
     expect(few.found).toEqual(["too_many_tools a/SKILL.md tools"]);
     expect(few.words).toMatch(/has 3 tools; its models take at most 2/);
     expect((await build({ "hull.toml": rule(3), "skills/a/SKILL.md": skill })).found).toEqual([]);
+  });
+
+  test("warns of a model that its provider shut down, and tells the day of one that it will", async () => {
+    const gone = skillText("A", "provider: anthropic\nmodel: claude-sonnet-4-20250514");
+    const first = await build({ "skills/a/SKILL.md": gone });
+    expect(first.found).toEqual(["model_retired a/SKILL.md model"]);
+    expect(first.words).toMatch(/anthropic shut claude-sonnet-4-20250514 down on 2026-06-15/);
+    const going = skillText("A", "provider: openai\nfallback: [anthropic/claude-3-opus-latest]");
+    expect((await build({ "skills/a/SKILL.md": going })).found).toEqual([
+      "model_retired a/SKILL.md fallback",
+    ]);
   });
 
   test("takes what skill folders bring, below hull.toml, and builds again when that changes", async () => {
@@ -234,14 +245,16 @@ describe("the variables", () => {
     });
     const { models: own } = await openProject(dir);
     const environment = {
-      ...{ MY_PROXY_API_KEY: "k", X_API_KEY: "x", X_HOST: "h", HARN_LLM_MODEL: "m", STRANGER: "s" },
-      ...{
-        TOGETHER_AI_API_KEY: "t",
-        X_BASE_URL: "b",
-        TRACKER_TOKEN: "tt",
-        WEBHOOK_A: "w",
-        MY_WEBHOOK_SECRET: "w",
-      },
+      MY_PROXY_API_KEY: "k",
+      X_API_KEY: "x",
+      X_HOST: "h",
+      HARN_LLM_MODEL: "m",
+      STRANGER: "s",
+      TOGETHER_AI_API_KEY: "t",
+      X_BASE_URL: "b",
+      TRACKER_TOKEN: "tt",
+      WEBHOOK_A: "w",
+      MY_WEBHOOK_SECRET: "w",
     };
     const servers = [{ headers: { authorization: "Bearer ${TRACKER_TOKEN}" } }];
     const variables = workerVariables(new Map(), environment, [], [own.root], servers);
@@ -255,4 +268,18 @@ describe("the variables", () => {
     expect([...listed.keys()]).toEqual(["G.HOOK"]);
     expect(workerVariables(new Map(), hooks, [], [], [], []).size).toBe(0);
   });
+});
+
+test("the runner of hull dev has what its installer of packages needs, and no secret", () => {
+  const needed = { PIP_INDEX_URL: "https://a.example/", https_proxy: "http://b.example/", NO_PROXY: "c" };
+  const environment = {
+    ...needed,
+    PATH: "/bin",
+    OPENAI_API_KEY: "k",
+    AWS_SECRET: "s",
+    HTTPS_PROXY_PASSWORD: "p",
+  };
+  expect(runnerEnvironment(environment)).toEqual({ ...needed, PATH: "/bin" });
+  const commands = workerVariables(new Map(), { TOKEN_OF_MINE: "t" }, [], [], [], [], ["TOKEN_OF_MINE"]);
+  expect([...commands]).toEqual([["TOKEN_OF_MINE", "t"]]);
 });

@@ -1,10 +1,10 @@
 /** Who has a folder of state: one living process, whatever earlier ones left. */
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { checkUnlocked, lockState } from "../../../scripts/dev/state-lock.ts";
+import { addressOf, checkUnlocked, lockState, noteAddress } from "../../../scripts/dev/state-lock.ts";
 import { folder, put } from "./folder.ts";
 
 const MODULE = new URL("../../../scripts/dev/state-lock.ts", import.meta.url).href;
@@ -20,6 +20,20 @@ test("a folder is taken once, made where it is missing, and free again when it i
   await giveBack();
   expect(readdirSync(dir)).toEqual([]);
   await (await lockState(dir))();
+});
+
+test("attack: the state is for its owner alone, also one that an earlier Hull left open", async () => {
+  const dir = join(folder(), "deep", "state");
+  await (await lockState(dir))();
+  expect(statSync(dir).mode & 0o777).toBe(0o700);
+  const old = folder({ "secret.key": "k" });
+  chmodSync(old, 0o755);
+  await (await lockState(old))();
+  expect(statSync(old).mode & 0o777).toBe(0o700);
+  const shared = folder({ "notes.txt": "of somebody else" });
+  chmodSync(shared, 0o755);
+  await (await lockState(shared))();
+  expect(statSync(shared).mode & 0o777).toBe(0o755);
 });
 
 test.each([
@@ -53,4 +67,35 @@ test("of many that find an old lock, one has the folder", async () => {
   const said = all.map(({ stdout }) => stdout.trim()).sort();
   expect(said).toEqual(["had", ...Array<string>(5).fill("state_in_use")]);
   expect(existsSync(join(dir, "server.lock"))).toBe(true);
+});
+
+test("the address of a living server is found, and no other one", async () => {
+  const dir = join(folder(), "state");
+  const giveBack = await lockState(dir);
+  expect(await addressOf(dir)).toBeNull();
+  const remove = await noteAddress(dir, "http://127.0.0.1:4321");
+  expect(await addressOf(dir)).toBe("http://127.0.0.1:4321");
+  await giveBack();
+  expect(await addressOf(dir)).toBeNull();
+  put(dir, "server.lock", JSON.stringify({ pid: gone(), began: "1" }));
+  expect(await addressOf(dir)).toBeNull();
+  put(dir, "server.lock", "no lock");
+  expect(await addressOf(dir)).toBeNull();
+  await remove();
+  expect(readdirSync(dir)).toEqual(["server.lock"]);
+});
+
+test("attack: a folder of state from somebody else sends no key to another machine", async () => {
+  const dir = join(folder(), "state");
+  const giveBack = await lockState(dir);
+  for (const url of [
+    "https://evil.example",
+    "http://127.0.0.1.evil.example:80",
+    "http://a@192.0.2.1:80",
+    "nonsense",
+  ]) {
+    await noteAddress(dir, url);
+    expect([url, await addressOf(dir)]).toEqual([url, null]);
+  }
+  await giveBack();
 });

@@ -1,4 +1,4 @@
-/** Skill Tools through the build: what is recorded, packed and served of a tools.json (skill-formats.md §3, §4.1). */
+/** Skill Tools through the build: what is recorded, packed and served of a tools.json. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -280,10 +280,14 @@ describe("4.1: the tier of a JavaScript handler", () => {
     ]);
   });
 
-  test("a fault of syntax leaves the tool out, with its place", async () => {
-    const { record, found, catalog } = await build(folder(skill("export default () => {\n  const = 1;\n};")));
+  test("attack: a fault of syntax is a finding, and what the tool answers, with its place", async () => {
+    const { record, found, catalog, contents } = await build(
+      folder(skill("export default () => {\n  const = 1;\n};")),
+    );
     expect(found).toEqual(["error handler_build a/scripts/t.js:2"]);
-    expect(record.tools).toEqual([]);
+    expect(record.tools).toMatchObject([{ name: "t", tier: "isolate", source: "scripts/t.js" }]);
+    const module = new TextDecoder().decode(contents.get(`module/${record.tools?.[0]?.module}`));
+    expect(call(module, {})).toMatch(/scripts\/t\.js, line 2, column 9: The handler cannot be built: /);
     expect(catalog).not.toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-/** Typed skills through the build (skill-formats.md §8.1). */
+/** Typed skills through the build. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";

@@ -87,6 +87,7 @@ test("cards and the catalog", async () => {
     outputMime: "text/csv",
     tools: ["t"],
     version: digest,
+    workspaceTools: true,
   });
   const second = { ...shown, slug: "a", route: "/skills/a" };
   const made = await makeCatalog([shown, second], "{}", []);

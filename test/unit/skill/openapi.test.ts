@@ -1,4 +1,4 @@
-/** The OpenAPI document (serving.md §5.5): valid whatever the skills are, and complete. */
+/** The OpenAPI document: valid whatever the skills are, and complete. */
 import { validate } from "@hyperjump/json-schema/openapi-3-1";
 import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";

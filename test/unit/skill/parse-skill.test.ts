@@ -1,4 +1,4 @@
-/** SKILL.md by the rules of the Agent Skills format: the strict verdict and the lenient reading (skill-formats.md §1). */
+/** SKILL.md by the rules of the Agent Skills format: the strict verdict and the lenient reading. */
 import { describe, expect, test } from "vitest";
 import { brokenUploadRules } from "../../../src/skill/field-rules.ts";
 import { skillFileName } from "../../../src/skill/file-text.ts";

@@ -348,8 +348,10 @@ describe("S18, S25 and the rest of normalisation", () => {
       {
         idempotent: true,
         annotations: {
-          ...{ kind: "read", side_effect_level: "read_only" },
-          ...{ capabilities: { fs: ["read"] }, arg_schema: { path_params: ["dir"] } },
+          kind: "read",
+          side_effect_level: "read_only",
+          capabilities: { fs: ["read"] },
+          arg_schema: { path_params: ["dir"] },
         },
       },
     ]);

@@ -1,4 +1,4 @@
-/** Signatures of skills: what holds, what does not, and whose count (agent-runtime.md §11.4). */
+/** Signatures of skills: what holds, what does not, and whose count. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { type SourceFile, utf8, webCryptoHash } from "../../../src/skill/bundle.ts";

@@ -56,10 +56,10 @@ export const FIXTURES: Record<string, Fixture[]> = {
     L: ["i:line_endings"],
     has: { name: "my-skill", body: "Body." },
   })),
-  "4: no frontmatter": ["# Title\n", "", `\`\`\`\n${file(HEAD)}\`\`\`\n`].map((text) => ({
-    text,
-    ...skip("frontmatter_missing"),
-  })),
+  "4: no frontmatter": [
+    ...["# Title\n", ""].map((text) => ({ text, ...skip("frontmatter_missing") })),
+    { text: `\`\`\`\n${file(HEAD)}\`\`\`\n`, S: ["frontmatter_missing"], L: ["frontmatter_fenced"] },
+  ],
   "5: opening fence only, dots as close": [`---\n${HEAD}`, `---\n${HEAD}...\nBody.\n`].map((text) => ({
     text,
     ...skip("frontmatter_unclosed"),
@@ -71,7 +71,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
   "7: opening fence with blanks or a note; no last newline": [
     { text: `--- \n${HEAD}---\nb`, ...OK },
     { text: `--- # note\n${HEAD}---\nb`, S: [], L: ["loose_fence"], has: { name: "my-skill" } },
-    { text: `---\n${HEAD}---`, ...OK, has: { body: "" } },
+    { text: `---\n${HEAD}---`, S: [], L: ["body_empty"], has: { body: "" } },
   ],
   "8: close of four hyphens, indented close": [
     { text: `---\n${HEAD}----\nb`, S: [], L: ["loose_fence"], has: { body: "-\nb" } },
@@ -115,7 +115,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
     {
       fields: `${HEAD}foo: a: b`,
       ...retry,
-      L: ["yaml_quoted_retry", "i:unknown_fields"],
+      L: ["yaml_quoted_retry", "unknown_fields"],
       has: { extra: { foo: "a: b" } },
     },
   ],
@@ -165,7 +165,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
     {
       fields: `${HEAD}metadata:\n  a:\n    b: c\nhooks:\n   a: b`,
       S: yaml,
-      L: ["i:metadata_not_strings"],
+      L: ["i:metadata_not_strings", "field_not_carried_out"],
       has: { metadata: { a: '{"b":"c"}' } },
     },
   ],
@@ -267,13 +267,13 @@ export const FIXTURES: Record<string, Fixture[]> = {
     {
       fields: `${HEAD}version: 1.0\nmode: llm`,
       S: ["unknown_fields"],
-      L: ["i:unknown_fields"],
+      L: ["unknown_fields", "i:unknown_fields"],
       has: { extra: { version: "1.0", mode: "llm" } },
     },
     {
       text: file("Name: my-skill\nDescription: d"),
       S: ["unknown_fields", "name_missing", "description_missing"],
-      L: ["name_from_directory", "description_missing", "i:unknown_fields"],
+      L: ["name_from_directory", "description_missing", "unknown_fields"],
     },
   ],
   "36: allowed-tools": (

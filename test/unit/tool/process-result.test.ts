@@ -1,4 +1,4 @@
-/** What a handler's process writes, in whatever pieces it comes (skill-formats.md §4.2, §7.6). */
+/** What a handler's process writes, in whatever pieces it comes. */
 import { expect, test } from "vitest";
 import type { HandlerNote } from "../../../src/tool/handler/call.ts";
 import { MAX_RESULT_BYTES, ResultReader } from "../../../src/tool/handler/process-result.ts";

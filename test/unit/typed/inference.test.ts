@@ -1,4 +1,4 @@
-/** What the compiler knows in a `skill.ts` (skill-formats.md §8.1): checked by `npm run types`. */
+/** What the compiler knows in a `skill.ts`: checked by `npm run types`. */
 import { defineSkill, type ToolContext, tool } from "hull";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";

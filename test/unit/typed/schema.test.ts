@@ -1,4 +1,4 @@
-/** zod into what tools.json holds (skill-formats.md §7.3, §8.2, §8.3). */
+/** zod into what tools.json holds. */
 import { defineSkill, tool } from "hull";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";

@@ -15,8 +15,8 @@ import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import type { Message } from "../../../../src/engine/messages.ts";
 import { FAILURES } from "../../../../src/errors/failure-class.ts";
 import { ProviderAuthFailed } from "../../../../src/errors/provider.ts";
-import { mergeCatalogue, shippedCatalogue } from "../../../../src/model/catalogue/catalogue.ts";
-import { contextWindow } from "../../../../src/model/catalogue/window.ts";
+import { mergeModelRegistry, shippedModels } from "../../../../src/model/registry/registry.ts";
+import { contextWindow } from "../../../../src/model/registry/window.ts";
 import { play, type Script, SPEC, tool, userTexts } from "./harness.ts";
 
 const user = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
@@ -47,7 +47,7 @@ const written = (letters: string): Message[] =>
 const OPTIONS: CompactionOptions = { ...SPEC.compaction, auto: true, threshold_tokens: 1, keep_last: 1 };
 const tokens = (count: number): Message[] => [user("go"), said("x".repeat(4 * count - 3)), user("b")];
 
-describe("when a history is compacted (§8.1)", () => {
+describe("when a history is compacted", () => {
   it("counts the characters of all texts and of the system text, by four", () => {
     const image: Message = { role: "user", content: [{ type: "image", url: "https://e.example/a" }] };
     const all = [user("abcd"), said("ab"), called("c1", '{"a":1}'), result("c1", "abc"), image];
@@ -81,10 +81,10 @@ describe("when a history is compacted (§8.1)", () => {
   });
 
   it.each([
-    ["claude-opus-4-6", 200_000],
+    ["claude-opus-4-6", 1_000_000],
     ["anthropic/claude-sonnet-4-20250514", 200_000],
     ["gpt-4o-mini", 128_000],
-    ["gpt-4.1", 128_000],
+    ["gpt-4.1", 1_000_000],
     ["gpt-4-turbo", 128_000],
     ["gpt-4", 8192],
     ["gpt-4-0613", 8192],
@@ -92,21 +92,19 @@ describe("when a history is compacted (§8.1)", () => {
     ["o3-mini", 200_000],
     ["gemini-2.5-pro", 1_000_000],
     ["gemini-1.5-flash", 1_000_000],
-    ["gemini-pro", 128_000],
-    ["gpt-5", null],
+    ["gemini-pro", 32_768],
+    ["gpt-5", 400_000],
     ["mock", null],
-  ])("the window of %s is %s", (model, window) =>
-    expect(contextWindow(shippedCatalogue, model)).toBe(window),
-  );
+  ])("the window of %s is %s", (model, window) => expect(contextWindow(shippedModels, model)).toBe(window));
 
   it("hull.toml adds windows", () => {
     const models = { "Acme/One": { context_window: 32_000 }, "gpt-4": { context_window: 9 } };
-    const own = mergeCatalogue(shippedCatalogue, { llm: { models } });
+    const own = mergeModelRegistry(shippedModels, { llm: { models } });
     expect([contextWindow(own, "acme/one"), contextWindow(own, "gpt-4")]).toEqual([32_000, 9]);
   });
 });
 
-describe("where it is cut (§8.2)", () => {
+describe("where it is cut", () => {
   it.each([
     ["messages up to keep_first + keep_last stay", "uaua", 2, 2, null],
     ["the cut moves back to a user's message", "uauaua", 0, 1, "Sua"],
@@ -126,7 +124,7 @@ describe("where it is cut (§8.2)", () => {
   });
 });
 
-describe("summaries (§8.2)", () => {
+describe("summaries", () => {
   const log = `first line of the log${"x".repeat(200)}\n${"y\n".repeat(300)}`;
   const archived = [user("goal"), said("z".repeat(900)), called("c1"), result("c1", log)];
   const summary = (messages: Message[], strategy: "truncate" | "observation_mask"): string[] => {
@@ -172,7 +170,7 @@ describe("summaries (§8.2)", () => {
   });
 });
 
-describe("long outputs (§8.3)", () => {
+describe("long outputs", () => {
   it("keep head, tail, diagnostics and a marker", () => {
     const error = "src/main.rs:12: error: no such thing";
     const filler = (letter: string) => `${letter.repeat(99)}\n`.repeat(100);

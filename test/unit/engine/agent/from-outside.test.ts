@@ -1,19 +1,22 @@
-/** What reaches a run from outside while it goes on (agent-runtime.md §7.5, §7.11, contract.md "Rulings"). */
+/** What reaches a run from outside while it goes on. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import { clientCalls } from "../../../../src/engine/agent/calls.ts";
 import type { AgentRecord, Delivery } from "../../../../src/engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
-import { Tracer } from "../../../../src/engine/agent/trace.ts";
 import { sha256 } from "../../../../src/engine/sha256.ts";
-import { withRecords } from "../../../../src/llm/history.ts";
+import { historyOf } from "../../../../src/llm/history.ts";
 import { emptyTranscript } from "../../../../src/llm/transcript.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
 import { type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
 
 const says = (text: string, delivery: Delivery): AgentRecord => ({
-  ...{ v: 1, at: 0, type: "message_received", run: "run_1", delivery },
+  v: 1,
+  at: 0,
+  type: "message_received",
+  run: "run_1",
+  delivery,
   message: { role: "user", content: [{ type: "text", text }] },
 });
 const hint: AgentRecord = {
@@ -58,7 +61,9 @@ describe("a message during the last model call", () => {
 
   it("feedback of the kind prefill_assistant is what the next answer starts with", async () => {
     const prefill: AgentRecord = {
-      ...{ v: 1, at: 0, type: "feedback_received" },
+      v: 1,
+      at: 0,
+      type: "feedback_received",
       feedback: { kind: "prefill_assistant", content: "Sure, " },
     };
     const { requests } = await play({ replies: ["one", "two"], incoming: { 1: [prefill] } });
@@ -113,7 +118,13 @@ describe("a call that the client answers", () => {
     const call_id = clientCalls(state, 0)[0]?.call.id ?? "";
     expect(step).toMatchObject({ type: "wait", for: "tool" });
     return applyAgentRecord(state, {
-      ...{ v: 1, at: 0, type: "client_tool_answered", run: "run_1", call_id, content, is_error: false },
+      v: 1,
+      at: 0,
+      type: "client_tool_answered",
+      run: "run_1",
+      call_id,
+      content,
+      is_error: false,
     });
   };
 
@@ -154,15 +165,13 @@ describe("a call that the client answers", () => {
     const state = answered(asked, "long");
     const call_id = open?.call.id ?? "";
     const answer: AgentRecord = {
-      ...{
-        v: 1,
-        at: 0,
-        type: "client_tool_answered",
-        run: "run_1",
-        call_id,
-        content: "long",
-        is_error: false,
-      },
+      v: 1,
+      at: 0,
+      type: "client_tool_answered",
+      run: "run_1",
+      call_id,
+      content: "long",
+      is_error: false,
     };
     const rest = await play({ spec, hooks, replies: ["end"], state });
     const records = [started(spec), ...asked.records, answer, ...rest.records];
@@ -175,10 +184,10 @@ describe("a call that the client answers", () => {
     );
     const results = told.events.filter(({ event }) => event === "tool_result");
     expect(results).toMatchObject([{ data: { name: "ask", ok: true, status: "ok", bytes: 5 } }]);
-    const { messages } = withRecords(emptyTranscript("t"), records, () => "m");
+    const { transcript, trace } = historyOf(emptyTranscript("t"), records, () => "m");
+    const { messages } = transcript;
     expect(messages.filter(({ role }) => role === "tool")).toMatchObject([{ content: "short" }]);
-    const traced = new Tracer();
-    const ends = records.flatMap((record) => traced.entries(record)).filter(({ kind }) => kind === "TurnEnd");
+    const ends = trace.filter(({ kind }) => kind === "TurnEnd");
     expect(ends).toMatchObject([{ successful_tool_names: ["ask"], session_tools_used: ["ask"] }]);
   });
 });
@@ -191,16 +200,19 @@ it("a message that comes while calls are open stands behind their results in the
   });
   const taken = records.findIndex(({ type }) => type === "turn_taken") + 1;
   const all = [started({}), ...records.slice(0, taken), ...incoming[1], ...records.slice(taken)];
-  const tracer = new Tracer();
-  const kinds = all
-    .flatMap((record) => tracer.entries(record))
-    .map(({ kind, iteration }) => [kind, iteration]);
+  const { transcript, trace } = historyOf(emptyTranscript("t"), all, () => "m");
+  const kinds = trace.map(({ kind, iteration }) => [kind, iteration]);
   expect(kinds).toEqual([
-    ["TurnEnd", 0],
-    ["host_input", 1],
+    ["TurnEnd", 1],
+    ["host_input", 2],
   ]);
-  const { messages } = withRecords(emptyTranscript("t"), all, () => "m");
-  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
+  expect(transcript.messages.map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "tool",
+    "user",
+    "assistant",
+  ]);
 });
 
 it("SHA-256 is that of the platform, for texts of all lengths around a block", () => {

@@ -6,7 +6,7 @@ import type { Vault } from "../../../../src/engine/agent/next.ts";
 import type { AgentRecord, AgentToolResult } from "../../../../src/engine/agent/records.ts";
 import type { AgentSkill, AgentSpec, AgentTool, ToolAnnotations } from "../../../../src/engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../../../../src/engine/agent/state.ts";
-import type { AgentRequest } from "../../../../src/engine/agent/step.ts";
+import type { AgentRequest, PlannedCall } from "../../../../src/engine/agent/step.ts";
 import type { Block, ModelTurn } from "../../../../src/engine/messages.ts";
 import type { HullError } from "../../../../src/errors.ts";
 import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";
@@ -14,7 +14,12 @@ import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";
 /** A model's turn: its text, calls as `[name, arguments]`, or a failure. */
 export type Reply =
   | string
-  | { text?: string; calls?: [string, JsonObject | string][]; output_tokens?: number }
+  | {
+      text?: string;
+      calls?: [string, JsonObject | string][];
+      output_tokens?: number;
+      stop?: ModelTurn["stop_reason"];
+    }
   | HullError;
 
 export interface Script {
@@ -22,6 +27,12 @@ export interface Script {
   replies: Reply[];
   /** By tool; a list is used up one by one. */
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
+  /** Carries calls out in place of `results`. */
+  runTool?: (planned: PlannedCall, signal: AbortSignal) => Promise<Partial<AgentToolResult> | string>;
+  signal?: AbortSignal;
+  /** In place of a clock that goes on by 1 ms at each look. */
+  now?: () => number;
+  after?: (ms: number, fire: () => void) => () => void;
   hooks?: Record<string, (payload: Json) => Json>;
   vault?: Vault;
   /** What servers bring when a skill binds them. */
@@ -140,15 +151,19 @@ export async function play(script: Script): Promise<Played> {
   const hooks: Played["hooks"] = [];
   const rest = await driveAgent(initial, {
     vault: script.vault ?? null,
-    now: () => ++now,
-    signal: new AbortController().signal,
-    incoming() {
-      const come = coming[requests.length] ?? [];
-      delete coming[requests.length];
-      all.push(...come);
-      return come;
+    clock: { now: () => script.now?.() ?? ++now, after: script.after ?? (() => () => {}) },
+    signal: script.signal ?? new AbortController().signal,
+    inbox: {
+      take() {
+        const come = coming[requests.length] ?? [];
+        delete coming[requests.length];
+        all.push(...come);
+        return come;
+      },
+      watch() {},
     },
-    append(records) {
+    append(batch) {
+      const records = batch.map(({ record }) => record);
       rows.push([...records]);
       all.push(...records);
     },
@@ -159,10 +174,12 @@ export async function play(script: Script): Promise<Played> {
         if (reply instanceof Error) throw reply;
         return { turn: turnOf(reply), cost_usd: script.cost_usd ?? 0, warnings: [] };
       },
-      async runTool({ call, again }) {
+      async runTool(planned, { signal }) {
+        const { call, again } = planned;
         executed.push({ name: call.name, args: call.arguments, again });
         const list = results[call.name] ?? [];
-        const given = list.length > 1 ? list.shift() : list[0];
+        const scripted = () => (list.length > 1 ? list.shift() : list[0]);
+        const given = await (script.runTool?.(planned, signal) ?? scripted());
         const base: AgentToolResult = {
           status: "ok",
           content: "ok",
@@ -199,7 +216,12 @@ export async function play(script: Script): Promise<Played> {
 }
 
 function turnOf(reply: Exclude<Reply, HullError>): ModelTurn {
-  const { text = "", calls = [], output_tokens = 5 } = typeof reply === "string" ? { text: reply } : reply;
+  const {
+    text = "",
+    calls = [],
+    output_tokens = 5,
+    stop,
+  } = typeof reply === "string" ? { text: reply } : reply;
   const blocks: Block[] = [
     ...(text === "" ? [] : [{ type: "output_text" as const, text }]),
     ...calls.map(
@@ -214,7 +236,7 @@ function turnOf(reply: Exclude<Reply, HullError>): ModelTurn {
   ];
   return {
     blocks,
-    stop_reason: calls.length > 0 ? "tool_use" : "end_turn",
+    stop_reason: stop ?? (calls.length > 0 ? "tool_use" : "end_turn"),
     raw_stop_reason: null,
     usage: { input_tokens: 10, output_tokens, cache_read_tokens: 0, cache_write_tokens: 0 },
     provider: "mock",
@@ -264,7 +286,10 @@ export const says = (text: string): AgentSpec["prompt"] => [
 export const offered = ({ tools }: AgentRequest): string[] => tools.map(({ name }) => name);
 
 export const started = (spec: Partial<AgentSpec>): AgentRecord => ({
-  ...{ v: 1, at: 1, type: "run_started", run: spec.run_id ?? SPEC.run_id },
+  v: 1,
+  at: 1,
+  type: "run_started",
+  run: spec.run_id ?? SPEC.run_id,
   spec: { ...SPEC, ...spec },
 });
 /** A further run of the session. */

@@ -13,7 +13,7 @@ const call = (name = "edit", args: JsonObject = {}): { calls: [string, JsonObjec
   calls: [[name, args]],
 });
 
-describe("text-only turns (agent-runtime.md §7.5)", () => {
+describe("text-only turns", () => {
   it("a persistent run is nudged until its sentinel", async () => {
     const { run, requests } = await play({ spec: { persistent: true }, replies: ["working", "ok ##DONE##"] });
     expect([run.status, run.iterations]).toEqual(["done", 2]);
@@ -86,7 +86,7 @@ describe("text-only turns (agent-runtime.md §7.5)", () => {
 
 const SPEC_REQUEST = { system: "", messages: [], tools: [], tool_choice: "auto" as const };
 
-describe("status (§7.6)", () => {
+describe("status", () => {
   it.each([
     [
       "iterations used up",
@@ -155,7 +155,7 @@ describe("status (§7.6)", () => {
 /** Lists of a table are read-only. */
 const copy = (spec: object) => JSON.parse(JSON.stringify(spec));
 
-describe("tools (§7.7–§7.9)", () => {
+describe("tools", () => {
   it("stop_after_successful_tools ends the turn after all of its calls, without the hook", async () => {
     const { run, executed, hooks } = await play({
       spec: { tools: [edit], stop_after_successful_tools: ["edit"], post_turn_callback: "post" },
@@ -229,28 +229,6 @@ describe("tools (§7.7–§7.9)", () => {
     expect(texts[2]).toContain("needs path");
     expect(executed.map(({ args }) => args)).toEqual([{ path: "a" }]);
     expect([run.rejected_tools, run.tools_used]).toEqual([["other"], ["edit", "other", "edit", "edit"]]);
-  });
-
-  it("a leading run of reading calls goes at once, the rest one by one", async () => {
-    const read = tool("read", { kind: "read" });
-    const { rows } = await play({
-      spec: { tools: [read, edit] },
-      replies: [
-        {
-          calls: [
-            ["read", { n: 1 }],
-            ["read", { n: 2 }],
-            ["edit", {}],
-            ["edit", { n: 2 }],
-          ],
-        },
-        "end",
-      ],
-    });
-    const started = rows
-      .flat()
-      .flatMap((record) => (record.type === "tools_started" ? [record.calls.length] : []));
-    expect(started).toEqual([2, 1, 1]);
   });
 
   it("a round takes at most four rows, and a call is stored before it is made", async () => {

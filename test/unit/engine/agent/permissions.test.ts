@@ -1,4 +1,4 @@
-/** What is granted to a call, and what a grant does not reach (agent-runtime.md §9). */
+/** What is granted to a call, and what a grant does not reach. */
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentSpec, RunPolicies } from "../../../../src/engine/agent/spec.ts";
@@ -43,7 +43,12 @@ describe("a grant for the session is of its own kind", () => {
     const asked = state.run?.calls[0]?.approval?.id ?? "";
     const decided = { decision: "approve" as const, scope: "session" as const, reason: null };
     return applyAgentRecord(state, {
-      ...{ v: 1, at: 1, type: "approval_decided", run: "run_1", approval: asked, ...decided },
+      v: 1,
+      at: 1,
+      type: "approval_decided",
+      run: "run_1",
+      approval: asked,
+      ...decided,
     });
   };
   const further = async (before: Played, given: Partial<RunPolicies>, answer: Json): Promise<Played> => {
@@ -70,7 +75,8 @@ describe("a grant for the session is of its own kind", () => {
   it("holds for arguments that a hook of the deployment put in place", async () => {
     const tool_hooks = [{ pattern: "edit", pre: "change", post: null, deny: null, max_output: null }];
     const spec: Partial<AgentSpec> = {
-      ...{ tools: [edit], tool_hooks },
+      tools: [edit],
+      tool_hooks,
       ...policies({ permissions: { deny: { edit: ["changed"] }, on_escalation: "ask" } }),
     };
     const hooks = { ...asks("session"), change: () => ({ args: { text: "changed" } }) };

@@ -1,4 +1,4 @@
-/** Approvals by risk, and lists of tools that may be called (skill-formats.md §7.2). */
+/** Approvals by risk, and lists of tools that may be called. */
 import { describe, expect, it } from "vitest";
 import { intersectPolicies } from "../../../../src/engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies } from "../../../../src/engine/agent/spec.ts";
@@ -12,9 +12,16 @@ const risky = (risk: Risk, needs_approval = false): AgentTool => ({
   needs_approval,
 });
 const DAEMON: AgentSpec["daemon"] = {
-  ...{ bounded: false, wake_interval_ms: 0, cron: null, time_zone: "UTC", watch_paths: [] },
-  ...{ watch_events: [], consolidate_on_idle: false, idle_watchdog_attempts: null },
-  ...{ persist_path: null, resume_path: null },
+  bounded: false,
+  wake_interval_ms: 0,
+  cron: null,
+  time_zone: "UTC",
+  watch_paths: [],
+  watch_events: [],
+  consolidate_on_idle: false,
+  idle_watchdog_attempts: null,
+  persist_path: null,
+  resume_path: null,
 };
 
 /** What becomes of one call of the tool. */

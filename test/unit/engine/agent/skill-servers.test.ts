@@ -1,4 +1,4 @@
-/** MCP servers that skills bind while they are active or loaded (agent-runtime.md §11.3). */
+/** MCP servers that skills bind while they are active or loaded. */
 import { expect, test } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";

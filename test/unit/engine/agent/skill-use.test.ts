@@ -1,9 +1,9 @@
-/** Skills that messages name, what their text leaves open, and their files (skill-formats.md §2). */
+/** Skills that messages name, what their text leaves open, and their files. */
 import { describe, expect, test } from "vitest";
 import { instructions } from "../../../../src/engine/agent/skill-text.ts";
 import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
 
-describe("messages that begin with a skill's name (skill-formats.md §2)", () => {
+describe("messages that begin with a skill's name", () => {
   const skills = [
     skill("my-skill", { prompt: "Do $ARGUMENTS; first $0; in ${HULL_SESSION_ID}.", on_activate: "on" }),
     skill("hidden", { disable_model_invocation: true }),
@@ -48,7 +48,11 @@ describe("messages that begin with a skill's name (skill-formats.md §2)", () =>
       incoming: {
         1: [
           {
-            ...{ v: 1, at: 1, type: "message_received", run: "run_1", delivery: "finish_step" },
+            v: 1,
+            at: 1,
+            type: "message_received",
+            run: "run_1",
+            delivery: "finish_step",
             message: { role: "user", content: [{ type: "text", text: "/my-skill now" }] },
           },
         ],
@@ -70,7 +74,7 @@ test("what a body leaves open: arguments, the folder, the session; a second $ ke
   expect(shown("")).toBe("|$1|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
 });
 
-describe("read_skill_resource (skill-formats.md §2.3)", () => {
+describe("read_skill_resource", () => {
   const files = { paths: ["references/a.md"], count: 1 };
   const skills = [
     skill("s", { files }),

@@ -1,10 +1,10 @@
-/** Skills of agent runs: matching, lifecycle, loading, files (agent-runtime.md §11, skill-formats.md §2). */
+/** Skills of agent runs: matching, lifecycle, loading, files. */
 import { describe, expect, test } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
-import { catalogue } from "../../../../src/engine/agent/skill-text.ts";
 import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
+import { catalogue } from "../../../../src/engine/skill-choice/catalogue.ts";
 import {
   goOn,
   offered,
@@ -20,7 +20,7 @@ import {
 
 const matches = (records: readonly AgentRecord[]) =>
   records.filter((record) => record.type === "skills_matched");
-describe("matching (§11.2, §11.3)", () => {
+describe("matching", () => {
   test("the skill that the prompt names is active, with its body; the candidates are told", async () => {
     const skills = [skill("deploying"), skill("testing")];
     const { records, requests } = await play({
@@ -86,7 +86,11 @@ describe("matching (§11.2, §11.3)", () => {
       incoming: {
         2: [
           {
-            ...{ v: 1, at: 1, type: "message_received", run: "run_1", delivery: "finish_step" },
+            v: 1,
+            at: 1,
+            type: "message_received",
+            run: "run_1",
+            delivery: "finish_step",
             message: { role: "user", content: [{ type: "text", text: "now beta" }] },
           },
         ],
@@ -127,7 +131,7 @@ describe("matching (§11.2, §11.3)", () => {
   });
 });
 
-describe("scope (§11.3, skill-formats.md §1.4)", () => {
+describe("scope", () => {
   const tools = [
     tool("deploy_service", {}, ["command"]),
     { ...tool("watch"), definition: { ...tool("watch").definition, namespace: "ops" } },
@@ -178,7 +182,7 @@ describe("scope (§11.3, skill-formats.md §1.4)", () => {
   });
 });
 
-describe("catalogue (skill-formats.md §2.1)", () => {
+describe("catalogue", () => {
   test("no skills, or none for models: no section and no tool", async () => {
     for (const skills of [[], [skill("a", { disable_model_invocation: true })]]) {
       const { requests } = await play({ spec: { skills, tools: [tool("t")] }, replies: ["ok"] });
@@ -189,54 +193,59 @@ describe("catalogue (skill-formats.md §2.1)", () => {
 
   test("sorted, escaped, one element or text to a line; two runs give the same bytes", async () => {
     const skills = [
-      skill("b", { description: `R&D <x> "q" 'a'`, when_to_use: "asked", files: { paths: [], count: 0 } }),
+      skill("b", { description: `R&D <x> "q" 'a'`, when_to_use: "asked", dir: "/s/b" }),
       skill("a"),
     ];
-    const text = catalogue(skills);
+    const text = catalogue(skills, 4000, false);
     expect(text.slice(text.indexOf("<available_skills>"))).toBe(
       [
-        ...[
-          "<available_skills>",
-          "<skill>",
-          "<name>",
-          "a",
-          "</name>",
-          "<description>",
-          "About a",
-          "</description>",
-        ],
-        ...["</skill>", "<skill>", "<name>", "b", "</name>", "<description>"],
+        "<available_skills>",
+        "<skill>",
+        "<name>",
+        "a",
+        "</name>",
+        "<description>",
+        "About a",
+        "</description>",
+        "</skill>",
+        "<skill>",
+        "<name>",
+        "b",
+        "</name>",
+        "<description>",
         "R&amp;D &lt;x&gt; &quot;q&quot; &apos;a&apos; Use it when: asked",
-        ...[
-          "</description>",
-          "<location>",
-          "skill://b/SKILL.md",
-          "</location>",
-          "</skill>",
-          "</available_skills>",
-        ],
+        "</description>",
+        "<location>",
+        "/s/b/SKILL.md",
+        "</location>",
+        "</skill>",
+        "</available_skills>",
       ].join("\n"),
     );
-    expect(catalogue(skills.toReversed())).toBe(text);
+    expect(catalogue(skills.toReversed(), 4000, false)).toBe(text);
   });
 
-  test("over 2,000 characters descriptions are cut, then skills are left out and counted", () => {
+  test("over its tokens the longest descriptions are cut first, evenly; then skills are left out and counted", () => {
     const many = (count: number, length: number) =>
       Array.from({ length: count }, (_, i) =>
-        skill(`s${String(i).padStart(2, "0")}`, { description: "😀".repeat(length) }),
+        skill(`s${String(i).padStart(2, "0")}`, { description: "d".repeat(length) }),
       );
-    const cut = catalogue(many(4, 400));
-    expect(cut).toContain(`\n${"😀".repeat(160)}…\n`);
-    expect(cut.match(/<skill>/g)).toHaveLength(4);
+    const mixed = [...many(4, 1000), skill("short", { description: "Short and whole." })];
+    const cut = catalogue(mixed, 500, false);
+    expect(cut).toContain("\nShort and whole.\n");
+    const lengths = Array.from(cut.matchAll(/\n(d+)…\n/g), ([, text]) => text?.length);
+    expect(new Set(lengths).size).toBe(1);
+    expect(lengths).toHaveLength(4);
+    expect(cut.length).toBeLessThanOrEqual(2000);
     expect(cut).not.toContain("not listed");
-    const short = catalogue(many(40, 400));
+    const short = catalogue(many(90, 400), 500, false);
     const shown = short.match(/<skill>/g)?.length ?? 0;
-    expect(short).toMatch(new RegExp(`\\n\\(${40 - shown} more skills are not listed\\)$`));
+    expect(short).toMatch(new RegExp(`\\n\\(${90 - shown} more skills are not listed\\)$`));
     expect(short.indexOf("</available_skills>")).toBeLessThan(2000);
   });
 });
 
-describe("load_skill (§11.4, skill-formats.md §2.2)", () => {
+describe("load_skill", () => {
   const load = (args: object, skills: AgentSkill[]) =>
     play({
       spec: { skills },

@@ -1,4 +1,4 @@
-/** The to-do list of a run (agent-runtime.md §7.1, §7.5). */
+/** The to-do list of a run. */
 import { expect, it } from "vitest";
 import type { TaskLedger } from "../../../../src/engine/agent/task-ledger.ts";
 import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";

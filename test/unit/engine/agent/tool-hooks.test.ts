@@ -1,4 +1,4 @@
-/** Hooks around tool calls, predicates of permissions, hooks of compaction (agent-runtime.md §7.12, §8.2, §9.3). */
+/** Hooks around tool calls, predicates of permissions, hooks of compaction. */
 import { describe, expect, it } from "vitest";
 import type { RunPolicies, ToolHook } from "../../../../src/engine/agent/spec.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
@@ -9,7 +9,11 @@ const call = (args: JsonObject = {}, name = "edit_file"): { calls: [string, Json
   calls: [[name, args]],
 });
 const hook = (more: Partial<ToolHook>): ToolHook => ({
-  ...{ pattern: "edit_*", pre: null, post: null, deny: null, max_output: null },
+  pattern: "edit_*",
+  pre: null,
+  post: null,
+  deny: null,
+  max_output: null,
   ...more,
 });
 const lastTool = ({ requests }: Awaited<ReturnType<typeof play>>): string | undefined =>
@@ -83,7 +87,9 @@ describe("tool hooks", () => {
     const target = { slug: "s", module: "m", exportName: "turn", fresh };
     const played = await play({
       spec: {
-        ...{ tools: [edit], tool_hooks: [hook({ pre: "turn" })], hooks: { turn: target } },
+        tools: [edit],
+        tool_hooks: [hook({ pre: "turn" })],
+        hooks: { turn: target },
         policies: { ...SPEC.policies, host: true, approval_policy: { require_approval: ["edit_file"] } },
       },
       replies: [call({ path: "a" }), "end"],
@@ -134,7 +140,7 @@ describe("tool hooks", () => {
   });
 });
 
-describe("predicates of permissions (§9.3)", () => {
+describe("predicates of permissions", () => {
   const permissions = (given: JsonObject): RunPolicies => ({ ...SPEC.policies, permissions: given });
   it.each<[Record<string, Record<string, string>>, boolean | null, number]>([
     [{ allow: { "edit_*": "small" } }, true, 1],
@@ -155,7 +161,7 @@ describe("predicates of permissions (§9.3)", () => {
   });
 });
 
-describe("hooks of compaction (§8.2)", () => {
+describe("hooks of compaction", () => {
   const compaction = { ...SPEC.compaction, auto: true, threshold_tokens: 1, keep_last: 1 };
 
   it("mask_callback words what is masked", async () => {

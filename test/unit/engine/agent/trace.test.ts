@@ -1,6 +1,6 @@
-/** What the loop tells of itself beside messages (agent-runtime.md §7.2, §7.9, §9.3, §11.3). */
+/** What the loop tells of itself beside messages. */
 import { expect, test } from "vitest";
-import { Tracer } from "../../../../src/engine/agent/trace.ts";
+import { RecordReader } from "../../../../src/engine/agent/reader.ts";
 import { play, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
 
 const policies = (given: object) => ({ policies: { ...SPEC.policies, ...given } });
@@ -8,9 +8,9 @@ const deploying = skill("deploying", { allowed_tools: ["edit"] });
 const edit = { tools: [tool("edit")] };
 
 async function traced(script: Script) {
-  const tracer = new Tracer();
+  const reader = new RecordReader(null);
   const { records } = await play(script);
-  return [started(script.spec ?? {}), ...records].flatMap((record) => tracer.entries(record));
+  return [started(script.spec ?? {}), ...records].flatMap((record) => reader.read(record).trace);
 }
 
 test.each<[string, Script, object[]]>([
@@ -32,7 +32,7 @@ test.each<[string, Script, object[]]>([
     [
       {
         kind: "TurnEnd",
-        iteration: 0,
+        iteration: 1,
         tool_names: ["edit", "read"],
         tool_results: [{ tool_name: "edit", status: "ok", rejected: false }],
         tool_count: 2,
@@ -82,7 +82,7 @@ test.each<[string, Script, object[]]>([
   [
     "how it ended: stuck",
     { spec: { persistent: true, max_nudges: 0 }, replies: ["working"] },
-    [{ kind: "LoopStuck", iteration: 0, text: "working" }],
+    [{ kind: "LoopStuck", iteration: 1, text: "working" }],
   ],
   [
     "out of iterations",

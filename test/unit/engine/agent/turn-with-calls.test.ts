@@ -1,4 +1,4 @@
-/** What follows the calls of a turn: sentinels that count only now, remarks, ids (agent-runtime.md §7.4, §7.5). */
+/** What follows the calls of a turn: sentinels that count only now, remarks, ids. */
 import { describe, expect, it } from "vitest";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import type { Message } from "../../../../src/engine/messages.ts";

@@ -1,4 +1,4 @@
-/** The option `tool_search`, and who searches (agent-runtime.md §6.1, §6.2). */
+/** The option `tool_search`, and who searches. */
 import { describe, expect, it, test } from "vitest";
 import { decideMode, fallsBack, type SearchTarget } from "../../../../src/engine/tool-vault/mode.ts";
 import { readSearchOption } from "../../../../src/engine/tool-vault/option.ts";

@@ -1,4 +1,4 @@
-/** Requests, searches, promotion and events of a vault (agent-runtime.md §6.3 to §6.5). */
+/** Requests, searches, promotion and events of a vault. */
 import { describe, expect, it, test } from "vitest";
 import type { Block } from "../../../../src/engine/messages.ts";
 import { searchBlock } from "../../../../src/engine/tool-vault/events.ts";

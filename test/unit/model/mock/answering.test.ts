@@ -1,15 +1,15 @@
-/** Mocks in the way of calls (agent-runtime.md §16): through the same attempts, fallbacks and streams as providers. */
+/** Mocks in the way of calls: through the same attempts, fallbacks and streams as providers. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest } from "../../../../src/engine/messages.ts";
 import { ERROR_CATEGORIES, failureClassOf } from "../../../../src/errors/failure-class.ts";
 import { type CallOptions, callModel } from "../../../../src/model/call.ts";
-import { shippedCatalogue } from "../../../../src/model/catalogue/catalogue.ts";
 import { callWithFallback } from "../../../../src/model/fallback.ts";
 import { answering } from "../../../../src/model/mock/answering.ts";
 import type { Mock, MockCall } from "../../../../src/model/mock/mock.ts";
 import { RunMocks } from "../../../../src/model/mock/source.ts";
 import { mockTarget } from "../../../../src/model/mock/target.ts";
 import { resolveTarget } from "../../../../src/model/providers.ts";
+import { shippedModels } from "../../../../src/model/registry/registry.ts";
 import { llmRetries } from "../../../../src/model/retry.ts";
 import { failureOf } from "../../../support/failure.ts";
 import { fakeClock } from "../../../support/fake-clock.ts";
@@ -23,7 +23,7 @@ const REQUEST: ModelRequest = {
   max_tokens: 9,
   json: false,
 };
-const ANTHROPIC = mockTarget("anthropic", "claude-3-haiku-20240307", shippedCatalogue);
+const ANTHROPIC = mockTarget("anthropic", "claude-3-haiku-20240307", shippedModels);
 
 function mocked(queue: Mock[]) {
   const source = new RunMocks(queue);
@@ -148,7 +148,7 @@ test("fallbacks: the primary's error, then the next provider's answer", async ()
   const error = { category: "overloaded" as const };
   const { options } = mocked([{ error }, { error }, { error }, { text: "from b" }]);
   const resolve = ({ provider, model }: { provider: string; model: string | null }) =>
-    mockTarget(provider, model, shippedCatalogue);
+    mockTarget(provider, model, shippedModels);
   const [primary, next] = ["anthropic", "openai"].map((provider) => ({ provider, model: "m" }));
   if (primary === undefined || next === undefined) return expect.fail();
   const { turn, index } = await callWithFallback(() => REQUEST, primary, [next], { ...options, resolve });
@@ -191,7 +191,7 @@ test("where nothing is queued and nothing is to be mocked, the provider is asked
   };
   const turn = await callModel(REQUEST, target, { ...options, intercept, fetch });
   expect([asked, turn.blocks]).toEqual([1, [{ type: "output_text", text: "real" }]]);
-  const mock = await callModel({ ...REQUEST, tools: [] }, mockTarget("mock", null, shippedCatalogue), {
+  const mock = await callModel({ ...REQUEST, tools: [] }, mockTarget("mock", null, shippedModels), {
     ...options,
     intercept,
   });

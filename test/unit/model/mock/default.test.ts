@@ -1,4 +1,4 @@
-/** What the mock answers by itself (agent-runtime.md §16.2), and how it ends a demo well. */
+/** What the mock answers by itself, and how it ends a demo well. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest, ToolDefinition } from "../../../../src/engine/messages.ts";
 import { defaultTurn, type Manner } from "../../../../src/model/mock/default.ts";

@@ -1,4 +1,4 @@
-/** Queued mocks (agent-runtime.md §16.1): how they are read, and which of them answers. */
+/** Queued mocks: how they are read, and which of them answers. */
 import { describe, expect, it, test } from "vitest";
 import type { Message } from "../../../../src/engine/messages.ts";
 import { ERROR_CATEGORIES } from "../../../../src/errors/failure-class.ts";

@@ -1,4 +1,4 @@
-/** What policies are told of command tools (agent-runtime.md §9.1; contract.md "Rulings"). */
+/** What policies are told of command tools. */
 import { expect, test } from "vitest";
 import { commandAnnotations } from "../../../../src/run/agent/command-annotations.ts";
 import type { CommandTool } from "../../../../src/skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** What hooks are given and may answer (agent-runtime.md §7.9, §7.10, §8.2, §9.3, §7.12). */
+/** What hooks are given and may answer. */
 import { expect, test } from "vitest";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import type { HookPurpose } from "../../../../src/engine/agent/step.ts";
@@ -6,7 +6,11 @@ import { hookAnswer, hookPayload } from "../../../../src/run/agent/hook-exchange
 import type { Json } from "../../../../src/skill/manifest.ts";
 
 const step = (purpose: HookPurpose, payload: Json = null) => ({
-  ...{ type: "call_hook" as const, effect: "e", hook: "mine", purpose, payload },
+  type: "call_hook" as const,
+  effect: "e",
+  hook: "mine",
+  purpose,
+  payload,
 });
 const canonical = (text: string) => ({ role: "user" as const, content: [{ type: "text" as const, text }] });
 const none = () => [];
@@ -51,7 +55,11 @@ test("a context hook sees what was compacted among the recorded messages only", 
     system: "s",
   };
   const records: AgentRecord[] = ["one", "two"].map((text) => ({
-    ...{ v: 1, at: 0, type: "message_added", source: "inject", message: canonical(text) },
+    v: 1,
+    at: 0,
+    type: "message_added",
+    source: "inject",
+    message: canonical(text),
   }));
   const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), () => records);
   expect(given).toMatchObject({

@@ -1,4 +1,4 @@
-/** Configuration parameters (skill-formats.md §7.4): what fits, what counts. */
+/** Configuration parameters: what fits, what counts. */
 import { describe, expect, it } from "vitest";
 import {
   effectiveConfig,

@@ -1,0 +1,196 @@
+/**
+ * The way out of handlers whose tools list hosts: they run in a network that has nothing but a
+ * loopback, where a gateway (programs/gateway.py) leads here, to a proxy for HTTP. Each call has a password of its own, which says
+ * which hosts it may ask; names that lead to private addresses are refused, as for isolates.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { lookup } from "node:dns/promises";
+import { chmodSync } from "node:fs";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { connect, isIPv6, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import * as z from "zod/mini";
+import { hostFault } from "../src/tool/public-host.ts";
+import { reasonOf } from "./log.ts";
+
+/** Of the gateway, in each network that has nothing but a loopback (programs/gateway.py). */
+export const GATEWAY_PORT = 3128;
+/** A connection on which nothing is sent for so long is ended. */
+const IDLE_MS = 120_000;
+/** What clients and programs look for; Node's own fetch wants to be told to. */
+const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+const passShape = z.object({ hosts: z.array(z.string()), until: z.number() });
+
+/** Why a request is not made, with the status that says so. */
+class NoWay extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class EgressProxy {
+  readonly #key = randomBytes(32);
+  readonly #server: Server;
+  /** The proxy of the machine, where its environment names one. */
+  readonly #beyond: URL | null;
+
+  private constructor(beyond: URL | null) {
+    this.#beyond = beyond;
+    this.#server = createServer((asked, answer) => void this.#request(asked, answer));
+    this.#server.on("connect", (asked, socket, head) => void this.#connect(asked, socket, head));
+  }
+
+  /** Listens at this path. @param environment of the runner */
+  static async open(path: string, environment: NodeJS.ProcessEnv): Promise<EgressProxy> {
+    const proxy = environment.HTTPS_PROXY ?? environment.https_proxy ?? "";
+    const way = new EgressProxy(URL.canParse(proxy) ? new URL(proxy) : null);
+    await new Promise<void>((resolve, reject) => {
+      way.#server.once("error", reject);
+      way.#server.listen(path, resolve);
+    });
+    // Its folder says who comes near.
+    chmodSync(path, 0o660);
+    return way;
+  }
+
+  /** Variables of a process that may ask these hosts for so long. */
+  variables(hosts: readonly string[], ms: number): { [name: string]: string } {
+    const pass = Buffer.from(JSON.stringify({ hosts, until: Date.now() + ms })).toString("base64url");
+    const url = `http://hull:${pass}.${this.#mac(pass)}@127.0.0.1:${GATEWAY_PORT}`;
+    return { NODE_USE_ENV_PROXY: "1", ...Object.fromEntries(NAMES.map((name) => [name, url])) };
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #connect(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on("error", () => socket.destroy());
+    try {
+      const url = new URL(`https://${asked.url}`);
+      const port = Number(/:(\d+)$/.exec(asked.url ?? "")?.[1] ?? 443);
+      const far = await this.#reach(await this.#permitted(asked, url), port);
+      join(far, socket);
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      if (head.length > 0) far.write(head);
+    } catch (error) {
+      const { status, text } = refusal(error);
+      const head = `HTTP/1.1 ${status} Refused\r\n${status === 407 ? AUTHENTICATE : ""}content-length: ${Buffer.byteLength(text)}`;
+      socket.end(`${head}\r\n\r\n${text}`);
+    }
+  }
+
+  async #request(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    try {
+      const url = new URL(asked.url ?? "");
+      const address = await this.#permitted(asked, url);
+      const { "proxy-authorization": _, "proxy-connection": __, ...headers } = asked.headers;
+      const to =
+        this.#beyond === null
+          ? { host: address, port: url.port || 80, path: `${url.pathname}${url.search}` }
+          : { host: this.#beyond.hostname, port: this.#beyond.port, path: url.href };
+      const far = request({
+        ...to,
+        method: asked.method,
+        headers: { ...headers, host: url.host },
+        timeout: IDLE_MS,
+      });
+      far.once("timeout", () => far.destroy());
+      far.once("response", (response) => {
+        answer.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(answer);
+      });
+      far.once("error", (error) => refuse(answer, new NoWay(502, reasonOf(error))));
+      asked.pipe(far);
+    } catch (error) {
+      refuse(answer, error);
+    }
+  }
+
+  /** The address to ask. @throws NoWay */
+  async #permitted(asked: IncomingMessage, url: URL): Promise<string> {
+    const hosts = this.#hostsOf(asked.headers["proxy-authorization"]);
+    const fault = hostFault(url, hosts);
+    if (fault !== null) throw new NoWay(403, `The host ${url.hostname} ${fault}.`);
+    // Who resolves the name is who can see where it leads.
+    if (this.#beyond !== null) return url.hostname;
+    const found = await lookup(url.hostname, { all: true }).catch(() => []);
+    const open = found.find(({ address }) => hostFault(new URL(`http://${inUrl(address)}`), null) === null);
+    if (open !== undefined) return open.address;
+    throw new NoWay(found.length === 0 ? 502 : 403, `The host ${url.hostname} has no public address.`);
+  }
+
+  /** @throws NoWay */
+  #hostsOf(header: string | undefined): string[] {
+    const [, password = ""] = Buffer.from(header?.replace(/^Basic /i, "") ?? "", "base64")
+      .toString()
+      .split(":");
+    const [pass = "", mac = ""] = password.split(".");
+    const genuine = Buffer.from(this.#mac(pass));
+    const same = genuine.length === mac.length && timingSafeEqual(genuine, Buffer.from(mac));
+    const said = same ? passShape.parse(JSON.parse(Buffer.from(pass, "base64url").toString())) : null;
+    if (said === null || said.until < Date.now()) throw new NoWay(407, "Ask with the password of your call.");
+    return said.hosts;
+  }
+
+  #mac(pass: string): string {
+    return createHmac("sha256", this.#key).update(pass).digest("base64url");
+  }
+
+  /** A connection to the host, by the machine's own proxy where there is one. @throws NoWay */
+  #reach(host: string, port: number): Promise<Socket> {
+    const beyond = this.#beyond;
+    if (beyond === null)
+      return new Promise((resolve, reject) => {
+        const far = connect({ host, port }, () => resolve(far));
+        far.once("error", (error) => reject(new NoWay(502, reasonOf(error))));
+      });
+    return new Promise((resolve, reject) => {
+      const name = `${host}:${port}`;
+      const login = Buffer.from(decodeURIComponent(`${beyond.username}:${beyond.password}`)).toString(
+        "base64",
+      );
+      const headers = {
+        host: name,
+        ...(beyond.username === "" ? {} : { "proxy-authorization": `Basic ${login}` }),
+      };
+      const { hostname, port: at } = beyond;
+      request({ host: hostname, port: at, method: "CONNECT", path: name, headers })
+        .once("connect", ({ statusCode }, far, head) => {
+          if (head.length > 0) far.unshift(head);
+          if (statusCode === 200) resolve(far);
+          else reject(new NoWay(502, `The machine's proxy answered ${statusCode}.`));
+        })
+        .once("error", (error) => reject(new NoWay(502, reasonOf(error))))
+        .end();
+    });
+  }
+}
+
+const AUTHENTICATE = 'proxy-authenticate: Basic realm="hull"\r\n';
+const inUrl = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
+
+function join(far: Socket, near: Duplex): void {
+  far.setTimeout(IDLE_MS, () => far.destroy());
+  far.on("error", () => near.destroy());
+  far.once("close", () => near.destroy());
+  near.once("close", () => far.destroy());
+  far.pipe(near);
+  near.pipe(far);
+}
+
+function refusal(error: unknown): { status: number; text: string } {
+  if (error instanceof NoWay) return { status: error.status, text: `${error.message}\n` };
+  return { status: 400, text: "That is no request that could be passed on.\n" };
+}
+
+function refuse(answer: ServerResponse, error: unknown): void {
+  const { status, text } = refusal(error);
+  if (answer.headersSent) answer.destroy();
+  else
+    answer.writeHead(status, status === 407 ? { "proxy-authenticate": 'Basic realm="hull"' } : {}).end(text);
+}

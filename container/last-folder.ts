@@ -1,0 +1,32 @@
+/** Where a command of bash says in which folder it ended. The runner keeps the file open: what is put in its place is not read. */
+import { type FileHandle, open } from "node:fs/promises";
+
+/** PATH_MAX of Linux. */
+const MAX_PATH_BYTES = 4096;
+
+export class LastFolder {
+  readonly #file: FileHandle;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Makes the file; a process in the runner's group may write to it. */
+  static async at(path: string): Promise<LastFolder> {
+    return new LastFolder(await open(path, "wx+", 0o660));
+  }
+
+  /** The folder, relative to the session's files where it lies in them; `null`: it was not said. Closes the file. */
+  async read(workspace: string | null): Promise<string | null> {
+    try {
+      const bytes = Buffer.alloc(MAX_PATH_BYTES + 1);
+      const { bytesRead } = await this.#file.read(bytes, 0, bytes.length, 0);
+      const said = bytes.toString("utf8", 0, bytesRead).replace(/\n$/, "");
+      if (!said.startsWith("/") || bytesRead > MAX_PATH_BYTES || said.includes("\ufffd")) return null;
+      if (said === workspace) return "";
+      return workspace !== null && said.startsWith(`${workspace}/`) ? said.slice(workspace.length + 1) : said;
+    } finally {
+      await this.#file.close();
+    }
+  }
+}

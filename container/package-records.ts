@@ -1,0 +1,79 @@
+/**
+ * Which requirements became which bundle of packages, a file each, so that the next runner with this state folder knows it
+ * too. What a record names becomes the import path of other skills' handlers, so each is authenticated under a key of the
+ * runner (HMAC-SHA256): whoever manages to write a file here does not thereby say what a handler imports.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { open, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { codeOf } from "./log.ts";
+import { makeFolder } from "./scratch.ts";
+
+const KEY_FILE = "key";
+const KEY_BYTES = 32;
+
+export class PackageRecords {
+  readonly #dir: string;
+  #key: Promise<Buffer> | null = null;
+
+  /** @param dir for the runner alone */
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** Where the archive of these requirements is kept while it is taken. */
+  archive(requirements: string): string {
+    return join(this.#dir, `${requirements}.tar`);
+  }
+
+  /** The digest of the bundle of these requirements; null where none is known. */
+  async find(requirements: string): Promise<string | null> {
+    const key = await this.#theKey();
+    const text = await readFile(join(this.#dir, requirements), "utf8").catch(() => "");
+    const [digest = "", mac = ""] = text.split(" ");
+    const genuine = Buffer.from(macOf(key, requirements, digest));
+    const given = Buffer.from(mac);
+    return given.length === genuine.length && timingSafeEqual(given, genuine) ? digest : null;
+  }
+
+  async put(requirements: string, digest: string): Promise<void> {
+    const mac = macOf(await this.#theKey(), requirements, digest);
+    await writeFile(join(this.#dir, requirements), `${digest} ${mac}`, { mode: 0o600 });
+  }
+
+  /** Made with the first record, and read once. */
+  #theKey(): Promise<Buffer> {
+    this.#key ??= this.#makeKey();
+    this.#key.catch(() => {
+      this.#key = null;
+    });
+    return this.#key;
+  }
+
+  async #makeKey(): Promise<Buffer> {
+    await makeFolder(this.#dir, null);
+    const path = join(this.#dir, KEY_FILE);
+    try {
+      const file = await open(path, "wx", 0o600);
+      try {
+        const key = randomBytes(KEY_BYTES);
+        await file.writeFile(key);
+        return key;
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+    const key = await readFile(path);
+    if (key.length === KEY_BYTES) return key;
+    // An earlier runner died while it wrote it.
+    const fresh = randomBytes(KEY_BYTES);
+    await writeFile(path, fresh);
+    return fresh;
+  }
+}
+
+function macOf(key: Buffer, requirements: string, digest: string): string {
+  return createHmac("sha256", key).update(`${requirements} ${digest}`).digest("hex");
+}

@@ -1,0 +1,48 @@
+# Finds and kills the processes below this one.
+
+import os, signal
+
+def children_of(pid):
+    # Of all threads: a child belongs to the one that started it, while that lives.
+    found = []
+    try:
+        for thread in os.listdir("/proc/%s/task" % pid):
+            with open("/proc/%s/task/%s/children" % (pid, thread), "rb") as children:
+                found += children.read().split()
+    except OSError:
+        pass
+    return [int(child) for child in found]
+
+def children_by_search(pid):
+    # Where the kernel has no list of children.
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, "rb") as file:
+                    if int(file.read().rsplit(b")", 1)[1].split()[1]) == int(pid):
+                        found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+if not os.path.exists("/proc/self/task/%d/children" % os.getpid()):
+    children_of = children_by_search
+
+def kill_below(passes, spared=()):
+    # Each is killed before its children are looked for: a killed process has no more of them. Those that come to this
+    # process meanwhile, because their parent died, are for the next pass. What forks and leaves as fast as it can is only
+    # hit soon after it was found, so most passes look at the children of this process alone; a chain of processes that
+    # grows at its end is only overtaken by a pass that goes down.
+    below = [pid for pid in children_of(os.getpid()) if pid not in spared]
+    killed = 0
+    for pid in below:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        except OSError:
+            # It is gone, or another user's, by a setuid file.
+            pass
+        if passes % 8 == 0:
+            below += children_of(pid)
+    return killed

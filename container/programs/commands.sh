@@ -1,0 +1,6 @@
+# Runs the commands of the file $1 as they would run by themselves, and writes the folder that they end in to $2.
+exec 2>&1
+trap "builtin pwd -P >$(printf %q "$2") 2>/dev/null" EXIT
+hull_commands=$(<"$1")
+set --
+eval "unset hull_commands; $hull_commands"

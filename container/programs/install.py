@@ -1,0 +1,64 @@
+# Installs the Python packages that a handler declares, in a process of the handlers' uid. The runner
+# takes what comes of it as a tar, which it unpacks and keeps as it does a skill's files: nothing that the installed
+# packages' own build programs leave behind is trusted further than that.
+#
+# stdin: JSON `{file, metadata, network}`: a requirements file, or the inline metadata (TOML) of a script.
+# Descriptor 3: the tar of the packages. stderr: what the installer says. The packages come into TMPDIR first.
+
+import compileall, json, os, py_compile, subprocess, sys, tarfile
+
+def fail(text):
+    print(text, file=sys.stderr)
+    sys.exit(1)
+
+def requirements_of(metadata, folder):
+    try:
+        import tomllib
+    except ImportError:
+        from pip._vendor import tomli as tomllib
+    from pip._vendor.packaging.specifiers import SpecifierSet
+    try:
+        known = tomllib.loads(metadata)
+    except tomllib.TOMLDecodeError as error:
+        fail("The script's inline metadata is not TOML: %s" % error)
+    version = "%d.%d.%d" % sys.version_info[:3]
+    needed = known.get("requires-python", "")
+    if version not in SpecifierSet(needed):
+        fail("The script requires Python %s; this is %s." % (needed, version))
+    path = os.path.join(folder, "requirements.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(known.get("dependencies", [])))
+    return path
+
+def install(wanted):
+    folder = os.environ["TMPDIR"]
+    target = os.path.join(folder, "packages")
+    os.mkdir(target)
+    file = wanted["file"] or requirements_of(wanted["metadata"], folder)
+    command = [sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+    command += ["--no-compile", "--no-color", "--progress-bar", "off", "--target", target, "--requirement", file]
+    env = dict(os.environ, HOME=folder, PIP_ROOT_USER_ACTION="ignore")
+    if not wanted["network"]:
+        command.append("--no-index")
+        nowhere = "http://127.0.0.1:9"
+        env.update(HTTP_PROXY=nowhere, HTTPS_PROXY=nowhere, http_proxy=nowhere, https_proxy=nowhere, GIT_ALLOW_PROTOCOL="file")
+    status = subprocess.call(command, stdin=subprocess.DEVNULL, env=env)
+    if status != 0:
+        if not wanted["network"]:
+            print("Installs do not reach the network here: put wheels into the skill's folder.", file=sys.stderr)
+        sys.exit(status if status > 0 else 1)
+    # By content, since the files get other times when they are unpacked.
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(target, quiet=2, workers=1, invalidation_mode=mode, stripdir=target)
+    return target
+
+def pack(target):
+    with os.fdopen(3, "wb") as out, tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        for folder, folders, files in os.walk(target):
+            folders.sort()
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                if os.path.isfile(path):
+                    tar.add(os.path.realpath(path), os.path.relpath(path, target), recursive=False)
+
+pack(install(json.load(sys.stdin)))

@@ -1,0 +1,89 @@
+# Starts processes, each in its rooms and with its streams. For spawner.py.
+
+import errno, os, signal
+
+def start(fields):
+    key, cwd, stdin, stdout, stderr, result, gate, file = fields[:8]
+    rooms, argv, env = program_of(fields[8:])
+    streams = streams_of(stdin, stdout, stderr, result)
+    held = []
+    try:
+        # Held open at both ends meanwhile: to open a FIFO whose runner has died would take for ever.
+        for fd, path, flags in streams:
+            held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        os.chdir(cwd)
+        if gate:
+            return start_behind(gate, key, streams, rooms, file, argv, env)
+        actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
+        pid = start_at_once(rooms, file, argv, env, actions)
+    except OSError as error:
+        fail(key, error)
+        return None
+    finally:
+        for fd in held:
+            os.close(fd)
+        os.chdir("/")
+    say("s %s %d\n" % (key.decode(), pid))
+    return pid
+
+def fail(key, error):
+    say("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO")))
+
+def program_of(fields):
+    rooms = 1 + int(fields[0])
+    argv = rooms + 1 + int(fields[rooms])
+    return fields[1:rooms], fields[rooms + 1:argv], dict(pair.split(b"=", 1) for pair in fields[argv:])
+
+def streams_of(stdin, stdout, stderr, result):
+    streams = [(0, stdin or b"/dev/null", os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)]
+    return streams + [(3, result, os.O_WRONLY)] if result else streams
+
+def start_at_once(rooms, file, argv, env, actions):
+    if landlock is None:
+        return spawn(file, argv, env, actions)
+    # What a process inherits is what the thread has that starts it.
+    return in_thread(lambda: (keep_apart(open_rooms(rooms)), spawn(file, argv, env, actions))[1])
+
+def spawn(file, argv, env, actions):
+    try:
+        return os.posix_spawn(file, argv, env, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE])
+    except OSError as error:
+        # A text without "#!" is a shell script, as for execvp(3).
+        if error.errno != errno.ENOEXEC:
+            raise
+        argv = [b"/bin/sh", file] + argv[1:]
+        return os.posix_spawn(b"/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE])
+
+def start_behind(gate, key, streams, rooms, file, argv, env):
+    pid = os.fork()
+    if pid != 0:
+        return pid
+    report = high(os.dup(out))
+    try:
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        waiting = high(os.open(gate, os.O_RDONLY))
+        take(streams)
+        ruleset = open_rooms(rooms)
+        # After this the runner removes the pipes.
+        os.write(report, b"s %s %d\n" % (key, os.getpid()))
+        if os.read(waiting, 1) == b"":
+            os._exit(127)
+        keep_apart(ruleset)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        try:
+            os.execve(file, argv, env)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execve(b"/bin/sh", [b"/bin/sh", file] + argv[1:], env)
+    except OSError as error:
+        os.write(report, ("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO"))).encode())
+    finally:
+        os._exit(127)
+
+def take(streams):
+    for fd, path, flags in streams:
+        source = high(os.open(path, flags))
+        os.dup2(source, fd)
+        os.close(source)

@@ -1,0 +1,177 @@
+/**
+ * Skills' files where commands find them: side by side in a folder of their own for each session or set of skills, under the
+ * names that the skills have there, so that a path from one skill to another works. They are read-only; what a process of the
+ * runner's own uid changed all the same is undone before the next run.
+ */
+import type { BigIntStats } from "node:fs";
+import { chmod, copyFile, link, lstat, mkdir, readdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { Bundles } from "./bundles.ts";
+import { log, reasonOf } from "./log.ts";
+import { Refused } from "./refusal.ts";
+import { makeFolder } from "./scratch.ts";
+import { removeTree } from "./tree.ts";
+
+type Wanted = NonNullable<ExecutionSpec["skills"]>;
+
+/** A set that no execution used for so long is removed. */
+const IDLE_MS = 1_800_000;
+const EXPIRY_INTERVAL_MS = 60_000;
+/** Sets at rest that are kept. */
+const MOST_RESTING = 64;
+
+interface SkillSet {
+  dir: string;
+  /** Names in the folder. */
+  skills: Map<string, { digest: string; mark: string }>;
+  users: number;
+  used: number;
+  /** The run that it was looked through for last. */
+  run: string;
+  queue: Promise<unknown>;
+}
+
+export class SkillFolders {
+  readonly #root: string;
+  readonly #bundles: Bundles;
+  readonly #group: number | null;
+  readonly #sets = new Map<string, SkillSet>();
+  #count = 0;
+  #expiry: NodeJS.Timeout | undefined;
+
+  /** `group`: processes run as another uid, in this group, and cannot change what the runner made. */
+  constructor(root: string, bundles: Bundles, group: number | null) {
+    this.#root = root;
+    this.#bundles = bundles;
+    this.#group = group;
+  }
+
+  /** Makes the root and clears what an earlier runner left. */
+  async prepare(): Promise<void> {
+    await removeTree(this.#root);
+    await makeFolder(this.#root, this.#group);
+    this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
+  }
+
+  /** Removes everything, and resolves when that is done. */
+  async close(): Promise<void> {
+    clearInterval(this.#expiry);
+    await Promise.all(Array.from(this.#sets.values(), ({ queue }) => queue));
+    await removeTree(this.#root);
+  }
+
+  /**
+   * Keeps the set and its bundles until `release`. @throws Refused 424 `bundle_missing`, which names the bundle
+   */
+  use({ key, list }: Wanted): void {
+    const taken: string[] = [];
+    for (const { digest } of list) {
+      if (this.#bundles.use(digest) === null) {
+        for (const one of taken) this.#bundles.release(one);
+        throw new Refused("bundle_missing", "The files of a skill are not here yet.", { digest });
+      }
+      taken.push(digest);
+    }
+    let set = this.#sets.get(key);
+    if (set === undefined) {
+      const dir = join(this.#root, key);
+      set = { dir, skills: new Map(), users: 0, used: 0, run: "", queue: Promise.resolve() };
+      this.#sets.set(key, set);
+    }
+    set.users += 1;
+  }
+
+  release({ key, list }: Wanted): void {
+    for (const { digest } of list) this.#bundles.release(digest);
+    const set = this.#sets.get(key);
+    if (set === undefined) return;
+    set.users -= 1;
+    set.used = performance.now();
+  }
+
+  /** Makes the folder of a set in use hold its skills; answers the folder. @param run whose execution it is */
+  async ready({ key, list }: Wanted, run: string): Promise<string> {
+    const set = this.#sets.get(key);
+    if (set === undefined) throw new Refused("internal", "The set of skills is not in use.");
+    const turn = set.queue.then(() => this.#hold(set, list, run));
+    set.queue = turn.catch(() => {});
+    await turn;
+    return set.dir;
+  }
+
+  async #hold(set: SkillSet, list: Wanted["list"], run: string): Promise<void> {
+    await makeFolder(set.dir, this.#group);
+    const looks = this.#group === null && set.run !== run;
+    for (const { name, digest } of list) {
+      const known = set.skills.get(name);
+      const path = join(set.dir, name);
+      if (known?.digest === digest && (!looks || known.mark === (await markOf(path)))) continue;
+      set.skills.delete(name);
+      await this.#make(path, digest);
+      set.skills.set(name, { digest, mark: this.#group === null ? await markOf(path) : "" });
+    }
+    set.run = run;
+  }
+
+  /** Puts a bundle's files at a path, in place of whatever is there. */
+  async #make(path: string, digest: string): Promise<void> {
+    const work = join(this.#root, `.${process.pid}-${this.#count++}`);
+    const bundle = this.#bundles.folderOf(digest);
+    if (bundle === null) throw new Refused("bundle_missing", "The files of a skill are gone.", { digest });
+    await removeTree(work);
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    await this.#copy(bundle, work);
+    await removeTree(path);
+    await rename(work, path);
+    await seal(path);
+  }
+
+  async #copy(from: string, to: string): Promise<void> {
+    await mkdir(to, { mode: 0o755 });
+    for (const entry of await readdir(from, { withFileTypes: true })) {
+      const [source, target] = [join(from, entry.name), join(to, entry.name)];
+      if (entry.isDirectory()) await this.#copy(source, target);
+      // Of the runner's own uid a process could change the bundle through a link.
+      else if (this.#group === null) await copyFile(source, target);
+      else await link(source, target).catch(() => copyFile(source, target));
+    }
+  }
+
+  #expire(): void {
+    const now = performance.now();
+    const resting = [...this.#sets].filter(([, { users }]) => users === 0);
+    resting.sort(([, a], [, b]) => b.used - a.used);
+    for (const [index, [key, set]] of resting.entries()) {
+      if (index < MOST_RESTING && now - set.used <= IDLE_MS) continue;
+      this.#sets.delete(key);
+      const doomed = join(this.#root, `.${process.pid}-${this.#count++}`);
+      void rename(set.dir, doomed)
+        .then(() => removeTree(doomed))
+        .catch((error: unknown) => log("error", "skills_not_removed", { reason: reasonOf(error) }));
+    }
+  }
+}
+
+/** Takes the right to write from folders; files have none. */
+async function seal(path: string): Promise<void> {
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await seal(join(path, entry.name));
+  }
+  await chmod(path, 0o555);
+}
+
+/** Tells whether anything below a path was changed since. */
+async function markOf(path: string): Promise<string> {
+  const marks: string[] = [];
+  const look = async (at: string): Promise<void> => {
+    const stats: BigIntStats | null = await lstat(at, { bigint: true }).catch(() => null);
+    if (stats === null) return;
+    // Reading changes no time but that of the last access.
+    marks.push(`${at} ${stats.ino} ${stats.mode} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`);
+    if (!stats.isDirectory()) return;
+    for (const name of (await readdir(at)).sort()) await look(join(at, name));
+  };
+  await look(path);
+  return marks.join("\n");
+}

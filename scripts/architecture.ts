@@ -1,0 +1,391 @@
+/** Checks the house rules (docs/architecture.md): who may import whom, file sizes, and what source may not contain. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+interface Violation {
+  file: string;
+  line: number;
+  message: string;
+  /** It is said, and the check passes all the same. */
+  warning?: true;
+}
+
+/** Above this, a file probably holds a second concept: a warning, since only a reader can tell. */
+const MANY_LINES = 600;
+/** Data that a script writes. */
+const GENERATED = "src/model/registry/model-data.ts";
+const CHECKED = ["src", "container", "scripts", "test"];
+
+/**
+ * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
+ */
+const VOCABULARY = ["bytes", "errors", "secrets", "redact", "env"];
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  errors: [],
+  secrets: [],
+  bytes: [],
+  redact: ["bytes", "secrets"],
+  env: [
+    "errors",
+    "secrets",
+    "redact",
+    "src/model/registry/layer.ts",
+    "src/skill/policy.ts",
+    "src/skill/placeholder.ts",
+    "src/skill/trust.ts",
+    "src/skill/workspace-settings.ts",
+    ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
+  ],
+  database: [],
+  skill: VOCABULARY,
+  auth: [...VOCABULARY, "database"],
+  registry: [...VOCABULARY, "database", "skill"],
+  engine: [...VOCABULARY, "skill"],
+  model: [
+    ...VOCABULARY,
+    "database",
+    "skill",
+    "src/engine/messages.ts",
+    "src/engine/fault.ts",
+    "src/engine/text-tools/contract.ts",
+  ],
+  tool: [
+    ...VOCABULARY,
+    "skill",
+    "src/engine/messages.ts",
+    "src/engine/arguments.ts",
+    "src/engine/tool-result.ts",
+    "src/model/frames.ts",
+  ],
+  llm: [...VOCABULARY, "skill", "engine", "model"],
+  run: [
+    ...VOCABULARY,
+    "skill",
+    "registry",
+    "engine",
+    "model",
+    "tool",
+    "llm",
+    ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
+  ],
+  session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
+  console: [...VOCABULARY],
+  http: [
+    ...VOCABULARY,
+    "auth",
+    "skill",
+    "registry",
+    "engine",
+    "model",
+    "tool",
+    "llm",
+    "run",
+    "session",
+    "console",
+  ],
+  typed: ["skill"],
+  worker: ["http", "session", "errors", "env"],
+  scripts: [
+    "bytes",
+    "errors",
+    "secrets",
+    "redact",
+    "skill",
+    "typed",
+    "registry",
+    "src/tool/protocol.ts",
+    ...[
+      "registry.ts",
+      "definition.ts",
+      "known.ts",
+      "layer.ts",
+      "matrix.ts",
+      "merge-layers.ts",
+      "retirements.ts",
+    ].map((file) => `src/model/registry/${file}`),
+    "src/engine/messages.ts",
+    "src/model/mock/mock.ts",
+    "src/model/mock/of-turn.ts",
+    "src/model/mock/read.ts",
+    ...[
+      "base-url.ts",
+      "call.ts",
+      "capabilities.ts",
+      "cassette.ts",
+      "exchange.ts",
+      "providers.ts",
+      "proxy.ts",
+    ].map((file) => `src/model/${file}`),
+  ],
+  container: [
+    "src/tool/protocol.ts",
+    "src/tool/workspace-path.ts",
+    "src/tool/multipart-reader.ts",
+    "src/tool/public-host.ts",
+    "src/secrets.ts",
+  ],
+};
+
+const WORD = /[\w$]+/g;
+const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type) (\w+)/;
+
+interface Import {
+  specifier: string;
+  line: number;
+}
+
+/** All violations in a checkout, sorted by file and line. */
+export function checkHouse(root: string): Violation[] {
+  const files = CHECKED.flatMap((dir) => (existsSync(join(root, dir)) ? sourceFiles(join(root, dir)) : []));
+  const sources = new Map(files.map((file) => [relative(root, file), readFileSync(file, "utf8")]));
+  const imports = new Map(Array.from(sources, ([file, text]) => [file, importsOf(text)]));
+  const violations: Violation[] = [];
+  for (const [file, text] of sources) {
+    violations.push(...checkText(file, text));
+    for (const { specifier, line } of imports.get(file) ?? []) {
+      const message = checkImport(file, specifier, sources);
+      if (message !== null) violations.push({ file, line, message });
+    }
+  }
+  violations.push(...findCycles(imports), ...findUnusedExports(sources));
+  return violations.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+}
+
+function sourceFiles(dir: string): string[] {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourceFiles(join(dir, entry.name));
+    return /\.(?:ts|mjs)$/.test(entry.name) ? [join(dir, entry.name)] : [];
+  });
+}
+
+/** The part of the house a file belongs to: its folder under src, the name of a file directly in src, or its top folder. */
+function partOf(file: string): string {
+  const [top = "", second = ""] = file.split("/");
+  return top === "src" ? second.replace(/\.ts$/, "") : top;
+}
+
+function checkImport(file: string, specifier: string, sources: ReadonlyMap<string, string>): string | null {
+  const part = partOf(file);
+  if (!specifier.startsWith(".")) return checkPackage(file, part, specifier);
+  const target = join(dirname(file), specifier);
+  // Vite gives a test the text of a file.
+  if (part === "test" && target.endsWith(".md?raw")) return null;
+  if (!/\.(?:ts|mjs|json)$/.test(target)) return `import ${specifier} without its extension`;
+  if (isBarrel(sources.get(target) ?? "")) return `import of the barrel file ${target}`;
+  if (part === "test" || partOf(target) === part) return null;
+  if (file.startsWith("src/") && !target.startsWith("src/")) return `src may not import ${target}`;
+  if (!target.startsWith("src/") && part !== "container") return null;
+  const allowed = MAY_IMPORT[part];
+  if (allowed === undefined) return `${part} has no place in the import rules of scripts/architecture.ts`;
+  return allowed.includes(partOf(target)) || allowed.includes(target)
+    ? null
+    : `${part} may not import ${target}`;
+}
+
+function checkPackage(file: string, part: string, specifier: string): string | null {
+  if (!file.startsWith("src/")) return null;
+  if (/^node:(?:fs|child_process)/.test(specifier)) return `${specifier} does not exist at the edge`;
+  const pure = part === "engine" || part === "skill";
+  if (pure && /^(?:cloudflare:|node:|hono)/.test(specifier))
+    return `${part} is pure and may not import ${specifier}`;
+  if (specifier === "yaml" && !file.startsWith("src/skill/frontmatter/"))
+    return "yaml is evaluated in src/skill/frontmatter only";
+  return null;
+}
+
+function isBarrel(text: string): boolean {
+  const code = stripComments(text).trim();
+  return (
+    code !== "" &&
+    code.replace(/export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^;]*\sfrom\s+["'][^"']+["'];?/g, "").trim() === ""
+  );
+}
+
+const FORBIDDEN_EVERYWHERE: [RegExp, string][] = [
+  [/@ts-(?:ignore|nocheck|expect-error)|biome-ignore/, "a checker is silenced"],
+  [/\b(?:TO[D]O|FIX[M]E)\b/, "unfinished work belongs into an issue"],
+];
+const FORBIDDEN_CODE: [RegExp, string][] = [
+  [
+    /\bas (?:any|never|unknown as)\b|[:<,|(]\s*any\b(?=\s*[[\]>,;)=|{]|$)/,
+    "any, or a cast that silences the compiler",
+  ],
+];
+const FORBIDDEN_IN_SRC: [RegExp, string][] = [
+  [/\bthrow new Error\(/, "bare Error; use the vocabulary of errors.ts or a named class"],
+];
+const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
+  [
+    /(?<![.\w])fetch\(|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.randomUUID\b/,
+    "the engine is pure",
+  ],
+];
+
+function checkText(file: string, text: string): Violation[] {
+  const violations: Violation[] = [];
+  const lines = text.split("\n");
+  const count = text.endsWith("\n") ? lines.length - 1 : lines.length;
+  if (count > MANY_LINES && file !== GENERATED) {
+    const message = `${count} lines; above ${MANY_LINES} look for a second concept`;
+    violations.push({ file, line: count, message, warning: true });
+  }
+  const code = [
+    ...FORBIDDEN_CODE,
+    ...(file.startsWith("src/") ? FORBIDDEN_IN_SRC : []),
+    ...(file.startsWith("src/engine/") ? FORBIDDEN_IN_ENGINE : []),
+  ];
+  const find = (source: string[], rules: [RegExp, string][]) => {
+    for (const [i, line] of source.entries()) {
+      for (const [pattern, message] of rules) {
+        if (pattern.test(line)) violations.push({ file, line: i + 1, message });
+      }
+    }
+  };
+  // These rules name what they forbid, so this file is the one that they do not apply to.
+  if (file !== "scripts/architecture.ts" && file !== "test/unit/scripts/architecture.test.ts") {
+    find(lines, FORBIDDEN_EVERYWHERE);
+    find(stripStrings(stripComments(text)).split("\n"), code);
+    for (const { start } of spreadLiterals(text)) {
+      const line = text.slice(0, start).split("\n").length;
+      violations.push({ file, line, message: "a literal is spread into a literal; write its parts there" });
+    }
+  }
+  return violations;
+}
+
+function importsOf(text: string): Import[] {
+  const found: Import[] = [];
+  const code = stripComments(text);
+  for (const match of code.matchAll(/(?:^|[;\s])(?:from|import)\s*\(?\s*["']([^"']+)["']/g)) {
+    const line = code.slice(0, match.index + match[0].length).split("\n").length;
+    if (match[1] !== undefined) found.push({ specifier: match[1], line });
+  }
+  return found;
+}
+
+/** Comments become blanks, so that lines stay where they are. Strings are respected. */
+function stripComments(text: string): string {
+  return text.replace(
+    /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
+    (part) => (part.startsWith("/") ? part.replace(/[^\n]/g, " ") : part),
+  );
+}
+
+/** Ordinary strings become empty; template literals stay, since they contain code. */
+function stripStrings(text: string): string {
+  return text.replace(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, '""');
+}
+
+/** Strings, regular expressions, comments, the begin of a template, a brace. */
+const TEXT_OR_BRACE =
+  /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?<=[=(,:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/|\/\/[^\n]*|\/\*[\s\S]*?\*\/|[`{}]/g;
+const TEMPLATE_PART = /(?:\\[\s\S]|(?!\$\{)[^`\\])*(?:`|\$\{)/y;
+
+/** Texts and comments become blanks of the same length; the code inside templates stays. */
+function blankTexts(text: string): string {
+  const blank = (part: string): string => part.replace(/[^\n]/g, " ");
+  /** For each open brace, whether it is one of a template. */
+  const braces: boolean[] = [];
+  let code = "";
+  let at = 0;
+  while (at < text.length) {
+    TEXT_OR_BRACE.lastIndex = at;
+    const token = TEXT_OR_BRACE.exec(text);
+    if (token === null) break;
+    code += text.slice(at, token.index);
+    at = TEXT_OR_BRACE.lastIndex;
+    const closesCode = token[0] === "}" && braces.pop() === true;
+    if (token[0] === "{") braces.push(false);
+    code += token[0] === "{" || (token[0] === "}" && !closesCode) ? token[0] : blank(token[0]);
+    if (token[0] !== "`" && !closesCode) continue;
+    TEMPLATE_PART.lastIndex = at;
+    const part = TEMPLATE_PART.exec(text)?.[0] ?? "";
+    if (part.endsWith("{")) braces.push(true);
+    code += blank(part);
+    at += part.length;
+  }
+  return code + text.slice(at);
+}
+
+/** Where literals are spread for nothing: `...{ a, b }` and `...[a, b]`, but not `...[a, b].map(f)`. */
+function* spreadLiterals(text: string): Generator<{ start: number; end: number }> {
+  const code = blankTexts(text);
+  for (const { index: start } of code.matchAll(/\.\.\.(?=[{[])/g)) {
+    let end = start + 3;
+    let depth = 0;
+    do {
+      if (/[{[(]/.test(code.charAt(end))) depth++;
+      if (/[}\])]/.test(code.charAt(end))) depth--;
+      end++;
+    } while (depth > 0 && end < code.length);
+    // What follows tells a whole literal from the begin of an expression, and from a parameter's pattern.
+    if (/^\s*[,}\])](?!\s*(?:=>|:))/.test(code.slice(end))) yield { start, end };
+  }
+}
+
+/** The text without such spreads: the parts stand where the spread literal stood. The formatter does the rest. */
+export function withoutSpreadLiterals(text: string): string {
+  for (const { start, end } of spreadLiterals(text)) {
+    const parts = text.slice(start + 4, end - 1).replace(/^\s+|,?\s*$/g, "");
+    const rest = text.slice(end).replace(parts === "" ? /^\s*,/ : "", "");
+    return withoutSpreadLiterals(text.slice(0, start) + parts + rest);
+  }
+  return text;
+}
+
+/** One violation per import inside src that closes a circle. */
+function findCycles(imports: ReadonlyMap<string, Import[]>): Violation[] {
+  const violations: Violation[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    done.add(file);
+    for (const { specifier, line } of imports.get(file) ?? []) {
+      if (!specifier.startsWith(".")) continue;
+      const target = join(dirname(file), specifier);
+      const start = [...path, file].indexOf(target);
+      if (start >= 0) {
+        const circle = [...path.slice(start), file, target].join(" → ");
+        violations.push({ file, line, message: `import circle: ${circle}` });
+      } else if (!done.has(target) && imports.has(target)) {
+        visit(target, [...path, file]);
+      }
+    }
+  };
+  for (const file of imports.keys()) if (file.startsWith("src/") && !done.has(file)) visit(file, []);
+  return violations;
+}
+
+if (import.meta.main) {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  if (process.argv.includes("--fix")) {
+    for (const file of CHECKED.flatMap((dir) => sourceFiles(join(root, dir)))) {
+      const text = readFileSync(file, "utf8");
+      const fixed = withoutSpreadLiterals(text);
+      if (fixed !== text) writeFileSync(file, fixed);
+    }
+  }
+  const violations = checkHouse(root);
+  for (const { file, line, message, warning } of violations)
+    process.stderr.write(`${file}:${line} ${warning === true ? "warning: " : ""}${message}\n`);
+  process.exitCode = violations.every(({ warning }) => warning === true) ? 0 : 1;
+}
+
+/** One violation per export of a declaration whose name no other file has. */
+function findUnusedExports(sources: ReadonlyMap<string, string>): Violation[] {
+  const files = new Map<string, number>();
+  for (const text of sources.values()) {
+    for (const word of new Set(text.match(WORD))) files.set(word, (files.get(word) ?? 0) + 1);
+  }
+  const violations: Violation[] = [];
+  for (const [file, text] of sources) {
+    // A test exports nothing that another file must want; what users of Hull import is used by them.
+    if (file.startsWith("test/") || file.startsWith("typed/")) continue;
+    for (const [i, line] of text.split("\n").entries()) {
+      const name = EXPORT.exec(line)?.[1];
+      if (name !== undefined && files.get(name) === 1)
+        violations.push({ file, line: i + 1, message: `nobody uses ${name}; it need not be exported` });
+    }
+  }
+  return violations;
+}

@@ -1,0 +1,90 @@
+/** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say of them. */
+import { readFileSync } from "node:fs";
+import { join, resolve, sep } from "node:path";
+import * as z from "zod";
+
+/** The folder that makes the one it lies in a plugin, or a marketplace of plugins. */
+export const PLUGIN_FOLDER = ".claude-plugin";
+
+export interface Plugin {
+  name: string;
+  /** Absolute. */
+  path: string;
+  /** Absolute folders that alone are its skills; `null`: whatever lies in it. */
+  skills: string[] | null;
+}
+
+const paths = z
+  .union([z.string().transform((path) => [path]), z.array(z.string())])
+  .optional()
+  .catch(undefined);
+const pluginFile = z.looseObject({ name: z.string().trim().min(1), skills: paths });
+const marketplaceFile = z.looseObject({
+  metadata: z.looseObject({ pluginRoot: z.string().optional() }).optional().catch(undefined),
+  plugins: z.array(z.unknown()),
+});
+/** A plugin that lies elsewhere, `source: {github: …}`, is not in the folder. */
+const marketplaceEntry = z.looseObject({ name: z.string().trim().min(1), source: z.string(), skills: paths });
+
+/**
+ * What a folder with a `.claude-plugin` says of plugins in it.
+ * @param folder absolute
+ * @returns the plugins, and the files (names) that cannot be read
+ */
+export function readPlugins(folder: string): { plugins: Plugin[]; unreadable: string[] } {
+  const plugins: Plugin[] = [];
+  const unreadable: string[] = [];
+  const read = <T>(name: string, shape: z.ZodType<T>): T | null => {
+    const text = textOf(join(folder, PLUGIN_FOLDER, name));
+    if (text === null) return null;
+    const parsed = shape.safeParse(jsonOf(text));
+    if (!parsed.success) unreadable.push(`${PLUGIN_FOLDER}/${name}`);
+    return parsed.success ? parsed.data : null;
+  };
+  const inside = (path: string): boolean => path === folder || path.startsWith(folder + sep);
+  const marketplace = read("marketplace.json", marketplaceFile);
+  const base = join(folder, marketplace?.metadata?.pluginRoot ?? ".");
+  for (const given of marketplace?.plugins ?? []) {
+    const entry = marketplaceEntry.safeParse(given);
+    if (!entry.success) continue;
+    const { name, source, skills } = entry.data;
+    const path = resolve(/^\.{0,2}\//.test(source) ? folder : base, source);
+    if (inside(path))
+      plugins.push({ name, path, skills: skills?.map((each) => resolve(path, each)) ?? null });
+  }
+  const own = read("plugin.json", pluginFile);
+  // `skills` of a plugin.json adds folders to the usual one; whatever lies in the plugin is its.
+  if (own !== null) plugins.push({ name: own.name, path: folder, skills: null });
+  return { plugins, unreadable };
+}
+
+/** The plugin that a skill's folder belongs to: one that lists it, else the innermost one that it lies in. */
+export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | null {
+  const holds = (base: string): boolean => folder === base || folder.startsWith(base + sep);
+  const around = plugins.filter(({ path }) => holds(path));
+  const listing = around.filter(({ skills }) => skills?.some(holds) === true);
+  const whole = around.filter(({ skills }) => skills === null);
+  // Of one folder, what its own plugin.json says comes after what a marketplace says.
+  const deepest = (list: Plugin[]): Plugin | undefined =>
+    list.toSorted((a, b) => a.path.length - b.path.length).at(-1);
+  const inner = deepest(whole);
+  const listed = deepest(listing);
+  if (listed === undefined) return inner ?? null;
+  return inner !== undefined && inner.path.length > listed.path.length ? inner : listed;
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+/** The bytes of found files. */
+import { readFile } from "node:fs/promises";
+import type { SourceFile } from "../../src/skill/bundle.ts";
+import type { FoundFile } from "./scan.ts";
+
+/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
+export const MAX_SKILL_BYTES = 256 * 1024 * 1024;
+
+/** The files with their bytes. */
+export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
+  for (const { path, absolute, stats } of found) {
+    const bytes = new Uint8Array(await readFile(absolute));
+    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+  }
+  return files;
+}

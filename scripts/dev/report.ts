@@ -1,0 +1,80 @@
+/** What `hull dev` prints of builds: at the start what is served, after a change what changed. */
+import type { BuildResult } from "../build/build.ts";
+import { printSomeDiagnostics } from "../build/print.ts";
+import type { RootedDiagnostic } from "../build/roots.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+
+/** Skills, and findings, that are listed; of more there is a count. */
+const MAX_LISTED = 30;
+/** Without a terminal. */
+const USUAL_WIDTH = 100;
+
+/** Tells of builds, one after the other. */
+export class BuildReport {
+  #known = new Set<string>();
+  #versions: ReadonlyMap<string, string> = new Map();
+
+  /** Prints the findings, of a later build only those that the one before did not have, and what changed. */
+  tell({ diagnostics, skills }: BuildResult, first: boolean): void {
+    const keyed = diagnostics.map((found): [string, RootedDiagnostic] => [JSON.stringify(found), found]);
+    const fresh = keyed.filter(([key]) => !this.#known.has(key)).map(([, found]) => found);
+    printSomeDiagnostics(fresh, MAX_LISTED);
+    const seen = new Set(keyed.map(([key]) => key));
+    const gone = [...this.#known].filter((key) => !seen.has(key)).length;
+    const versions = new Map(skills.map(({ card }) => [card.slug, card.version]));
+    if (!first) process.stdout.write(changesLine(this.#versions, versions, skills, gone));
+    this.#known = seen;
+    this.#versions = versions;
+  }
+}
+
+function changesLine(
+  before: ReadonlyMap<string, string>,
+  now: ReadonlyMap<string, string>,
+  skills: readonly BuiltSkill[],
+  mended: number,
+): string {
+  const slugs = [...now.keys()];
+  const parts: [string, string[]][] = [
+    ["added", slugs.filter((slug) => !before.has(slug))],
+    ["changed", slugs.filter((slug) => before.has(slug) && before.get(slug) !== now.get(slug))],
+    ["removed", [...before.keys()].filter((slug) => !now.has(slug))],
+    ["last good version kept of", skills.filter(({ card }) => card.stale).map(({ card }) => card.slug)],
+  ];
+  const told = parts
+    .filter(([, names]) => names.length > 0)
+    .map(([what, names]) => `; ${what} ${some(names)}`);
+  const solved = mended === 0 ? "" : `; ${mended} finding${mended === 1 ? "" : "s"} gone`;
+  return `Reloaded: ${now.size} skill${now.size === 1 ? "" : "s"}${told.join("")}${solved}\n`;
+}
+
+/** Names that a line holds; of more there is a count. */
+const MAX_NAMES = 8;
+
+function some(names: readonly string[]): string {
+  const left = names.length - MAX_NAMES;
+  return names.slice(0, MAX_NAMES).join(", ") + (left > 0 ? ` and ${left} more` : "");
+}
+
+/** Skills for people, a line for each that a terminal does not break; `more` ends the list of many. */
+export function skillLines(
+  skills: readonly Pick<BuiltSkill, "card">[],
+  more: string,
+  columns: number | undefined,
+): string[] {
+  const shown = skills.slice(0, MAX_LISTED);
+  const width = Math.max(...shown.map(({ card }) => card.slug.length), 8);
+  const rows = shown.map(({ card }) =>
+    oneLine(`  ${card.slug.padEnd(width)}  ${card.mode.padEnd(11)}  ${card.description}`, columns),
+  );
+  const left = skills.length - shown.length;
+  return left > 0 ? [...rows, `  … and ${left} more: ${more}`] : rows;
+}
+
+/** A text as one line that fits into a terminal. */
+export function oneLine(text: string, columns: number | undefined): string {
+  const line = text.trimEnd().replace(/\s*\n\s*/g, " ");
+  const width = Math.max(columns || USUAL_WIDTH, 20);
+  const characters = Array.from(line);
+  return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
+}

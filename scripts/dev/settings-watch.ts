@@ -1,0 +1,46 @@
+/** Says when a file of settings differs from what the server was started with. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CONFIG_FILE } from "../config.ts";
+import { debounced, WatchedFiles } from "./watch.ts";
+
+/** What `hull dev` reads once, at its start. */
+const FILES = [CONFIG_FILE, ".env", ".dev.vars"];
+
+const read = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
+
+/** What the files hold now, by name. A missing one counts as empty. */
+export async function readSettings(projectDir: string): Promise<Map<string, string>> {
+  const texts = await Promise.all(FILES.map((name) => read(join(projectDir, name))));
+  return new Map(FILES.map((name, i) => [name, texts[i] ?? ""]));
+}
+
+/**
+ * Announces each change with one line, and a change that is undone too. Answers how to stop.
+ * @param applied what the server was started with
+ */
+export function watchSettings(
+  projectDir: string,
+  applied: ReadonlyMap<string, string>,
+  announce: (line: string) => void,
+): () => void {
+  let seen = applied;
+  const timer = debounced(async () => {
+    const now = await readSettings(projectDir);
+    for (const [name, text] of now) {
+      if (text === seen.get(name)) continue;
+      announce(
+        text === applied.get(name)
+          ? `${name} is again as it was at the start.`
+          : `${name} changed. Restart hull dev to apply it.`,
+      );
+    }
+    seen = now;
+  });
+  const files = new WatchedFiles(timer.schedule);
+  files.add(FILES.map((name) => join(projectDir, name)));
+  return () => {
+    files.stop();
+    timer.stop();
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * The local Worker in a process of its own, since workerd would outlive a parent that is killed. Its standard input is
+ * both: the first line holds the options as JSON (they contain secrets, so neither arguments nor environment nor a
+ * file), and when it closes everything ends. One line of its output tells the URL, the others are the Worker's.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { startDirect } from "./direct.ts";
+import { startWrangler } from "./wrangler.ts";
+
+/** How long wrangler may take to end, in ms. */
+const GRACE_MS = 3000;
+
+export interface WorkerOptions {
+  /** Where wrangler.toml and the sources are. */
+  repoDir: string;
+  host: string;
+  port: number;
+  /** Folder of the persistent state. */
+  stateDir: string;
+  variables: ReadonlyMap<string, string>;
+  /** A file that has the Worker's bundle; `null`: it is made from the sources. */
+  bundle: string | null;
+  onLine: (line: string) => void;
+}
+
+const optionsLine = z.object({
+  repoDir: z.string(),
+  host: z.string(),
+  port: z.int(),
+  stateDir: z.string(),
+  direct: z.boolean(),
+  variables: z.array(z.tuple([z.string(), z.string()])),
+  bundle: z.string().nullable(),
+});
+
+let stop = async (): Promise<void> => {};
+
+async function start(line: string): Promise<void> {
+  const { direct, ...given } = optionsLine.parse(JSON.parse(line));
+  const options: WorkerOptions = {
+    ...given,
+    variables: new Map(given.variables),
+    onLine: (text) => process.stdout.write(`${text}\n`),
+  };
+  const worker = await (direct ? startDirect(options) : startWrangler(options));
+  stop = worker.stop;
+  process.stdout.write(`${JSON.stringify({ event: "listening", url: worker.url })}\n`);
+}
+
+let ending = false;
+
+/** miniflare ends workerd whenever this process exits, and given a moment before, it also removes its temporary folders. */
+async function end(): Promise<void> {
+  if (ending) return;
+  ending = true;
+  await Promise.race([stop().catch(() => {}), sleep(GRACE_MS)]);
+  process.exit();
+}
+
+// Who would read them is gone; wrangler goes on to write lines while it ends.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void end());
+process.on("SIGTERM", () => void end());
+let input = "";
+process.stdin
+  .setEncoding("utf8")
+  .on("data", (text: string) => {
+    const before = input;
+    input += text;
+    // Not by lines of readline, which end at U+2028 too: a value may hold one.
+    const at = before.includes("\n") ? -1 : input.indexOf("\n");
+    if (at !== -1) void start(input.slice(0, at));
+  })
+  .once("close", () => void end());

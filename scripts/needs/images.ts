@@ -1,0 +1,114 @@
+/** What the images of the runner have for the commands of skills: the targets of container/Dockerfile. */
+import { IMAGES } from "../../src/skill/workspace-settings.ts";
+import type { Need } from "./needs.ts";
+
+type Image = (typeof IMAGES)[number];
+
+interface Contents {
+  command: readonly string[];
+  /** Names of modules, as they are imported. */
+  python: readonly string[];
+  node: readonly string[];
+}
+
+/** Programs of Debian's base that no skill needs to be told of, and those of every image. */
+const SLIM_COMMANDS = [
+  "bash",
+  "sh",
+  "python3",
+  "python",
+  "pip",
+  "pip3",
+  "node",
+  "npm",
+  "npx",
+  "corepack",
+  "perl",
+  "tar",
+  "gzip",
+  "awk",
+  "mawk",
+  "sed",
+  "grep",
+  "egrep",
+  "find",
+  "xargs",
+  "diff",
+  "cmp",
+  "apt-get",
+  "dpkg",
+  "getopt",
+  "flock",
+];
+
+/** What each target has beside the one before it. */
+const ADDED: { [image in Image]: Contents } = {
+  slim: { command: SLIM_COMMANDS, python: [], node: [] },
+  office: {
+    command: [
+      "soffice",
+      "libreoffice",
+      "pandoc",
+      "qpdf",
+      "tesseract",
+      "git",
+      "curl",
+      "jq",
+      "zip",
+      "unzip",
+      "file",
+      "pdftotext",
+      "pdftoppm",
+      "pdftocairo",
+      "pdfimages",
+      "pdfinfo",
+      "pdfunite",
+      "pdfseparate",
+      "pdffonts",
+      "pdfdetach",
+      "pdfattach",
+      "pdftohtml",
+      "markitdown",
+      "fc-list",
+      "pdfplumber",
+    ],
+    python: [
+      "pypdf",
+      "pdfplumber",
+      "reportlab",
+      "openpyxl",
+      "docx",
+      "pptx",
+      "pandas",
+      "PIL",
+      "markitdown",
+      // What these bring along.
+      "numpy",
+      "lxml",
+      "pdfminer",
+      "pypdfium2",
+      "dateutil",
+      "requests",
+      "bs4",
+      "defusedxml",
+    ],
+    node: ["docx", "pptxgenjs"],
+  },
+  browser: { command: ["playwright"], python: ["playwright"], node: [] },
+};
+
+/** The smallest image that has it; `null`: none has. */
+export function imageWith({ kind, name }: Need): Image | null {
+  return IMAGES.find((image) => ADDED[image][kind].includes(name)) ?? null;
+}
+
+/** The smallest image that has all of them; `null`: none has. */
+export function imageWithAll(needs: readonly Need[]): Image | null {
+  return IMAGES.find((image) => needs.every((need) => imageHas(image, need))) ?? null;
+}
+
+/** Whether an image has it. */
+export function imageHas(image: Image, need: Need): boolean {
+  const smallest = imageWith(need);
+  return smallest !== null && IMAGES.indexOf(smallest) <= IMAGES.indexOf(image);
+}

@@ -1,0 +1,77 @@
+/** Which programs and packages this machine has. */
+import { execFile } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, isAbsolute, join } from "node:path";
+import { promisify } from "node:util";
+import * as z from "zod";
+import type { Need } from "./needs.ts";
+
+const run = promisify(execFile);
+
+/** Whether a program is on PATH, or is one by its absolute path. */
+export function isExecutable(program: string): boolean {
+  const candidates = isAbsolute(program)
+    ? [program]
+    : (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, program));
+  return candidates.some((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Prints which of the given modules there are, and which belong to Python itself. */
+const MODULES = `import importlib.util, json, sys
+names = json.load(sys.stdin)
+found = []
+for name in names:
+    try:
+        if importlib.util.find_spec(name): found.append(name)
+    except Exception: pass
+print(json.dumps({"found": found, "own": [n for n in names if n in sys.stdlib_module_names]}))`;
+
+const modules = z.object({ found: z.array(z.string()), own: z.array(z.string()) });
+
+/** What was found out of some needs. */
+interface Machine {
+  has: (need: Need) => boolean;
+  /** Whether it is a module of Python itself, which is wherever Python is. */
+  isOwn: (need: Need) => boolean;
+}
+
+/** Looks for all needs at once, since each start of Python takes its time. */
+export async function lookFor(needs: readonly Need[]): Promise<Machine> {
+  const names = [...new Set(needs.filter(({ kind }) => kind === "python").map(({ name }) => name))];
+  const { found, own } = await pythonModules(names);
+  const require = createRequire("/");
+  const resolves = (name: string): boolean => {
+    try {
+      require.resolve(name);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    has: ({ kind, name }) =>
+      kind === "command" ? isExecutable(name) : kind === "python" ? found.has(name) : resolves(name),
+    isOwn: ({ kind, name }) => kind === "python" && own.has(name),
+  };
+}
+
+async function pythonModules(names: readonly string[]): Promise<{ found: Set<string>; own: Set<string> }> {
+  if (names.length === 0) return { found: new Set(), own: new Set() };
+  try {
+    const started = run("python3", ["-I", "-c", MODULES], { timeout: 30_000 });
+    started.child.stdin?.end(JSON.stringify(names));
+    const { stdout } = await started;
+    const { found, own } = modules.parse(JSON.parse(stdout));
+    return { found: new Set(found), own: new Set(own) };
+  } catch {
+    return { found: new Set(), own: new Set() };
+  }
+}

@@ -1,0 +1,113 @@
+/** Which programs and packages the text and the scripts of a skill use, as far as they say so. */
+import { builtinModules } from "node:module";
+import { basename } from "node:path";
+
+export interface Need {
+  kind: "command" | "python" | "node";
+  /** Of a package, the name that it is imported by. */
+  name: string;
+}
+
+/** A file of a skill that is text. */
+interface TextFile {
+  path: string;
+  text: string;
+}
+
+/** Words of the shell, and what every system has. */
+const EVERYWHERE = new Set(
+  [
+    "if then else elif fi for while until do done case esac in function select time coproc",
+    "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec",
+    "exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read",
+    "readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait",
+    "basename cat chgrp chmod chown chroot cksum comm cp csplit cut date dd df dir dirname du env expand expr factor fmt fold",
+    "groups head hostid hostname id install join link ln logname ls md5sum mkdir mkfifo mktemp mv nice nl nohup nproc numfmt od",
+    "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
+    "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
+    "whoami yes grep egrep fgrep sed awk find xargs diff cmp tar gzip gunzip which clear ps sudo bash sh",
+    // Those whose command may be another one each day.
+    "hull claude codex",
+  ]
+    .join(" ")
+    .split(" "),
+);
+
+const SHELL_FENCE = /^[ \t]*(`{3,}|~{3,})[ \t]*(?:bash|sh|shell|zsh|console)\b[^\n]*\n([\s\S]*?)^[ \t]*\1/gim;
+const PYTHON_FENCE = /^[ \t]*(`{3,}|~{3,})[ \t]*(?:python|py|python3)\b[^\n]*\n([\s\S]*?)^[ \t]*\1/gim;
+const NODE_FENCE =
+  /^[ \t]*(`{3,}|~{3,})[ \t]*(?:javascript|js|typescript|ts|mjs|jsx|tsx)\b[^\n]*\n([\s\S]*?)^[ \t]*\1/gim;
+
+/**
+ * What the text of a skill and its scripts use, sorted by kind and name. What the skill brings itself is none of it.
+ * @param body of its SKILL.md
+ * @param files the others
+ */
+export function needsOf(body: string, files: readonly TextFile[]): Need[] {
+  const shell = [...fenced(body, SHELL_FENCE), ...ending(files, /\.(?:sh|bash)$/)];
+  const python = [...fenced(body, PYTHON_FENCE), ...ending(files, /\.py$/)];
+  const node = [...fenced(body, NODE_FENCE), ...ending(files, /\.(?:[cm]?js|ts)$/)];
+  const own = new Set(files.flatMap(({ path }) => path.split("/").map((part) => part.replace(/\.\w+$/, ""))));
+  const needs = new Map<string, Need>();
+  const add = (kind: Need["kind"], names: Iterable<string>): void => {
+    for (const name of names) if (!own.has(name)) needs.set(`${kind} ${name}`, { kind, name });
+  };
+  add("command", shell.flatMap(commandsIn));
+  add("python", python.flatMap(pythonModules));
+  add("node", node.flatMap(nodePackages));
+  return [...needs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, need]) => need);
+}
+
+const fenced = (text: string, fence: RegExp): string[] =>
+  Array.from(text.matchAll(fence), ([, , code = ""]) => code);
+
+const ending = (files: readonly TextFile[], suffix: RegExp): string[] =>
+  files.filter(({ path }) => suffix.test(path)).map(({ text }) => text);
+
+/** Words at the beginning of commands. What stands in quotes or in a here-document begins none. */
+function commandsIn(script: string): string[] {
+  const code = script
+    .replace(/\\\n/g, " ")
+    .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
+    .replace(/'[^'\n]*'|"(?:\\.|[^"\\\n])*"/g, "''")
+    .replace(/(?:^|\s)#[^\n]*/g, "");
+  return code.split("\n").flatMap((line) =>
+    line.split(/\|\|?|&&?|;|\$\(|`|\(/).flatMap((part) => {
+      const words = part
+        .trim()
+        .replace(/^[$>]\s+/, "")
+        .split(/\s+/);
+      while (/^(?:\w+=\S*|if|then|else|elif|while|until|do|time|sudo|exec|nohup|!|\{)$/.test(words[0] ?? ""))
+        words.shift();
+      const [word = ""] = words;
+      return /^[a-z][a-z0-9_.+-]*$/.test(word) && !EVERYWHERE.has(word) && !/\.\w+$/.test(word) ? [word] : [];
+    }),
+  );
+}
+
+/** Top-level names of imported modules. */
+function pythonModules(code: string): string[] {
+  const lines = code.matchAll(
+    /^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([^\n#;]+))/gm,
+  );
+  return Array.from(lines).flatMap(([, from, list]) =>
+    from !== undefined
+      ? [from]
+      : (list ?? "").split(",").flatMap((item) => /^\s*([A-Za-z_]\w*)/.exec(item)?.[1] ?? []),
+  );
+}
+
+/** Names of imported packages. */
+function nodePackages(code: string): string[] {
+  const named = code.matchAll(/(?:\bfrom|\bimport|\brequire\()\s*["']([^"'\n]+)["']/g);
+  return Array.from(named).flatMap(([, specifier = ""]) => {
+    if (/^[./]|^node:|:/.test(specifier)) return [];
+    const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
+    return builtinModules.includes(name) || !/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) ? [] : [name];
+  });
+}
+
+/** For people: `pdftotext`, `pypdf (Python)`. */
+export function shownNeed({ kind, name }: Need): string {
+  return kind === "command" ? basename(name) : `${name} (${kind === "python" ? "Python" : "Node"})`;
+}

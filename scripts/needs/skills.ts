@@ -1,0 +1,101 @@
+/** What the skills of a project use that this machine, or the image of its deployment, does not have. */
+import { readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { parseManifest } from "../../src/skill/parse.ts";
+import type { WorkspaceToolSettings } from "../../src/skill/workspace-settings.ts";
+import { programFiles } from "../../src/skill/workspace-tools.ts";
+import type { RootedDiagnostic } from "../build/roots.ts";
+import { scanRoots } from "../build/roots.ts";
+import { listFiles } from "../build/scan.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+import type { Project } from "../project.ts";
+import { imageHas, imageWith } from "./images.ts";
+import { lookFor } from "./machine.ts";
+import { type Need, needsOf, shownNeed } from "./needs.ts";
+
+/** Files over this many bytes are no scripts. */
+const MAX_SCRIPT_BYTES = 1024 * 1024;
+const SCRIPT = /\.(?:sh|bash|py|[cm]?js|ts)$/;
+
+interface SkillNeeds {
+  slug: string;
+  root: string;
+  /** SKILL.md, relative to the root. */
+  file: string;
+  uses: Need[];
+  /** Of `uses`. */
+  missing_here: Need[];
+  /** Of `uses`. */
+  missing_in_image: Need[];
+}
+
+/** The needs of those skills whose runs have tools to run commands. @param skills as they are built */
+export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]): Promise<SkillNeeds[]> {
+  const image = imageOf(project);
+  const bySlug = new Map(
+    skills.filter(({ card }) => card.workspaceTools).map((skill) => [skill.folder, skill]),
+  );
+  const read = scanRoots(project.roots, project.dir).scans.flatMap(({ root, grounds, scan }) =>
+    scan.skills.flatMap((folder) => {
+      const skill = bySlug.get(folder.path);
+      if (skill === undefined) return [];
+      const { files } = listFiles(folder, grounds);
+      const scripts = files
+        .filter(({ path, stats }) => SCRIPT.test(path) && stats.size <= MAX_SCRIPT_BYTES)
+        .map(({ path, absolute }) => ({ path, bytes: readFileSync(absolute) }));
+      const programs = programFiles(scripts, skill.manifest, skill.tools);
+      const texts = scripts
+        .filter(({ path }) => !programs.has(path))
+        .map(({ path, bytes }) => ({ path, text: bytes.toString() }));
+      const own = files.find(({ path }) => path === basename(folder.file));
+      const text = own === undefined ? "" : readFileSync(own.absolute, "utf8");
+      const { body } = parseManifest(text, { folder: folder.name, file: folder.file });
+      return [{ slug: skill.card.slug, root, file: folder.file, uses: needsOf(body, texts) }];
+    }),
+  );
+  const machine = await lookFor(read.flatMap(({ uses }) => uses));
+  return read.map(({ uses: all, ...skill }) => {
+    const uses = all.filter((need) => !machine.isOwn(need));
+    return {
+      ...skill,
+      uses,
+      missing_here: uses.filter((need) => !machine.has(need)),
+      missing_in_image: uses.filter((need) => !imageHas(image, need)),
+    };
+  });
+}
+
+export function imageOf({ config }: Project): WorkspaceToolSettings["image"] {
+  return config.workspace_tools?.image ?? "slim";
+}
+
+/** What is missing and where it is, as sentences. */
+export function missingSentences({ missing_here, missing_in_image }: SkillNeeds, image: string): string[] {
+  const here = missing_here.length === 0 ? [] : [`This machine lacks ${list(missing_here)}.`];
+  if (missing_in_image.length === 0) return here;
+  const elsewhere = Map.groupBy(missing_in_image, imageWith);
+  const where = Array.from(elsewhere, ([other, needs]) =>
+    other === null ? `no image has ${list(needs)}` : `the image ${other} has ${list(needs)}`,
+  );
+  return [...here, `The image ${image} lacks ${list(missing_in_image)}; ${where.join("; ")}.`];
+}
+
+const list = (needs: readonly Need[]): string => needs.map(shownNeed).join(", ");
+
+/** Of each skill that lacks something, a warning. */
+export function needsWarnings(needs: readonly SkillNeeds[], image: string): RootedDiagnostic[] {
+  return needs.flatMap((skill) => {
+    const sentences = missingSentences(skill, image);
+    if (sentences.length === 0) return [];
+    const diagnostic: Diagnostic = {
+      level: "warning",
+      code: "needs_missing",
+      skill: basename(dirname(join(skill.root, skill.file))),
+      file: skill.file,
+      message: sentences.join(" "),
+      hint: "Install it here; for deployments set [workspace_tools] image in hull.toml.",
+    };
+    return [{ root: skill.root, diagnostic }];
+  });
+}

@@ -1,0 +1,50 @@
+/** Commands in skills' texts whose outputs stand in their places: which are run, and what was said of them. Pure. */
+
+import { objectOf } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
+import { approvedBeforehand } from "../workspace-tools/approved.ts";
+import { judgeCall } from "./policy.ts";
+import { commandsIn } from "./skill-text.ts";
+import type { AgentSkill, AgentSpec } from "./spec.ts";
+import { type AgentState, effects, type RunState } from "./state.ts";
+import type { AgentStep } from "./step.ts";
+
+/** How the hook of a skill's commands is called. */
+const MARK = "!";
+
+/** The commands of a skill that are to be run before its text is shown; `null`: there are none, or they were. */
+export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
+  if (state.outputs?.[skill.name] !== undefined) return null;
+  const commands = commandsIn(skill.prompt);
+  if (commands.length === 0 || !commands.every((command) => mayRun(run.spec, skill, command))) return null;
+  return {
+    type: "call_hook",
+    effect: effects.skillCommands(run.iterations - 1, skill.name),
+    hook: `${MARK}${skill.name}`,
+    purpose: "skill_commands",
+    payload: { skill: skill.name, commands },
+  };
+}
+
+/** Whether `Bash` would be allowed to, without asking anybody. What was uploaded runs nothing. */
+function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: string): boolean {
+  const bash = tools.find(({ executor, handler }) => executor === "workspace" && handler === "Bash");
+  if (bash === undefined || skill.uploaded === true) return false;
+  const args = { command };
+  const verdict = judgeCall(policies, bash, args, () => undefined);
+  if (verdict.verdict === "allow") return true;
+  return verdict.verdict === "ask" && verdict.attended && approvedBeforehand([skill], bash, args);
+}
+
+/** The session's outputs after a hook; nothing where the hook was another one. */
+export function withCommandOutputs(
+  { outputs = {} }: AgentState,
+  hook: string,
+  result: Json,
+): Pick<AgentState, "outputs"> | null {
+  if (!hook.startsWith(MARK)) return null;
+  const own = Object.entries(objectOf(result)).flatMap(([command, output]): [string, string][] =>
+    typeof output === "string" ? [[command, output]] : [],
+  );
+  return { outputs: { ...outputs, [hook.slice(MARK.length)]: Object.fromEntries(own) } };
+}

@@ -1,0 +1,175 @@
+/**
+ * Which skill a prompt asks for. A skill that is named is; beyond that words decide, and only where they are clear: a wrong
+ * skill costs a run more than one that its model has to load. Pure.
+ */
+import { globMatches } from "../../skill/glob.ts";
+import type { AgentSkill } from "../agent/spec.ts";
+import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
+import { type KnownWords, telling } from "./words.ts";
+
+export interface Candidate {
+  name: string;
+  score: number;
+  reason: string;
+}
+
+/** What words alone have to reach, and how far ahead of the second they have to be. */
+const FLOOR = 1.15;
+const MARGIN = 1.3;
+/** Skills that one prompt may name. */
+const MOST_NAMED = 5;
+/** Candidates that are told of. */
+const MOST_TOLD = 5;
+/** A name counts as often as this many mentions in the description. */
+const NAME_WEIGHT = 3;
+
+/** The words of the skills, by which prompts are ranked. Costs time in proportion to their descriptions. */
+export interface SkillIndex {
+  words: WordIndex;
+  /** The score of a word that one skill alone has, once. */
+  rarest: number;
+  /** Of each skill's name. */
+  names: readonly { words: readonly string[]; spellings: readonly string[]; called: readonly string[] }[];
+}
+
+export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
+  const known: KnownWords = new Map();
+  const names = skills.map((skill) => ({ words: telling(skill.name, known), ...spellingsOf(skill) }));
+  const words = indexTokens(
+    skills.map(({ description, when_to_use }, number) => {
+      const own = names[number]?.words ?? [];
+      const all = telling(description, known);
+      for (let i = 0; i < NAME_WEIGHT; i++) all.push(...own);
+      return when_to_use === "" ? all : [...all, ...telling(when_to_use, known)];
+    }),
+  );
+  return { words, rarest: Math.log((skills.length - 0.5) / 1.5 + 1), names };
+}
+
+/**
+ * Skills that a prompt names or whose `paths` match a file, all of which are to be activated; else the one that its words are
+ * clear about; `active`: their names. `candidates`: those and the next ones, best first.
+ */
+export function chooseSkills(
+  skills: readonly AgentSkill[],
+  index: SkillIndex,
+  prompt: string,
+  files: readonly string[],
+): { active: string[]; candidates: Candidate[] } {
+  const ranked = rankSkills(skills, index, prompt, MOST_TOLD);
+  const text = prompt.toLowerCase();
+  const asked = skills.flatMap((skill, number): Candidate[] => {
+    if (skill.disable_model_invocation) return [];
+    const name = index.names[number];
+    if (name !== undefined && isNamedIn(text, name))
+      return [{ name: skill.name, score: 3, reason: "named in the prompt" }];
+    const paths = skill.paths.filter((glob) => files.some((file) => globMatches(glob, file))).length;
+    if (paths === 0) return [];
+    return [
+      {
+        name: skill.name,
+        score: 2,
+        reason: `${paths} path glob${paths === 1 ? "" : "s"} matched`,
+      },
+    ];
+  });
+  if (asked.length > 0) {
+    const active = asked.sort((a, b) => b.score - a.score).slice(0, MOST_NAMED);
+    const others = ranked.filter(({ name }) => asked.every((one) => one.name !== name));
+    return { active: active.map(({ name }) => name), candidates: [...active, ...others].slice(0, MOST_TOLD) };
+  }
+  const [first, second] = ranked;
+  const clear =
+    first !== undefined &&
+    first.score >= FLOOR &&
+    first.score >= MARGIN * (second?.score ?? 0) &&
+    first.clear;
+  return {
+    active: clear ? [first.name] : [],
+    candidates: ranked.slice(0, MOST_TOLD).map(({ name, score, reason }) => ({ name, score, reason })),
+  };
+}
+
+/**
+ * Skills that share words with a text, best first, at most so many; `clear`: by more than one word, or by the name.
+ */
+export function rankSkills(
+  skills: readonly AgentSkill[],
+  { words, rarest, names }: SkillIndex,
+  text: string,
+  most: number,
+): (Candidate & { clear: boolean })[] {
+  const query = [...new Set(telling(text))];
+  const scores = wordScores(words, query);
+  const found: number[] = [];
+  for (const [number, score] of scores.entries())
+    if (score > 0 && skills[number]?.disable_model_invocation === false) found.push(number);
+  found.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
+  return found.slice(0, most).map((number) => {
+    const shared = query.filter((word) => has(words, word, number));
+    // A part of a name is a word like any other.
+    const own = names[number]?.words ?? [];
+    const clear = shared.length > 1 || (own.length === 1 && shared.some((word) => own.includes(word)));
+    const reason = `shares ${shared.slice(0, 8).join(", ")}`;
+    const score = round((scores[number] ?? 0) / Math.max(rarest, 0.5));
+    return { name: skills[number]?.name ?? "", score, reason, clear };
+  });
+}
+
+const round = (score: number): number => Math.round(score * 1000) / 1000;
+
+function has({ postings }: WordIndex, word: string, number: number): boolean {
+  const list = postings.get(word) ?? [];
+  for (let i = 0; i < list.length; i += 2) if (list[i] === number) return true;
+  return false;
+}
+
+/**
+ * Whether a prompt names a skill: as `/name`, quoted, beside the word skill, or, where the name has several words, by those in
+ * a row. A name of one word alone is a word like any other.
+ */
+export const names = (prompt: string, skill: Pick<AgentSkill, "name" | "plugin">): boolean =>
+  isNamedIn(prompt.toLowerCase(), spellingsOf(skill));
+
+interface Spellings {
+  spellings: readonly string[];
+  /** Beginnings of messages that call it. */
+  called: readonly string[];
+}
+
+function spellingsOf({ name, plugin }: Pick<AgentSkill, "name" | "plugin">): Spellings {
+  const own = name.toLowerCase();
+  const spoken = own.replaceAll(/[-_]/g, " ");
+  return {
+    spellings: spoken === own ? [own] : [own, spoken],
+    called: plugin === undefined ? [`/${own}`] : [`/${own}`, `/${plugin.toLowerCase()}:${own}`],
+  };
+}
+
+/** @param text in small letters */
+function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
+  if (called.some((form) => holds(text, form))) return true;
+  return spellings.some((spelling) => {
+    if (!text.includes(spelling)) return false;
+    if (/[-_ ]/.test(spelling) && holds(text, spelling)) return true;
+    const beside = [
+      `${spelling} skill`,
+      `${spelling} agent skill`,
+      `skill ${spelling}`,
+      `skill named ${spelling}`,
+    ];
+    const quoted = ["'", '"', "`"].map((quote) => `${quote}${spelling}${quote}`);
+    return beside.some((form) => holds(text, form)) || quoted.some((form) => text.includes(form));
+  });
+}
+
+/** Whether a text stands in another one as whole words. */
+function holds(text: string, part: string): boolean {
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) {
+    const before = text.charAt(at - 1);
+    const after = text.charAt(at + part.length);
+    const joined = /[\p{L}\p{N}_/-]/u;
+    if (!joined.test(before) && !/[\p{L}\p{N}_-]/u.test(after)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,105 @@
+/** The words by which skills and prompts are compared: lower-cased, stemmed lightly, without those that tell nothing. Pure. */
+
+/** Words of every request and every description. */
+const STOP_WORDS = new Set(
+  `a about above after again against all also am an and another any are aren as at be because been before being below
+  between both but by can cannot could couldn did didn do does doesn doing don done down during each either else etc even
+  ever every few for from further had has hasn have haven having he her here hers him his how however i if in into is isn
+  it its itself just let like ll many may me might mine more most much must my near neither no nor not now of off often on
+  once one only onto or other our ours out over own per please quite rather re really same shall she should shouldn since
+  so some someone something such than that the their theirs them then there these they thing things this those through
+  thus to too two under until up upon us use used useful user users uses using ve very via want wanted wants was wasn way
+  we well were what whatever when whenever where whether which while who whom whose why will with within without won would
+  yes yet you your yours
+  able ask asked asks case cases come comes create created creates creating currently different do e eg ensure example
+  examples existing find follow following g general get gets getting give given gives go goes going good great handle
+  handles help helpful helps ie include included includes including involve involved involves involving keep kind know
+  look looking made main make makes making mention mentioned mentions need needed needs new provide provided provides
+  providing related request requested requests required requires run running say see set several show simple
+  specific start support supports sure take takes task tasks tell trigger triggers try type types various want whatever
+  work works working write writes writing written`.split(/\s+/),
+);
+
+/** Names of one thing: the second is read wherever the first stands. */
+const SAME = new Map([
+  ["excel", "xlsx"],
+  ["xls", "xlsx"],
+  ["xlsm", "xlsx"],
+  ["powerpoint", "pptx"],
+  ["ppt", "pptx"],
+  ["deck", "pptx"],
+  ["doc", "docx"],
+  ["yml", "yaml"],
+  ["jpeg", "jpg"],
+  ["js", "javascript"],
+  ["ts", "typescript"],
+  ["k8s", "kubernetes"],
+  ["spreadsheet", "xlsx"],
+  ["slideshow", "pptx"],
+]);
+
+/** What words come to, by how they are written: texts of one kind repeat them. */
+export type KnownWords = Map<string, readonly string[]>;
+
+/**
+ * The words of a text. Identifiers count whole and in their parts (`web-app`, `loadSkill`); `.xlsx` is the word `xlsx`; a
+ * program's name and the extension of its files are one word.
+ * @param known is added to; the same for many texts
+ */
+export function telling(text: string, known: KnownWords = new Map()): string[] {
+  const words: string[] = [];
+  for (const written of text.match(isAscii(text) ? ASCII_WORD : WORD) ?? []) {
+    let own = known.get(written);
+    if (own === undefined) {
+      own = wordsOf(written);
+      known.set(written, own);
+    }
+    for (const word of own) words.push(word);
+  }
+  // Word, the program: the word alone is a word.
+  if (text.includes("ord") && WORD_FILES.some((form) => form.test(text))) words.push("docx");
+  return words;
+}
+
+const WORD = /[\p{L}\p{N}]+(?:[-_'’][\p{L}\p{N}]+)*/gu;
+/** The same of a text of ASCII alone, which is read much faster. */
+const ASCII_WORD = /[A-Za-z0-9]+(?:[-_'][A-Za-z0-9]+)*/g;
+const WORD_FILES = [
+  /\bword (?:doc|file|document|format|report|letter|memo)/i,
+  /\bMicrosoft Word\b|\bin Word\b|\bWord's\b/,
+];
+
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
+
+function wordsOf(written: string): string[] {
+  const same = SAME.get(singular(written.toLowerCase()));
+  if (same !== undefined) return [same];
+  const parts = written
+    .replace(/['’]s\b/g, "")
+    .replace(/(\p{Ll})(\p{Lu})/gu, "$1-$2")
+    .toLowerCase()
+    .split(/[-_'’]/);
+  const kept = parts.filter((part) => !STOP_WORDS.has(part) && (part.length > 1 || /\p{Lo}/u.test(part)));
+  const stems = kept.map((part) => SAME.get(singular(part)) ?? stemmed(part));
+  return parts.length > 1 && stems.length > 1 ? [...stems, stems.join("-")] : stems;
+}
+
+const singular = (word: string): string => (word.length > 3 ? word.replace(/s$/, "") : word);
+
+/** Without the endings of numbers and tenses: `merged`, `merging` and `merges` are one. */
+export function stemmed(word: string): string {
+  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
+  let stem = word;
+  if (/(?:ss|sh|ch|x|z)es$/.test(stem)) stem = stem.slice(0, -2);
+  else if (/ies$/.test(stem) && stem.length > 4) stem = `${stem.slice(0, -3)}y`;
+  else if (/[^sui]s$/.test(stem)) stem = stem.slice(0, -1);
+  const ending = /(?:ations?|ings?|ed|ers?|or|ment|ly|able|ive|ion)$/.exec(stem)?.[0];
+  if (ending !== undefined && stem.length - ending.length >= 4) {
+    stem = stem.slice(0, -ending.length);
+    if (/([^aeiouls])\1$/.test(stem)) stem = stem.slice(0, -1);
+  } else if (/(?:ing|ed)$/.test(stem) && /[aeiouy].*(?:ing|ed)$/.test(stem) && stem.length >= 6) {
+    stem = stem.replace(/(?:ing|ed)$/, "");
+    if (/([^aeiouls])\1$/.test(stem)) stem = stem.slice(0, -1);
+  }
+  return stem.replace(/e$/, "").replace(/([^aeiou])y$/, "$1i");
+}

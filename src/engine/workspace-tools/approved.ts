@@ -1,0 +1,113 @@
+/** Whether the entries of `allowed-tools` of a run's skills approve a call beforehand. Pure. */
+
+import { nameMatches } from "../../skill/glob.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { type AllowedTool, allowedTools } from "../../skill/tool-names.ts";
+import type { AgentSkill, AgentTool } from "../agent/spec.ts";
+import { isNamed } from "./definitions.ts";
+import { type SimpleCommand, splitCommands } from "./shell-split.ts";
+
+/** Whether a call fits an entry of one of these skills, all of which are active. */
+export function approvedBeforehand(
+  skills: readonly AgentSkill[],
+  tool: AgentTool,
+  args: JsonObject,
+): boolean {
+  const entries = skills.flatMap(entriesOf).filter((entry) => isNamed(entry.tool, tool));
+  return fitsEntries(entries, tool, args);
+}
+
+/** Whether a call fits one of the entries, which name its tool; a command fits where each of its parts does. */
+export function fitsEntries(entries: readonly AllowedTool[], tool: AgentTool, args: JsonObject): boolean {
+  if (entries.some(({ pattern }) => pattern === undefined)) return true;
+  const patterns = entries.flatMap(({ pattern }) => pattern ?? []);
+  if (patterns.length === 0) return false;
+  if (tool.executor === "workspace" && tool.handler === "Bash") return commandFits(patterns, args.command);
+  const [first] = [args.file_path, args.path, ...Object.values(args)].filter(
+    (value) => typeof value === "string",
+  );
+  // A path that leads elsewhere than it looks fits nothing.
+  if (typeof first !== "string" || /(?:^|\/)\.\.(?:\/|$)/.test(first)) return false;
+  return patterns.some((pattern) => nameMatches(pattern.replace(/^\.\//, ""), first.replace(/^\.\//, "")));
+}
+
+function entriesOf({ approved_tools = [], dir, plugin_dir }: AgentSkill): AllowedTool[] {
+  return allowedTools(approved_tools).map(({ tool, pattern }) =>
+    pattern === undefined ? { tool } : { tool, pattern: placed(pattern, dir, plugin_dir) },
+  );
+}
+
+/** A pattern may name the skill's folder, as the skill's text does. */
+function placed(pattern: string, dir: string | undefined, plugin: string | undefined): string {
+  const own =
+    /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
+  const named = dir === undefined ? pattern : pattern.replace(own, () => dir);
+  return plugin === undefined ? named : named.replaceAll("${CLAUDE_PLUGIN_ROOT}", plugin);
+}
+
+function commandFits(patterns: readonly string[], command: unknown): boolean {
+  if (typeof command !== "string") return false;
+  const parts = splitCommands(command);
+  if (parts === null || parts.length === 0) return false;
+  return parts.every((part) => patterns.some((pattern) => partFits(pattern, part)));
+}
+
+/** `git:*` is a command with whatever arguments; anything else is a glob over the whole command. */
+function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): boolean {
+  const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
+  if (assigns || words.length === 0 || !words[0]?.plain) return false;
+  if (writes.length > 0 && !shown.includes(">")) return false;
+  if (words.some(({ text }) => runsPrograms(words[0]?.text ?? "", text) && !shown.includes(optionOf(text))))
+    return false;
+  const texts = words.map(({ text, raw, plain }) => (plain && !/[\s'"\\]/.test(text) ? text : raw));
+  const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
+  if (!pattern.endsWith(":*")) {
+    // A star stands for words that are what they look like.
+    return pattern === written || (pattern.includes("*") && nameMatches(pattern, written));
+  }
+  const wanted = shown.split(/\s+/).filter((word) => word !== "");
+  if (wanted.length === 0) return true;
+  return wanted.every((word, index) => {
+    const own = words[index];
+    if (own === undefined || !own.plain) return false;
+    return word.includes("*") ? nameMatches(word, own.text) : own.text === word;
+  });
+}
+
+/** Options and commands of well-known programs by which they run others, or put files elsewhere. */
+const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
+  [
+    /^git$/,
+    /^(?:-c.*|-p|--paginate|--config-env.*|--exec-path.*|--exec.*|-x.*|--upload-pack.*|--receive-pack.*|--ext-diff|--open-files-in-pager.*|-O.*|--output.*|-o|--git-dir.*|--work-tree.*|-C|bisect|submodule|filter-branch|config|difftool|mergetool|daemon|hook|maintenance)$/,
+  ],
+  [/^find$/, /^-(?:exec|execdir|ok|okdir|delete|fprint0?|fprintf|fls)$/],
+  [
+    /^(?:tar|bsdtar)$/,
+    /^(?:--to-command.*|--checkpoint-action.*|--use-compress-program.*|-I.*|--rsh-command.*|-F|--info-script.*)$/,
+  ],
+  [/^(?:rsync|scp|sftp|ssh)$/, /^(?:-e.*|--rsh.*|-o.*|-S.*|-F.*|--rsync-path.*)$/],
+  [/^(?:sort)$/, /^(?:--compress-program.*|-o.*|--output.*)$/],
+  [
+    /^(?:sed|gsed)$/,
+    /^(?:-i.*|--in-place.*|-n?s?f|--file.*|.*[;{}]?\s*[ew](?:\s.*)?$|.*\/[gip0-9]*[ew][gip0-9]*)$/,
+  ],
+  [/^(?:awk|gawk|mawk|nawk)$/, /(?:system\s*\(|\||>|^-f|^--file|^-i|^-l|^-E|@load|@include)/],
+  [
+    /^(?:curl|wget)$/,
+    /^(?:-o.*|-O.*|--output.*|-K.*|--config.*|-T.*|--upload-file.*|--use-askpass.*|--post-file.*|--execute.*|-e.*)$/,
+  ],
+  [
+    /^(?:env|nice|nohup|timeout|xargs|watch|sudo|doas|stdbuf|setsid|command|builtin|exec|eval|source|\.)$/,
+    /./,
+  ],
+  [/^(?:rg|ripgrep)$/, /^--pre(?:=.*)?$/],
+  [/^(?:man|less|more|vi|vim|ex|nano|emacs)$/, /./],
+  [/^(?:zip)$/, /^(?:-TT.*|--unzip-command.*)$/],
+];
+
+function runsPrograms(program: string, word: string): boolean {
+  if (word === program) return false;
+  return RUNNING.some(([of, what]) => of.test(program) && what.test(word));
+}
+
+const optionOf = (word: string): string => /^-{1,2}[A-Za-z][A-Za-z-]*/.exec(word)?.[0] ?? word;

@@ -1,0 +1,25 @@
+/** Whether a call's arguments are of the types that a workspace tool declares. Pure. */
+import { objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Further ones are left alone. */
+export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
+  for (const [name, schema] of Object.entries(objectOf(parameters.properties))) {
+    const value = args[name];
+    if (value === undefined || value === null) continue;
+    const fault = valueFault(objectOf(schema), value);
+    if (fault !== null) return `${name} must be ${fault}.`;
+  }
+  return null;
+}
+
+function valueFault({ type, enum: choices, minimum }: JsonObject, value: Json): string | null {
+  if (type === "integer") {
+    const least = typeof minimum === "number" ? minimum : 0;
+    const fits = typeof value === "number" && Number.isInteger(value) && value >= least;
+    return fits ? null : `a whole number from ${least}`;
+  }
+  if (type === "boolean") return typeof value === "boolean" ? null : "true or false";
+  if (typeof value !== "string") return "a text";
+  return !Array.isArray(choices) || choices.includes(value) ? null : `one of ${choices.join(", ")}`;
+}

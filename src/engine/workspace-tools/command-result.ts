@@ -1,0 +1,43 @@
+/** What a model is told of a command that has ended. Pure. */
+
+/** How a command ended, as far as the model is concerned. */
+interface CommandEnd {
+  /** `null`: it was ended. */
+  exit_code: number | null;
+  /** Why it was ended, or could not begin; `null`: it ended by itself. */
+  remark: string | null;
+  /** Files that did not become files of the work folder, and why. */
+  notKept: readonly { path: string; why: string }[];
+  /** Whether commands have no network here. */
+  offline: boolean;
+}
+
+const MOST_NAMED = 10;
+
+/** The output as it is shown, and what else there is to say. */
+export function commandText(command: string, output: string, end: CommandEnd): string {
+  const { exit_code, remark, notKept, offline } = end;
+  const failed = exit_code !== 0;
+  const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
+  const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
+  const lines = [
+    output.replace(/\n$/, ""),
+    ...(remark === null ? [] : [`[hull: ${remark}]`]),
+    ...(exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`]),
+    ...(failed && offline && wantsNetwork(command, output) ? [NO_NETWORK] : []),
+    ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
+  ].filter((line) => line !== "");
+  return lines.length === 0 ? "[hull: no output]" : lines.join("\n");
+}
+
+const NO_NETWORK =
+  "[hull: commands have no network here: this deployment's hull.toml says [workspace_tools] network = false. Do without, or say what you would need.]";
+
+const NETWORK_PROGRAMS =
+  /\b(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))\b/;
+const NETWORK_FAULTS =
+  /could ?n[o']t resolve|name resolution|network is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|name or service not known|failed to establish a new connection|urlopen error/i;
+
+function wantsNetwork(command: string, output: string): boolean {
+  return NETWORK_PROGRAMS.test(command) || NETWORK_FAULTS.test(output);
+}

@@ -1,0 +1,61 @@
+/** Exact replacement in a text (`Edit`). Pure. */
+
+/** Lines that an error names. */
+const MAX_NAMED = 20;
+
+export type Edited = { text: string; count: number } | { fault: string };
+
+/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+export function edited(text: string, from: string, to: string, all: boolean): Edited {
+  if (from === "") return { fault: "old_string is empty. Use Write to create or replace a file." };
+  if (from === to) return { fault: "old_string and new_string are the same." };
+  const places = placesOf(text, from);
+  const [first] = places;
+  if (first === undefined) return { fault: notFound(text, from) };
+  if (places.length > 1 && !all) {
+    const lines = linesOf(text, places);
+    const named = lines.slice(0, MAX_NAMED).join(", ");
+    const more = lines.length > MAX_NAMED ? ` and ${lines.length - MAX_NAMED} more` : "";
+    return {
+      fault: `old_string stands in the file ${places.length} times, in the lines ${named}${more}. Give more of the text around it, or set replace_all.`,
+    };
+  }
+  return { text: text.split(from).join(to), count: places.length };
+}
+
+/** Places that do not overlap, from the start. */
+function placesOf(text: string, part: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) places.push(at);
+  return places;
+}
+
+function linesOf(text: string, places: readonly number[]): number[] {
+  const lines: number[] = [];
+  let line = 1;
+  let from = 0;
+  for (const place of places) {
+    for (let at = text.indexOf("\n", from); at !== -1 && at < place; at = text.indexOf("\n", from)) {
+      line++;
+      from = at + 1;
+    }
+    lines.push(line);
+  }
+  return lines;
+}
+
+/** Where the first line of what was looked for does stand, spaces at its ends apart. */
+function notFound(text: string, from: string): string {
+  const none = "old_string stands in the file 0 times.";
+  const wanted = from
+    .split("\n")
+    .map((line) => line.trim())
+    .find((line) => line !== "");
+  if (wanted === undefined) return `${none} Read the file and copy the text exactly.`;
+  const near = text
+    .split("\n")
+    .flatMap((line, index) => (line.includes(wanted) ? [index + 1] : []))
+    .slice(0, MAX_NAMED);
+  if (near.length === 0) return `${none} Read the file and copy the text exactly.`;
+  return `${none} Its first line stands in the lines ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
+}

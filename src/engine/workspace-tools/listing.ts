@@ -1,0 +1,168 @@
+/** What `Glob` and `Grep` make of a listing of files and of their texts. Pure. */
+import { globMatches } from "../../skill/glob.ts";
+import { firstOf } from "../cut.ts";
+import { compilePattern, type Pattern } from "../regex/pattern.ts";
+import { MAX_FOUND } from "./definitions.ts";
+
+/** Globs that braces may stand for. */
+const MAX_ALTERNATIVES = 256;
+
+interface ListedFile {
+  /** As the model is told it, and may give it back. */
+  shown: string;
+  /** Relative to the folder that is looked in. */
+  path: string;
+  /** Unix ms. */
+  modified_at: number;
+}
+
+/** The globs that a glob with braces stands for: `*.{a,b}` for `*.a` and `*.b`. `null`: too many. */
+export function expandBraces(glob: string): string[] | null {
+  let done: string[] = [];
+  let open = [glob];
+  while (open.length > 0) {
+    const next: string[] = [];
+    for (const one of open) {
+      const alternatives = firstBraces(one);
+      if (alternatives === null) done = [...done, one];
+      else next.push(...alternatives);
+    }
+    if (done.length + next.length > MAX_ALTERNATIVES) return null;
+    open = next;
+  }
+  return [...new Set(done)];
+}
+
+/** The glob with its first innermost braces written out; `null`: it has none. */
+function firstBraces(glob: string): string[] | null {
+  const [found, inside = ""] = /\{([^{}]*,[^{}]*)\}/.exec(glob) ?? [];
+  if (found === undefined) return null;
+  const at = glob.indexOf(found);
+  const [before, after] = [glob.slice(0, at), glob.slice(at + found.length)];
+  return inside.split(",").map((part) => before + part + after);
+}
+
+/** Whether a path matches a glob. @param anywhere a glob without a slash matches names in any folder */
+export function globFilter(
+  glob: string,
+  anywhere: boolean,
+): { ok: true; matches: (path: string) => boolean } | { ok: false; reason: string } {
+  const globs = expandBraces(glob.replace(/^\.\//, ""));
+  if (globs === null) return { ok: false, reason: "its braces stand for too many globs" };
+  const whole = globs.map((one) => (anywhere && !one.includes("/") ? `**/${one}` : one));
+  return { ok: true, matches: (path) => whole.some((one) => globMatches(one, path)) };
+}
+
+/** The files of a listing that match, newest first. */
+export function globbed(files: readonly ListedFile[], matches: (path: string) => boolean): string {
+  const found = files
+    .filter(({ path }) => matches(path))
+    .sort((a, b) => b.modified_at - a.modified_at || (a.path < b.path ? -1 : 1));
+  if (found.length === 0) return "[hull: no file matches]";
+  const shown = found.slice(0, MAX_FOUND).map((file) => file.shown);
+  const more = found.length - shown.length;
+  return [...shown, ...(more === 0 ? [] : [`[hull: ${more} more files match]`])].join("\n");
+}
+
+export type GrepMode = "content" | "files_with_matches" | "count";
+
+/** Work that one search may cost, in characters and steps. */
+const BUDGET = 200_000_000;
+/** Characters of a matching line that are shown. */
+const MAX_LINE_CHARS = 500;
+const MAX_CONTEXT = 50;
+
+/** Looks for a pattern in one file after the other, and renders what it finds. */
+export class GrepSearch {
+  readonly #mode: GrepMode;
+  readonly #context: number;
+  readonly #lower: boolean;
+  readonly #pattern: Pattern;
+  readonly #budget = { left: BUDGET };
+  readonly #lines: string[] = [];
+  #found = 0;
+
+  private constructor(pattern: Pattern, options: { mode: GrepMode; context: number; lower: boolean }) {
+    this.#pattern = pattern;
+    this.#mode = options.mode;
+    this.#context = Math.min(options.context, MAX_CONTEXT);
+    this.#lower = options.lower;
+  }
+
+  static of(
+    pattern: string,
+    options: { mode: GrepMode; context: number; ignoreCase: boolean },
+  ): { ok: true; search: GrepSearch } | { ok: false; reason: string } {
+    const { mode, context } = options;
+    const [flag = ""] = /^\(\?i\)/.exec(pattern) ?? [];
+    const ignoreCase = options.ignoreCase || flag !== "";
+    const compiled = compilePattern(pattern.slice(flag.length), { cased: !ignoreCase });
+    if (!compiled.ok) return compiled;
+    return { ok: true, search: new GrepSearch(compiled.pattern, { mode, context, lower: ignoreCase }) };
+  }
+
+  /** Whether there is enough of it. */
+  get full(): boolean {
+    return this.#found >= MAX_FOUND || this.#budget.left < 0;
+  }
+
+  /** Looks in one file. */
+  look(shown: string, text: string): void {
+    const { required, automaton } = this.#pattern;
+    const searched = this.#lower ? text.toLowerCase() : text;
+    this.#budget.left -= text.length;
+    if (required !== null && !required.some((part) => searched.includes(part))) return;
+    const starts = [0];
+    for (let at = searched.indexOf("\n"); at !== -1; at = searched.indexOf("\n", at + 1)) starts.push(at + 1);
+    if (starts.at(-1) === searched.length) starts.pop();
+    const hits: number[] = [];
+    for (const [line, start] of starts.entries()) {
+      const next = starts[line + 1] ?? searched.length + 1;
+      const end = Math.min(next - 1, searched.length);
+      const trimmed = searched.charCodeAt(end - 1) === 13 && end > start ? end - 1 : end;
+      const slice = searched.slice(start, trimmed);
+      if (required !== null && !required.some((part) => slice.includes(part))) continue;
+      const count = automaton.count(slice, { start: 0, end: slice.length }, this.#budget);
+      if (count === null) return;
+      if (count > 0) hits.push(line);
+    }
+    if (hits.length === 0) return;
+    if (this.#mode === "files_with_matches") this.#add(shown);
+    else if (this.#mode === "count") this.#add(`${shown}:${hits.length}`);
+    else this.#addLines(shown, text.replace(/\n$/, "").split("\n"), hits);
+  }
+
+  #add(line: string): void {
+    this.#found++;
+    if (this.#found <= MAX_FOUND) this.#lines.push(line);
+  }
+
+  #addLines(shown: string, lines: readonly string[], hits: readonly number[]): void {
+    const wanted = new Set(hits);
+    let last = -1;
+    for (const hit of hits) {
+      if (this.full) return;
+      const from = Math.max(last + 1, hit - this.#context);
+      const to = Math.min(lines.length - 1, hit + this.#context);
+      if (this.#context > 0 && this.#lines.length > 0 && from > last + 1) this.#lines.push("--");
+      for (let at = from; at <= to && (at <= hit || !wanted.has(at)); at++) {
+        const sign = wanted.has(at) ? ":" : "-";
+        const line = (lines[at] ?? "").replace(/\r$/, "");
+        const cut = line.length > MAX_LINE_CHARS ? `${firstOf(line, MAX_LINE_CHARS)}…` : line;
+        if (wanted.has(at)) this.#add(`${shown}${sign}${at + 1}${sign}${cut}`);
+        else this.#lines.push(`${shown}${sign}${at + 1}${sign}${cut}`);
+        last = at;
+      }
+    }
+  }
+
+  /** What was found. */
+  text(): string {
+    const notes = [
+      ...(this.#budget.left < 0 ? ["[hull: the search was ended: look in fewer files]"] : []),
+      ...(this.#found >= MAX_FOUND ? [`[hull: the first ${MAX_FOUND} matches; narrow the search]`] : []),
+    ];
+    const lines = [...this.#lines, ...notes];
+    return lines.length === 0 ? "[hull: nothing matches]" : lines.join("\n");
+  }
+}

@@ -1,0 +1,74 @@
+/** How the Worker reaches the session of a call that outlives its connection, also while its process dies and comes back. */
+import { ExecutionNotFound } from "../errors/request.ts";
+import type { SessionRpc } from "../session/conversation/rpc.ts";
+import type {
+  Begun,
+  ExecutionAnswer,
+  ExecutionCall,
+  ExecutionEvents,
+  ExecutionStatus,
+} from "../session/unlisted/rpc.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
+const RETRIES = 4;
+const WAIT_MS = 100;
+
+/** Whose executions a request may see: those that were begun with the same key. */
+export function callerOf({ caller }: RequestContext): string {
+  return `${caller.tenant}/${caller.key_id ?? "-"}`;
+}
+
+/** An execution of the caller's. Every method after `attach` throws ExecutionNotFound where there is none. */
+export interface ExecutionClient {
+  begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
+  /** `null`: there is none to come back to. */
+  attach(requestHash: string): Promise<Begun | null>;
+  answer(): Promise<ExecutionAnswer>;
+  follow(after: number, early: boolean): Promise<ExecutionEvents>;
+  status(): Promise<ExecutionStatus>;
+  cancel(): Promise<"cancelled" | "removed">;
+}
+
+/**
+ * The execution of an id. A question that fails on the way is asked again: an object that died takes its run up where it was.
+ * @throws ExecutionNotFound for what is no execution id
+ */
+export function executionOf(context: RequestContext, id: string): ExecutionClient {
+  if (!/^ex_[0-9a-f]{32}$/.test(id)) throw new ExecutionNotFound({ id });
+  const { SESSIONS } = context.env;
+  const caller = callerOf(context);
+  const ask = async <T>(
+    question: (object: DurableObjectStub<SessionRpc>) => Promise<T>,
+    retriesLeft = RETRIES,
+  ): Promise<T> => {
+    for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
+      try {
+        // A stub is of no use after it failed.
+        return await question(SESSIONS.get(SESSIONS.idFromName(id)));
+      } catch (error) {
+        if (retries >= retriesLeft) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  };
+  const found = <T>(value: T | null): T => {
+    if (value === null) throw new ExecutionNotFound({ id });
+    return value;
+  };
+  return {
+    begin: (call) => {
+      const { requestId: request_id, mockScope: mock_scope, bot } = context;
+      const scope = mock_scope === "" ? {} : { mock_scope };
+      const whole = { ...call, id, caller, request_id, ...scope, ...(bot === null ? {} : { bot }) };
+      return ask(async (object) => await object.begin(whole));
+    },
+    attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),
+    answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
+    follow: async (after, early) =>
+      found<ExecutionEvents>(await ask(async (object) => await object.follow(caller, after, early))),
+    status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
+    // Asked twice, it would remove what it was to stop.
+    cancel: async () => found(await ask(async (object) => await object.cancel(caller), 0)),
+  };
+}

@@ -1,0 +1,96 @@
+/** The answer of a skill that made files, in the form that its caller asked for: the text, the text with the files, or one file. */
+import { FileNotFound } from "../../errors/request.ts";
+import { OutputMissing } from "../../errors/run.ts";
+import { findFile, readFile } from "../../run/files.ts";
+import { contentDisposition, isActive } from "../../run/output-files.ts";
+import { filesInHeader, type ProducedFile } from "../../run/served-files.ts";
+import type { Manifest } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+
+/**
+ * `?file=PATH` answers that file; `output: file` the only one there is; `Accept: multipart/mixed` all of them behind the text,
+ * `Accept: application/json` their list beside it. Anything else: the text, with their ids in `x-hull-files`.
+ * @throws FileNotFound, OutputMissing
+ */
+export async function withProducedFiles(
+  context: RequestContext,
+  manifest: Manifest,
+  answer: Response,
+): Promise<Response> {
+  if (answer.status !== 200) return answer;
+  const files = filesInHeader(answer.headers.get("x-hull-files") ?? "");
+  const wanted = new URL(context.request.url).searchParams.get("file");
+  if (wanted !== null) {
+    const file = files.find(({ path }) => path === wanted);
+    if (file === undefined) throw new FileNotFound({ id: wanted });
+    return fileAnswer(context, file, answer);
+  }
+  const accept = context.request.headers.get("accept") ?? "";
+  const [only, ...more] = files;
+  if (manifest.output === "file") {
+    if (only === undefined) throw new OutputMissing({});
+    if (more.length === 0) return fileAnswer(context, only, answer);
+  }
+  if (/multipart\/mixed/i.test(accept) && only !== undefined) return mixedAnswer(context, files, answer);
+  if (
+    /application\/json/i.test(accept) &&
+    !/application\/json/i.test(answer.headers.get("content-type") ?? "")
+  ) {
+    const text = await answer.text();
+    return Response.json({ text, files }, { headers: headersOf(answer, "application/json") });
+  }
+  return answer;
+}
+
+function headersOf(answer: Response, type: string): Headers {
+  const headers = new Headers(answer.headers);
+  headers.delete("content-length");
+  headers.set("content-type", type);
+  return headers;
+}
+
+async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
+  return readFile(env, await findFile(env, tenant, id), null);
+}
+
+async function fileAnswer(context: RequestContext, file: ProducedFile, answer: Response): Promise<Response> {
+  await answer.body?.cancel();
+  const headers = headersOf(answer, file.mime_type);
+  const kind = isActive(file.mime_type) ? "attachment" : "inline";
+  headers.set("content-disposition", contentDisposition(kind, nameOf(file)));
+  return new Response(await bodyOf(context, file), { headers });
+}
+
+const nameOf = ({ path }: ProducedFile): string => path.split("/").at(-1) ?? path;
+
+/** RFC 2046: the text first, then each file. */
+async function mixedAnswer(
+  context: RequestContext,
+  files: readonly ProducedFile[],
+  answer: Response,
+): Promise<Response> {
+  const boundary = `hull-${crypto.randomUUID()}`;
+  const text = await answer.text();
+  const type = answer.headers.get("content-type") ?? "text/plain; charset=utf-8";
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const send = async (): Promise<void> => {
+    const writer = writable.getWriter();
+    const say = (line: string): Promise<void> => writer.write(new TextEncoder().encode(line));
+    try {
+      await say(`--${boundary}\r\nContent-Type: ${type}\r\n\r\n${text}\r\n`);
+      for (const file of files) {
+        const disposition = contentDisposition("attachment", nameOf(file));
+        const about = `Content-Type: ${file.mime_type}\r\nContent-Disposition: ${disposition}\r\nContent-Location: /files/${file.id}\r\n`;
+        await say(`--${boundary}\r\n${about}\r\n`);
+        for await (const chunk of await bodyOf(context, file)) await writer.write(chunk);
+        await say("\r\n");
+      }
+      await say(`--${boundary}--\r\n`);
+      await writer.close();
+    } catch (error) {
+      await writer.abort(error).catch(() => {});
+    }
+  };
+  context.background(send());
+  return new Response(readable, { headers: headersOf(answer, `multipart/mixed; boundary=${boundary}`) });
+}

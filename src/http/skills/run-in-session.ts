@@ -1,0 +1,36 @@
+/** A call of a skill in a session: its files are the session's, and so is what was said before. */
+
+import type { RunInput } from "../../run/input.ts";
+import { digestsOf, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
+import { clientWorkspace } from "../../run/session-client.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, Manifest } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { sessionOf } from "../sessions/object.ts";
+import { runIn } from "../sessions/runs.ts";
+
+/** The run's last text with the files that it made; an answer that is no result, or of a run that waits, as it is. */
+export async function runInSession(
+  context: RequestContext,
+  manifest: Manifest,
+  id: string,
+  input: RunInput,
+): Promise<Response> {
+  const session = sessionOf(context, id);
+  const workspace = clientWorkspace(session);
+  const given = await writeInputs(context, workspace, input.files);
+  const before = await digestsOf(workspace);
+  const prompt = promptText(manifest, input, Object.keys(given));
+  const answer = await runIn(context, id, { prompt, options: { skill: manifest.slug } });
+  const type = answer.headers.get("content-type") ?? "";
+  if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
+  const result: Json = JSON.parse(await answer.text());
+  const ended = isObject(result) && result.status === "done" ? result : null;
+  if (ended === null) return Response.json(result, { headers: answer.headers });
+  const { headers } = await producedFiles(context, workspace, before);
+  const all = new Headers(answer.headers);
+  all.delete("content-length");
+  all.set("content-type", "text/plain; charset=utf-8");
+  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  return new Response(String(ended.visible_text ?? ""), { headers: all });
+}

@@ -1,0 +1,45 @@
+/** Provider and tier of a model, from its id; aliases. */
+
+import { modelMatches } from "../../skill/glob.ts";
+import type { ModelRegistry } from "./definition.ts";
+import { speaksOf } from "./glob.ts";
+import type { ModelDefaults, Tier } from "./layer.ts";
+import { PROVIDER_PREFIXES } from "./shipped-models.ts";
+
+/**
+ * The provider that a model id belongs to.
+ * @returns `certain: false` where nothing says so, and it is the default provider
+ */
+export function inferProvider(
+  model: string,
+  registry: ModelRegistry,
+): { provider: string; certain: boolean } {
+  const { providers, inference_rules, default_provider } = registry;
+  const prefix = PROVIDER_PREFIXES.find(([text]) => model.toLowerCase().startsWith(text));
+  if (prefix !== undefined && providers.has(prefix[1])) return { provider: prefix[1], certain: true };
+  const rule = inference_rules.find((own) => speaksOf(own, model) && providers.has(own.provider));
+  return rule === undefined
+    ? { provider: default_provider, certain: false }
+    : { provider: rule.provider, certain: true };
+}
+
+/** The id as the provider knows it: without a prefix that names the provider. */
+export function wireModel(model: string, provider: string): string {
+  const lower = model.toLowerCase();
+  const prefix = PROVIDER_PREFIXES.find(
+    ([text, owner]) => lower.startsWith(text) && (owner === provider || text === `${provider}:`),
+  );
+  return prefix === undefined ? model : model.slice(prefix[0].length);
+}
+
+/** How capable a model is taken to be; `mid` where nothing says so. */
+export function tierOf(registry: ModelRegistry, model: string): Tier {
+  return registry.tier_rules.find((rule) => speaksOf(rule, model))?.tier ?? "mid";
+}
+
+/** What is sent for parameters that a call leaves out: of all globs that match, later ones win. */
+export function modelDefaults(registry: ModelRegistry, model: string): ModelDefaults {
+  const id = model.toLowerCase();
+  const matching = registry.model_defaults.filter(([glob]) => modelMatches(glob, id));
+  return Object.assign({}, ...matching.map(([, defaults]) => defaults));
+}

@@ -1,0 +1,119 @@
+/** What a model can do, by the rules of the capability matrix. */
+
+import { modelMatches } from "../../skill/glob.ts";
+import { ALL_OFF, type Capabilities, type ThinkingMode } from "../capabilities.ts";
+import { isAtLeast, modelVersion } from "../model-version.ts";
+import type { ModelRegistry, RuleSet } from "./definition.ts";
+import type { CapabilityRule } from "./layer.ts";
+
+/** The mock is whatever model it is asked for. */
+const MOCK_CHAIN = ["mock", "anthropic", "openai"];
+
+/** What was looked up lives as long as its model registry, which never changes: each request asks, and all rules are globs. */
+const lookups = new WeakMap<ModelRegistry, Map<string, Capabilities>>();
+/** Names of models come from callers. */
+const MAX_LOOKUPS = 1000;
+
+/**
+ * The first rule that matches counts: a provider's user rules, its shipped rules, then those of its family. Rules are not
+ * merged, but a user rule takes the fields after `thinking` that it leaves out from the shipped rule that it hides.
+ */
+export function capabilitiesOf(registry: ModelRegistry, provider: string, model: string): Capabilities {
+  const known = lookups.get(registry) ?? new Map<string, Capabilities>();
+  lookups.set(registry, known);
+  const name = `${provider} ${model}`;
+  const capabilities = known.get(name) ?? lookUp(registry, provider, model.toLowerCase());
+  if (known.size >= MAX_LOOKUPS) known.clear();
+  known.set(name, capabilities);
+  return capabilities;
+}
+
+function lookUp(
+  { capabilities: { user, shipped } }: ModelRegistry,
+  provider: string,
+  id: string,
+): Capabilities {
+  for (const name of chain(provider, user, shipped)) {
+    const own = find(user, name, id);
+    if (own !== undefined) return fromRule(own, hiddenRule(provider, name, id, user, shipped));
+    const rule = find(shipped, name, id);
+    if (rule !== undefined) return fromRule(rule, undefined);
+  }
+  return ALL_OFF;
+}
+
+/** The provider, its family, that one's family …; each once. */
+function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {
+  if (provider === "mock") return MOCK_CHAIN;
+  const visited: string[] = [];
+  let next: string | undefined = provider;
+  while (next !== undefined && !visited.includes(next)) {
+    visited.push(next);
+    next = user.family.get(next) ?? shipped.family.get(next);
+  }
+  return visited;
+}
+
+/** The shipped rule that would have counted, were there no user rules: from the place of the user rule on. */
+function hiddenRule(
+  provider: string,
+  at: string,
+  id: string,
+  user: RuleSet,
+  shipped: RuleSet,
+): CapabilityRule | undefined {
+  const names = chain(provider, user, shipped);
+  for (const name of names.slice(names.indexOf(at))) {
+    const rule = find(shipped, name, id);
+    if (rule !== undefined) return rule;
+  }
+  return undefined;
+}
+
+function find(side: RuleSet, provider: string, id: string): CapabilityRule | undefined {
+  return side.rules
+    .get(provider)
+    ?.find((rule) => modelMatches(rule.model_match, id) && versionFits(rule, id));
+}
+
+function versionFits({ version_min }: CapabilityRule, id: string): boolean {
+  if (version_min === undefined) return true;
+  const version = modelVersion(id);
+  return version !== null && isAtLeast(version, version_min);
+}
+
+function fromRule(rule: CapabilityRule, hidden: CapabilityRule | undefined): Capabilities {
+  const further = { ...hidden, ...rule };
+  const thinking_modes = modesOf(rule, hidden);
+  return {
+    native_tools: rule.native_tools ?? false,
+    defer_loading: rule.defer_loading ?? false,
+    tool_search: rule.tool_search ?? [],
+    max_tools: rule.max_tools ?? null,
+    prompt_caching: rule.prompt_caching ?? false,
+    thinking: thinking_modes.length > 0,
+    thinking_modes,
+    vision: further.vision ?? null,
+    audio: further.audio ?? null,
+    pdf: further.pdf ?? null,
+    structured_output: further.structured_output ?? null,
+    interleaved_thinking_supported: further.interleaved_thinking_supported ?? null,
+    anthropic_beta_features: further.anthropic_beta_features ?? null,
+    preserve_thinking: further.preserve_thinking ?? null,
+    requires_completion_tokens: further.requires_completion_tokens ?? null,
+    reasoning_effort_supported: further.reasoning_effort_supported ?? null,
+    honors_chat_template_kwargs: further.honors_chat_template_kwargs ?? null,
+    server_parser: further.server_parser ?? null,
+    recommended_endpoint: further.recommended_endpoint ?? null,
+    text_tool_wire_format_supported: further.text_tool_wire_format_supported ?? true,
+    matched: true,
+  };
+}
+
+/** Modes mean thinking; thinking without modes means those of the hidden rule, else `enabled`. */
+function modesOf(rule: CapabilityRule, hidden: CapabilityRule | undefined): readonly ThinkingMode[] {
+  if (rule.thinking_modes !== undefined && rule.thinking_modes.length > 0) return rule.thinking_modes;
+  if (rule.thinking !== true) return [];
+  const inherited = rule.thinking_modes === undefined ? hidden?.thinking_modes : undefined;
+  return inherited !== undefined && inherited.length > 0 ? inherited : ["enabled"];
+}

@@ -1,0 +1,71 @@
+/** What is set up for a provider: its key, its address, whether it can be called at all. */
+import type { ModelRegistry, ProviderDefinition } from "./definition.ts";
+import { keyVariables, type ProtocolName, variablePrefix } from "./layer.ts";
+
+/** Reads a variable or secret of the deployment; `undefined` or blank: not set. */
+export type ReadVariable = (name: string) => string | undefined;
+
+interface SetVariable {
+  name: string;
+  /** Trimmed. */
+  value: string;
+}
+
+/** The first of these variables that is set. */
+export function firstSet(names: readonly string[], env: ReadVariable): SetVariable | null {
+  for (const name of names) {
+    const value = env(name)?.trim();
+    if (value !== undefined && value !== "") return { name, value };
+  }
+  return null;
+}
+
+/** The variable that replaces a provider's base, whatever else is defined. */
+export const baseVariable = (name: string): string => `${variablePrefix(name)}_BASE_URL`;
+
+/** The variable that says where this provider is, if one is set. */
+export function baseOverride(
+  name: string,
+  definition: ProviderDefinition,
+  env: ReadVariable,
+): SetVariable | null {
+  return firstSet([baseVariable(name), ...(definition.base_url_env ?? [])], env);
+}
+
+/** A provider that was defined without naming its key needs none. */
+export function needsKey(definition: ProviderDefinition): boolean {
+  if (definition.auth_style === "none" || definition.key_optional === true) return false;
+  return definition.auth_env !== undefined;
+}
+
+/** The provider's key; always null where it takes none. */
+export function keyOf(name: string, definition: ProviderDefinition, env: ReadVariable): SetVariable | null {
+  return definition.auth_style === "none" ? null : firstSet(keyVariables(name, definition), env);
+}
+
+/** The wire that a provider speaks; over HTTP Workers AI speaks OpenAI's. */
+export function protocolOf(definition: ProviderDefinition, override: SetVariable | null): ProtocolName {
+  const { api, base_url, chat_endpoint } = definition;
+  if (api === "workers-ai" && (override !== null || base_url !== undefined)) return "openai-chat";
+  return api ?? (chat_endpoint?.includes("/messages") ? "anthropic" : "openai-chat");
+}
+
+/** Whether a call could be made: the key is there, or none is needed. */
+export function isAvailable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
+  const definition = registry.providers.get(name);
+  if (definition === undefined) return false;
+  if (protocolOf(definition, baseOverride(name, definition, env)) === "workers-ai") return true;
+  return !needsKey(definition) || keyOf(name, definition, env) !== null;
+}
+
+/**
+ * Whether Hull may choose this provider by itself: it is available, and where its address is only assumed, a variable
+ * says that it is there. The binding of Workers AI is there in a deployment.
+ */
+export function isUsable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
+  const definition = registry.providers.get(name);
+  if (definition === undefined || !isAvailable(name, registry, env)) return false;
+  const override = baseOverride(name, definition, env);
+  if (protocolOf(definition, override) === "workers-ai") return env("HULL_ENV") !== "local";
+  return definition.assumed_base !== true || override !== null;
+}

@@ -1,0 +1,71 @@
+/** What Hull ships of a model: its price and context window, from the data of a day. Pure. */
+import type { ModelPrice } from "./definition.ts";
+import { MODEL_DATA } from "./model-data.ts";
+
+/** USD per million tokens, and tokens. */
+interface ShippedModel {
+  price: ModelPrice;
+  context_window: number | null;
+}
+
+type Row = ShippedModel & { pattern: RegExp };
+
+/** Servers of one's own sell no tokens, and share names with models that others sell. */
+const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx", "mock"]);
+
+/** The data never changes, so each provider's lines are read once, when a model of its is first asked for. */
+const tables = new Map<string, readonly Row[]>();
+
+function tableOf(provider: string): readonly Row[] {
+  const known = tables.get(provider);
+  if (known !== undefined) return known;
+  const text = Object.hasOwn(MODEL_DATA, provider) ? MODEL_DATA[provider] : undefined;
+  const rows = (text ?? "").split("\n").flatMap((line) => (line === "" ? [] : [rowOf(line)]));
+  tables.set(provider, rows);
+  return rows;
+}
+
+const number = (text: string | undefined): number | undefined =>
+  text === undefined || text === "-" ? undefined : Number(text);
+
+function ratesOf([input, out, read, write]: readonly string[]) {
+  const cache_read = number(read);
+  const cache_write = number(write);
+  return {
+    in: number(input) ?? 0,
+    out: number(out) ?? 0,
+    ...(cache_read === undefined ? {} : { cache_read }),
+    ...(cache_write === undefined ? {} : { cache_write }),
+  };
+}
+
+function rowOf(line: string): Row {
+  const [pattern = "", ...cells] = line.split(" ");
+  const [tokens, ...higher] = (cells[5] ?? "").split(":");
+  const price = ratesOf(cells);
+  return {
+    pattern: new RegExp(pattern, "i"),
+    price: higher.length === 0 ? price : { ...price, above: { tokens: Number(tokens), ...ratesOf(higher) } },
+    context_window: number(cells[4]) ?? null,
+  };
+}
+
+const find = (provider: string, id: string): ShippedModel | undefined =>
+  tableOf(provider).find(({ pattern }) => pattern.test(id));
+
+/**
+ * The model of a provider; where that one's table lacks it, of whichever vendor sells a model of this name, since providers
+ * that resell it mostly charge the same.
+ * @param provider `null`: whichever
+ */
+export function shippedModel(provider: string | null, model: string): ShippedModel | null {
+  if (provider !== null && OWN_SERVERS.has(provider)) return null;
+  const own = provider === null ? undefined : find(provider, model);
+  if (own !== undefined) return own;
+  const name = model.split("/").at(-1) ?? model;
+  for (const vendor of Object.keys(MODEL_DATA)) {
+    const found = find(vendor, name) ?? find(vendor, model);
+    if (found !== undefined) return found;
+  }
+  return null;
+}

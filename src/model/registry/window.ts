@@ -1,0 +1,24 @@
+/** How many tokens a model's context holds. */
+import type { ModelRegistry } from "./definition.ts";
+import { shippedModel } from "./shipped-price.ts";
+
+/** Of models that Hull's data does not hold, by the id's last part; the first that matches counts. */
+const FAMILIES: readonly (readonly [RegExp, tokens: number])[] = [
+  [/^claude/, 200_000],
+  [/^gpt-4(?:o|\.1|-turbo)/, 128_000],
+  [/^gpt-4(?:-|$)/, 8192],
+  [/^gpt-3\.5/, 16_385],
+  [/^o[134](?:-|$)/, 200_000],
+  [/^gemini-(?:1\.5|2)/, 1_000_000],
+  [/^gemini/, 128_000],
+];
+
+/** What `[llm.models]` says of the model, else what Hull ships of it, else its family's; `null`: unknown. */
+export function contextWindow({ models }: ModelRegistry, model: string): number | null {
+  const defined =
+    models.get(model.toLowerCase())?.context_window ?? shippedModel(null, model)?.context_window;
+  if (typeof defined === "number") return defined;
+  const name = model.toLowerCase().split("/").at(-1) ?? "";
+  const [, window] = FAMILIES.find(([pattern]) => pattern.test(name)) ?? [];
+  return window ?? null;
+}

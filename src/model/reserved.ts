@@ -1,0 +1,126 @@
+/**
+ * Which members a caller may not add to a request: those that Hull sets, accounts or limits. With one of them a call would cost more
+ * than was reserved for it, or ask another model than the one that was chosen. Pure.
+ */
+import { isObject } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+/** Why a member is refused, and what to do instead. */
+const REASONS = {
+  model: "the model and its provider are chosen by model, provider and fallback_chain",
+  conversation: "the conversation is what is accounted; use system, prompt or messages",
+  limit: "token limits are accounted; use max_tokens, or thinking for a budget of thinking",
+  count: "one answer is accounted for each call",
+  stream: "how an answer comes is Hull's to choose; use stream",
+  tools: "tools are declared by tools and tool_choice; those that a provider runs itself are not accounted",
+  price: "it changes the price, which is accounted",
+  name: "no provider has such a parameter",
+} as const;
+type Reason = keyof typeof REASONS;
+
+/**
+ * Names by protocol, in any spelling. All hold for every provider: one server takes the names of several protocols, and which one a
+ * call ends at is not known before it is made.
+ */
+const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
+  chat: [
+    [
+      "model",
+      "model models engine deployment draft_model fallbacks route preset plugins base_url api_base api_key",
+    ],
+    ["conversation", "messages prediction documents chat_template echo prompt suffix"],
+    [
+      "count",
+      "n best_of use_beam_search num_beams beam_width num_return_sequences num_generations num_completions",
+    ],
+    [
+      "tools",
+      "functions function_call search_parameters search_options search_settings enable_search forced_search",
+    ],
+    ["price", "service_tier priority modalities audio"],
+  ],
+  responses: [
+    [
+      "conversation",
+      "input instructions conversation previous_response_id background store context_management",
+    ],
+  ],
+  anthropic: [
+    ["conversation", "system mcp_servers container"],
+    ["price", "speed inference_geo"],
+  ],
+  ollama: [["conversation", "images raw template context"]],
+  gemini: [
+    ["conversation", "contents content system_instruction system_instructions cached_content"],
+    ["count", "candidate_count"],
+    ["price", "response_modalities speech_config"],
+  ],
+  workers_ai: [
+    ["conversation", "inputs requests queue_request history chat_history preamble"],
+    ["model", "headers extra_headers extra_query custom_llm_provider model_id model_name deployment_id"],
+  ],
+  /** Members of OpenRouter's `provider`, which picks among sellers with different prices. */
+  sellers: [["price", "order only ignore sort max_price"]],
+  javascript: [["name", "__proto__ constructor prototype"]],
+};
+
+/** Kinds of names that servers make up ever anew. */
+const KINDS: readonly (readonly [RegExp, Reason])[] = [
+  [/^(?:max|min|num|n|new|limit|total)\w*(?:token|len|predict|generat)/, "limit"],
+  [/budget|^(?:thinking|reasoning|output|completion)\w*tokens?$/, "limit"],
+  [/^stream/, "stream"],
+  [/^tool|tools?$|^websearch/, "tools"],
+];
+
+/** Members that hold parameters again, in any spelling. What else holds members, e.g. `metadata` or a schema, is left alone. */
+const HOLDERS = new Set(
+  [
+    "options generation_config parameters extra_body config inference_config sampling_params provider provider_options",
+    "reasoning thinking thinking_config reasoning_config chat_template_kwargs google openai anthropic vertex gemini",
+    "additional_model_request_fields",
+  ]
+    .join(" ")
+    .split(" ")
+    .map(plain),
+);
+
+const REFUSED = new Map<string, Reason>();
+for (const reasons of Object.values(NAMES)) {
+  for (const [reason, names] of reasons)
+    for (const name of names.split(" ")) REFUSED.set(plain(name), reason);
+}
+
+/** Servers read names in any case, and some fold letters that only look like those of ASCII. */
+function plain(name: string): string {
+  return name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "");
+}
+
+interface Refused {
+  /** Below the provider's part, e.g. `options.num_predict`. */
+  path: string;
+  reason: string;
+}
+
+/** The members of a provider's own part that are refused. */
+export function reservedMembers(part: JsonObject): Refused[] {
+  return Object.entries(part).flatMap(([name, value]) => {
+    const reason = reasonFor(plain(name));
+    if (reason !== null) return [{ path: name, reason: REASONS[reason] }];
+    if (!HOLDERS.has(plain(name))) return [];
+    return partsOf(value)
+      .flatMap(reservedMembers)
+      .map((found) => ({ ...found, path: `${name}.${found.path}` }));
+  });
+}
+
+const reasonFor = (name: string): Reason | null =>
+  REFUSED.get(name) ?? KINDS.find(([kind]) => kind.test(name))?.[1] ?? null;
+
+/** A list stands for what it holds. */
+function partsOf(value: Json): JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap(partsOf);
+  return isObject(value) ? [value] : [];
+}

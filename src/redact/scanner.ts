@@ -1,0 +1,132 @@
+/** Looks for patterns in a text as it stands and as decoders read it, in one pass over chunks of any size. */
+import { type Automaton, ROOT } from "./automaton.ts";
+import { base64Decoder, type Decoder, ESCAPES, jsonDecoder, percentDecoder, type Take } from "./decoders.ts";
+
+/** What to do with a part of the text that holds a pattern: positions from the beginning of the text on. */
+type Cover = (start: number, end: number) => void;
+
+export class Scanner {
+  readonly #automaton: Automaton;
+  readonly #cover: Cover;
+  readonly #views: readonly { view: View; escapes: ReadonlySet<number> }[];
+  /** By byte: whether anything can begin with it. */
+  readonly #wakes = new Uint8Array(256);
+  readonly #escapes = new Uint8Array(256);
+  #state = ROOT;
+  #at: number;
+  #decoding = false;
+
+  /** @param at position of the first byte that will be scanned */
+  constructor(automaton: Automaton, at: number, cover: Cover) {
+    this.#automaton = automaton;
+    this.#cover = cover;
+    this.#at = at;
+    this.#views = [
+      { view: new View(automaton, cover, percentDecoder), escapes: new Set<number>(ESCAPES.percent) },
+      { view: new View(automaton, cover, jsonDecoder), escapes: new Set<number>(ESCAPES.json) },
+      { view: new View(automaton, cover, base64Decoder), escapes: new Set<number>(ESCAPES.base64) },
+    ];
+    for (const byte of this.#views.flatMap(({ escapes }) => Array.from(escapes))) this.#escapes[byte] = 1;
+    for (let byte = 0; byte < 256; byte++) {
+      if (this.#escapes[byte] === 1 || automaton.next(ROOT, byte) !== ROOT) this.#wakes[byte] = 1;
+    }
+  }
+
+  scan(chunk: Uint8Array): void {
+    const automaton = this.#automaton;
+    const [wakes, escapes] = [this.#wakes, this.#escapes];
+    let state = this.#state;
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i] ?? 0;
+      if (state === ROOT && wakes[byte] === 0 && !this.#decoding) continue;
+      const before = state;
+      state = automaton.next(before, byte);
+      const found = automaton.found(state);
+      const end = this.#at + i + 1;
+      if (found > 0) this.#cover(end - found, end);
+      if (this.#decoding || escapes[byte] === 1) this.#decode(byte, end - 1, before);
+    }
+    this.#state = state;
+    this.#at += chunk.length;
+  }
+
+  /** Where the first pattern may begin that is not complete; behind the last byte where none can. */
+  open(): number {
+    let open = this.#at - this.#automaton.depth(this.#state);
+    for (const { view } of this.#views) if (view.active) open = Math.min(open, view.open());
+    return open;
+  }
+
+  /** @param before the state of the text as it stands before this byte */
+  #decode(byte: number, at: number, before: number): void {
+    let decoding = false;
+    for (const { view, escapes } of this.#views) {
+      if (!view.active && escapes.has(byte)) view.begin(before, at);
+      if (view.active) view.push(byte, at);
+      decoding ||= view.active;
+    }
+    this.#decoding = decoding;
+  }
+}
+
+/**
+ * The text as one decoder reads it. It is active from an escape on, until nothing of the escape is part of what may become a
+ * pattern: from there on the text as it stands finds all that the view would.
+ */
+class View {
+  active = false;
+  readonly #automaton: Automaton;
+  readonly #decoder: Decoder;
+  #state = ROOT;
+  /** Bytes read since it became active, and the position in the text where that was. */
+  #read = 0;
+  #origin = 0;
+  /** Where each of the last of these begins in the text: a ring, made when first needed. */
+  #starts = new Float64Array(0);
+  /** Number of the byte from which on the text stands as it is. */
+  #plainFrom = 0;
+
+  constructor(automaton: Automaton, cover: Cover, decoder: (take: Take, skip: () => void) => Decoder) {
+    this.#automaton = automaton;
+    const take: Take = (byte, start, end, plain) => {
+      this.#starts[this.#read % this.#starts.length] = start;
+      this.#read++;
+      if (!plain) this.#plainFrom = this.#read;
+      this.#state = automaton.next(this.#state, byte);
+      const found = automaton.found(this.#state);
+      if (found > 0) cover(this.#startOf(found), end);
+    };
+    this.#decoder = decoder(take, () => {
+      this.#plainFrom = this.#read;
+    });
+  }
+
+  begin(state: number, at: number): void {
+    if (this.#starts.length === 0) this.#starts = new Float64Array(this.#automaton.longest + 1);
+    this.active = true;
+    this.#decoder.reset();
+    this.#state = state;
+    this.#read = 0;
+    this.#origin = at;
+    this.#plainFrom = Number.NEGATIVE_INFINITY;
+  }
+
+  push(byte: number, at: number): void {
+    this.#decoder.push(byte, at);
+    const plain = this.#automaton.depth(this.#state) <= this.#read - this.#plainFrom;
+    if (plain && this.#decoder.from() === -1) this.active = false;
+  }
+
+  open(): number {
+    const begun = this.#startOf(this.#automaton.depth(this.#state));
+    const from = this.#decoder.from();
+    return from === -1 ? begun : Math.min(begun, from);
+  }
+
+  /** Where the last so many bytes begin in the text; infinite for none. */
+  #startOf(count: number): number {
+    if (count === 0) return Number.POSITIVE_INFINITY;
+    const first = this.#read - count;
+    return first < 0 ? this.#origin + first : (this.#starts[first % this.#starts.length] ?? 0);
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Runs without a conversation around them: driven by whoever was asked, their records in memory, or in the object of a call
+ * that outlives its process.
+ */
+import { type Applied, applyAll } from "../../engine/agent/apply.ts";
+import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
+import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { RunState } from "../../engine/agent/state.ts";
+import type { AgentEffects } from "../../engine/agent/step.ts";
+import { HullError, Internal } from "../../errors.ts";
+import type { LlmHost } from "../../llm/host.ts";
+import { systemClock } from "../../model/clock.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import type { Durable } from "../durable.ts";
+import type { RunEvent } from "../events.ts";
+import { runAttributes, tracedRun } from "../gen-ai.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
+import type { OpenSpan } from "../spans.ts";
+import { Teller } from "../teller.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { TemporaryWorkspace } from "../workspace/temporary.ts";
+import { furtherOf } from "./earlier-calls.ts";
+import { agentEffects, type OwnSkill } from "./effects.ts";
+import type { RunLog } from "./run-log.ts";
+import { runVault } from "./vault.ts";
+
+export interface StatelessOptions {
+  host: LlmHost;
+  signal: AbortSignal;
+  /** The request's id of the run, which names it in its span. */
+  execution: string;
+  /** Where its records are; those of earlier lives are there already. */
+  log: RunLog;
+  /** What outlives the process beside the records; `null`: nothing does. */
+  durable: Durable | null;
+  /** What the conversation holds before the run. */
+  before?: readonly AgentRecord[];
+  own?: OwnSkill;
+  /** The run's files. Absent: they come and go with it. */
+  workspace?: WorkspaceAccess;
+  /** Whether answers are told while they come, and whether reasoning is. */
+  told: "nothing" | "text" | "text and reasoning";
+  /** Once a model call has its leave. */
+  admitted?: () => void;
+  /** Says what a run that rests goes on with. Absent, or `null`: nothing, the drive ends. */
+  woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
+  /** Is told what no record holds. */
+  emit: (event: RunEvent) => Promise<void>;
+  /** Resolves when who reads the events is not far behind: what was not read is held in memory. */
+  room?: (() => Promise<void>) | undefined;
+}
+
+interface Driven {
+  run: RunState;
+  /** Further members of a result, as this life knows them. */
+  further: () => JsonObject;
+}
+
+/**
+ * Drives the run, or goes on with it, until it is settled or rests.
+ * @throws HullError that the run ended with
+ */
+export function driveStateless(
+  context: RunContext,
+  spec: AgentSpec,
+  options: StatelessOptions,
+): Promise<Driven> {
+  return tracedRun(context, spec, options.execution, (span) => drive(context, spec, options, span));
+}
+
+async function drive(
+  context: RunContext,
+  spec: AgentSpec,
+  options: StatelessOptions,
+  span: OpenSpan,
+): Promise<Driven> {
+  const { log, host, signal, before = [], woken } = options;
+  if (log.state().run === null) {
+    log.begin([...before, { v: 1, at: systemClock.now(), type: "run_started", run: spec.run_id, spec }]);
+  }
+  const files = filesOf(context, spec, options);
+  const { effects, close, vault, facts } = effectsOf(context, spec, options, files);
+  const append = (batch: readonly Applied[]): void => log.append(batch, host.mocksLeft());
+  try {
+    for (;;) {
+      const rest = await driveAgent(log.state(), { effects, vault, append, clock: systemClock, signal });
+      const { run } = rest.state;
+      if (run === null) throw new Internal({ cause: "a run ended without a state" });
+      span.set(() => runAttributes(run));
+      if (run.error !== null) throw new HullError(run.error, facts.operator);
+      const next = rest.step.type === "settled" ? null : ((await woken?.(rest)) ?? null);
+      const asked = { spec, host, vault, before: facts.first };
+      if (next === null) return { run, further: () => furtherOf(log.records(), asked) };
+      append(applyAll(rest.state, [{ v: 1, at: systemClock.now(), ...next }]));
+    }
+  } finally {
+    close();
+    if (files instanceof TemporaryWorkspace && files !== options.workspace)
+      context.background(files.destroy());
+  }
+}
+
+/** `null`: the run has no tool that needs any. */
+function filesOf(
+  context: RunContext,
+  spec: AgentSpec,
+  { workspace, durable }: StatelessOptions,
+): WorkspaceAccess | null {
+  if (workspace !== undefined) return workspace;
+  if (spec.tools.every(({ executor }) => executor !== "workspace")) return null;
+  return durable?.workspace() ?? new TemporaryWorkspace(context, spec.run_id);
+}
+
+/** What a life learns on its way. */
+interface Facts {
+  /** The first iteration whose model call it made; `null`: none yet. */
+  first: number | null;
+  /** What the log is to say of the fault of a model call. */
+  operator: Record<string, unknown>;
+}
+
+function effectsOf(
+  context: RunContext,
+  spec: AgentSpec,
+  { host, log, durable, own, told, emit, room, admitted }: StatelessOptions,
+  workspace: WorkspaceAccess | null,
+) {
+  const vault = runVault(spec, context);
+  const teller = told === "nothing" ? null : new Teller(context, emit);
+  const { onText, onReasoning, onRestart } = teller?.watcher ?? {};
+  const { close, ...effects } = agentEffects({
+    context,
+    host,
+    spec,
+    vault,
+    known: durable,
+    workspace,
+    artifacts: new RunArtifacts((id) => durable?.artifact(id) ?? null),
+    records: () => log.records(),
+    ...(own === undefined ? {} : { own }),
+    watcher: {
+      ...(onText === undefined ? {} : { onText }),
+      ...(onRestart === undefined ? {} : { onRestart }),
+      ...(told === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
+      ...(admitted === undefined ? {} : { onAdmitted: admitted }),
+    },
+    emit: (event) => void emit(event),
+  });
+  const facts: Facts = { first: null, operator: {} };
+  const callModel: AgentEffects["callModel"] = async (step, at) => {
+    facts.first ??= step.iteration;
+    await room?.();
+    try {
+      const call = () => effects.callModel(step, at);
+      return await (teller === null ? call() : teller.telling(step.iteration + 1, call));
+    } catch (error) {
+      if (error instanceof HullError) Object.assign(facts.operator, error.operator);
+      throw error;
+    }
+  };
+  return { effects: { ...effects, callModel }, close, vault, facts };
+}

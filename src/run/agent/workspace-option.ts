@@ -1,0 +1,87 @@
+/** Which workspace tools a run has, and where the folders of its skills lie. */
+import { isAtLeast } from "../../engine/agent/policy.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import type { SkillRecord } from "../../skill/manifest.ts";
+import { WORKSPACE_TOOLS, type WorkspaceTool, workspaceTool } from "../../skill/tool-names.ts";
+import { givesWorkspaceTools } from "../../skill/workspace-tools.ts";
+import type { RunContext } from "../context.ts";
+import { mayHaveWorkspaceTools } from "../variables.ts";
+import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
+
+/** The workspace tools of a run, with what the deployment says of their risk. @param others the run's other tools */
+export function workspaceToolsOf(
+  context: RunContext,
+  given: boolean | readonly string[] | undefined,
+  records: readonly SkillRecord[],
+  others: readonly AgentTool[],
+): AgentTool[] {
+  const { require_risk = "none" } = context.settings.approvals;
+  const wanted = wantedWorkspaceTools(context, given, records);
+  return workspaceTools(wanted, others).map((tool) => {
+    return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
+  });
+}
+
+/**
+ * The tools that a run has, as far as no other tool has their names.
+ * @param given the run's option
+ * @param records of the served skills of the run
+ * @throws InvalidRequest where the option names something else
+ */
+function wantedWorkspaceTools(
+  context: Pick<RunContext, "settings">,
+  given: boolean | readonly string[] | undefined,
+  records: readonly SkillRecord[],
+): WorkspaceTool[] {
+  const asked = typeof given === "object" ? given.map(named) : given;
+  const { enabled } = context.settings.workspace_tools;
+  const trusted = records.filter((record) => mayHaveWorkspaceTools(context.settings, record));
+  // A run that is nothing but what was uploaded has what uploads have.
+  if (enabled === "never" || asked === false || (records.length > 0 && trusted.length === 0)) return [];
+  if (typeof asked === "object") return WORKSPACE_TOOLS.filter((name) => asked.includes(name));
+  if (asked === true) return [...WORKSPACE_TOOLS];
+  const wanting = trusted.filter(givesWorkspaceTools).map(({ manifest }) => manifest.workspace_tools);
+  const lists = wanting.map((declared) => (Array.isArray(declared) ? declared : WORKSPACE_TOOLS));
+  if (enabled === "always" && trusted.every(({ manifest }) => manifest.workspace_tools === undefined))
+    return [...WORKSPACE_TOOLS];
+  return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
+}
+
+/** Whether a call of a served skill takes files of any kind, since its run has tools to work on them. */
+export const takesAnyFile = (context: Pick<RunContext, "settings">, record: SkillRecord): boolean =>
+  record.manifest.mode === "llm" && wantedWorkspaceTools(context, undefined, [record]).length > 0;
+
+function named(name: string): WorkspaceTool {
+  const tool = workspaceTool(name);
+  if (tool !== null) return tool;
+  throw new InvalidRequest({
+    option: "workspace_tools",
+    detail: `workspace_tools names "${name}". There are: ${WORKSPACE_TOOLS.join(", ")}.`,
+  });
+}
+
+/** The skills of a run with their folders. @param given `tools`: the run has workspace tools */
+export function placedSkills(
+  context: RunContext,
+  session: string | null,
+  { skills, own, tools }: { skills: readonly AgentSkill[]; own: AgentSkill | null; tools: boolean },
+): Pick<AgentSpec, "skills" | "own_skill" | "skills_key"> {
+  const served = [...(own === null ? [] : [own]), ...skills].flatMap(({ name, digest, files }) =>
+    files === undefined || digest === undefined ? [] : [{ name, digest }],
+  );
+  const skills_key = skillsKey(context.tenant, session, served);
+  const { path } = skillsFolder(context, { skills_key });
+  const placed = (skill: AgentSkill): AgentSkill => {
+    // A folder with nothing but SKILL.md is of use to commands alone.
+    if (skill.files === undefined || (skill.files.count === 0 && !tools)) return skill;
+    const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
+    return { ...skill, dir: `${path}/${skill.name}`, ...plugin };
+  };
+  return {
+    skills: skills.map(placed),
+    ...(own === null ? {} : { own_skill: placed(own) }),
+    ...(served.length === 0 ? {} : { skills_key }),
+  };
+}

@@ -1,0 +1,161 @@
+/** Files of a call of a served skill that works on files: those of the request go in, those that are new or changed come out. */
+import { InvalidRequest } from "../errors/llm.ts";
+import { InputRequired } from "../errors/request.ts";
+import { Internal } from "../errors.ts";
+import type { Manifest } from "../skill/manifest.ts";
+import { mediaTypeOf } from "../skill/media.ts";
+import { pathFault } from "../tool/workspace-path.ts";
+import type { RunContext } from "./context.ts";
+import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
+import type { InputFile, RunInput } from "./input.ts";
+import { decodeUtf8 } from "./utf8.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
+import { writeFile } from "./workspace/store.ts";
+
+/** A file that a run made or changed, as its caller is told of it. */
+export interface ProducedFile {
+  /** Of `/files`. */
+  id: string;
+  /** In the work folder. */
+  path: string;
+  size: number;
+  mime_type: string;
+  /** In hex. */
+  sha256: string;
+}
+
+/** Files that are told of; a run that makes more keeps them in its session. */
+const MOST_FILES = 100;
+/** Files of Hull's own, such as long outputs of commands. */
+const OWN_FOLDER = ".hull/";
+/** A workspace holds no more. */
+const MOST_LISTED = 10_000;
+
+/** Empties a work folder that an earlier life may have begun with. */
+export async function emptied(workspace: WorkspaceAccess): Promise<void> {
+  const old = await workspace.listFiles(null, MOST_LISTED);
+  if (old.length > 0)
+    await workspace.changeFiles(old.map(({ path }) => ({ kind: "delete", path, expected: null })));
+}
+
+/** SHA-256 of the files of a work folder, by path. */
+export async function digestsOf(workspace: WorkspaceAccess): Promise<{ [path: string]: string }> {
+  const files = await workspace.listFiles(null, MOST_LISTED);
+  return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
+}
+
+/** Writes the files of a request into the work folder, under their names; answers their digests by path. */
+export async function writeInputs(
+  { env }: Pick<RunContext, "env">,
+  workspace: WorkspaceAccess,
+  files: readonly InputFile[],
+): Promise<{ [path: string]: string }> {
+  const written: { [path: string]: string } = {};
+  for (const file of files) {
+    const path = freeName(nameOf(file), Object.keys(written));
+    const body = file.body instanceof Uint8Array ? [file.body] : file.body;
+    const intent = { path, expected: null, size: null, executable: null };
+    const outcome = await writeFile(env.FILES, workspace, intent, body);
+    if ("refused" in outcome) {
+      const detail = `The file ${path} does not fit into the work folder.`;
+      throw new InvalidRequest({ option: "file", detail });
+    }
+    written[path] = outcome.sha256;
+  }
+  return written;
+}
+
+const EXTENSIONS = new Map([
+  ["application/pdf", "pdf"],
+  ["text/csv", "csv"],
+  ["text/plain", "txt"],
+  ["text/markdown", "md"],
+  ["application/json", "json"],
+  ["image/png", "png"],
+  ["image/jpeg", "jpg"],
+  ["application/zip", "zip"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
+]);
+
+/** The last part of the client's name, where that can be a file's. */
+function nameOf({ filename, mime }: InputFile): string {
+  const base = (filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "";
+  if (base !== "" && pathFault(base) === null && !base.startsWith(OWN_FOLDER.slice(0, -1))) return base;
+  const extension = EXTENSIONS.get(mime);
+  return extension === undefined ? "input" : `input.${extension}`;
+}
+
+function freeName(name: string, taken: readonly string[]): string {
+  const dot = name.lastIndexOf(".");
+  const [stem, end] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+  let free = name;
+  for (let count = 2; taken.includes(free); count++) free = `${stem}-${count}${end}`;
+  return free;
+}
+
+/** The user message: the text, and which files there are. @throws InputRequired where there is neither */
+export function promptText(manifest: Manifest, input: RunInput, paths: readonly string[]): string {
+  const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
+  if (text.trim() === "" && paths.length === 0 && manifest.input !== "none")
+    throw new InputRequired({ hint: "Send the text as the request body, or a form with prompt and files." });
+  const asked = text.trim() === "" ? "Begin." : text;
+  const lines = paths.map((path) => `- ${path}`);
+  const files = lines.length === 0 ? [] : [`Files of this request, in the work folder:\n${lines.join("\n")}`];
+  return [asked, ...files].join("\n\n");
+}
+
+/**
+ * Stores the files that are not as they were given under `/files`.
+ * @param given SHA-256 by path
+ * @returns `headers`: the ids, each with what is known of the file, as a list of RFC 9651
+ */
+export async function producedFiles(
+  { env, tenant }: Pick<RunContext, "env" | "tenant">,
+  workspace: WorkspaceAccess,
+  given: { [path: string]: string },
+): Promise<{ files: ProducedFile[]; headers: Record<string, string> }> {
+  const all = await workspace.listFiles(null, MOST_LISTED);
+  const made = all
+    .filter(({ path, sha256 }) => !path.startsWith(OWN_FOLDER) && given[path] !== sha256)
+    .slice(0, MOST_FILES);
+  const files: ProducedFile[] = [];
+  for (const { path, size, sha256 } of made) {
+    const found = await workspace.findFile(path);
+    const object = found === null ? null : await env.FILES.get(found.key);
+    if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
+    const mime = mediaTypeOf(path);
+    const filename = path.split("/").at(-1) ?? path;
+    const stored = await storeFile(
+      env,
+      tenant,
+      { filename, mime, size, ttl_ms: PRODUCED_TTL_MS },
+      object.body,
+    );
+    files.push({ id: stored.id, path, size, mime_type: mime, sha256 });
+  }
+  return { files, headers: files.length === 0 ? {} : { "x-hull-files": filesHeader(files) } };
+}
+
+/** Items with parameters; what is not ASCII in a path is percent-encoded. */
+function filesHeader(files: readonly ProducedFile[]): string {
+  return files
+    .map(
+      ({ id, path, size, mime_type, sha256 }) =>
+        `${id};path="${encodeURI(path)}";size=${size};type="${mime_type}";sha256="${sha256}"`,
+    )
+    .join(", ");
+}
+
+/** The files that such a header names. */
+export function filesInHeader(header: string): ProducedFile[] {
+  const item = /(file_[0-9a-f]{32});path="([^"]*)";size=(\d+);type="([^"]*)";sha256="([0-9a-f]{64})"/g;
+  return Array.from(header.matchAll(item), ([, id = "", path = "", size, mime_type = "", sha256 = ""]) => ({
+    id,
+    path: decodeURI(path),
+    size: Number(size),
+    mime_type,
+    sha256,
+  }));
+}

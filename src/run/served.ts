@@ -1,0 +1,226 @@
+/** mode: llm — a call of a served skill, as a run of the engine: its input in, the model's last text out. */
+
+import { servedAnswer } from "../engine/agent/served-answer.ts";
+import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
+import type { RunState } from "../engine/agent/state.ts";
+import type { Part } from "../engine/messages.ts";
+import { Internal } from "../errors.ts";
+import type { LlmHost } from "../llm/host.ts";
+import type { ModelRegistry } from "../model/registry/definition.ts";
+import { DEFAULT_TOOL_ROUNDS } from "../skill/llm.ts";
+import type { Manifest } from "../skill/manifest.ts";
+import { specOf } from "./agent/options.ts";
+import { profileOf } from "./agent/profile.ts";
+import { MemoryLog } from "./agent/run-log.ts";
+import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
+import { skillOf, toolsOf } from "./agent/skills.ts";
+import { driveStateless } from "./agent/stateless.ts";
+import { placedSkills, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
+import type { RunEvent } from "./events.ts";
+import type { RunHandle, RunOutput } from "./handle.ts";
+import { checkedJson, withoutFence } from "./json-output.ts";
+import { llmHost } from "./llm-host.ts";
+import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
+import { withRemoteTools } from "./mcp/agent-tools.ts";
+import { ownFiles, ownInstructions } from "./own-skill.ts";
+import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
+import { TemporaryWorkspace } from "./workspace/temporary.ts";
+
+type LlmSettings = NonNullable<Manifest["llm"]>;
+
+/** @param model registry the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
+export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): Promise<RunOutput> {
+  const { record, context, durable } = run;
+  const { manifest } = record;
+  const { llm, slug } = manifest;
+  if (llm === undefined) throw new Internal({ cause: `the llm skill ${slug} has no llm settings` });
+  if (!takesAnyFile(context, record)) {
+    const files = await holdFiles(run.input.files);
+    const parts = userParts(manifest, run.input, files);
+    return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
+  }
+  // The files of the request are those of the work folder.
+  const workspace = durable?.workspace() ?? new TemporaryWorkspace(context, run.id);
+  try {
+    const before = durable?.log.state().run?.spec.served?.inputs;
+    if (before === undefined) await emptied(workspace);
+    const inputs = before ?? (await writeInputs(context, workspace, run.input.files));
+    const parts: Part[] = [{ type: "text", text: promptText(manifest, run.input, Object.keys(inputs)) }];
+    const output = await driven(run, llm, { parts, files: [], workspace, inputs }, modelRegistry);
+    const { headers, files } = await producedFiles(context, workspace, inputs);
+    return { ...output, headers: { ...output.headers, ...headers }, done: { ...output.done, files } };
+  } finally {
+    if (workspace instanceof TemporaryWorkspace) context.background(workspace.destroy());
+  }
+}
+
+/** Where a served skill's run takes place. */
+interface ServedPlace {
+  parts: Part[];
+  /** Files of the request that its tools get. */
+  files: HeldFile[];
+  /** `null`: the run has no workspace tools. */
+  workspace: WorkspaceAccess | null;
+  /** Of the files that the workspace begins with, SHA-256 by path. */
+  inputs: { [path: string]: string };
+}
+
+/** Drives the run to its end. @throws HullError that it ended with */
+async function driven(
+  run: RunHandle,
+  llm: LlmSettings,
+  { parts, files, workspace, inputs }: ServedPlace,
+  modelRegistry: ModelRegistry,
+): Promise<RunOutput> {
+  const { record, context, durable, signal, streaming } = run;
+  const { slug } = record.manifest;
+  const host = await llmHost(context, {
+    signal,
+    session: null,
+    skill: slug,
+    account: null,
+    served: modelRegistry,
+  });
+  const { model, capabilities } = host.reach(llm.target);
+  const log = durable?.log ?? new MemoryLog(streaming ? (event) => void run.emit(event) : null);
+  // A run that is taken up is what it was when it began, and has its tools.
+  const spec =
+    log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
+  let begun = false;
+  const admitted = (): void => {
+    if (!begun) run.started();
+    begun = true;
+  };
+  const own = { record, files };
+  const told = streaming ? "text" : "nothing";
+  const emit = (event: RunEvent): Promise<void> => run.emit(event);
+  try {
+    const place = workspace === null ? {} : { workspace };
+    const options = {
+      host,
+      signal,
+      execution: run.id,
+      log,
+      durable,
+      own,
+      told,
+      admitted,
+      emit,
+      ...place,
+    } as const;
+    return outputOf(run, (await driveStateless(context, spec, options)).run);
+  } finally {
+    const ended = log.state().run;
+    if (ended !== null) {
+      context.log.usage = usageOf(ended);
+      context.log.rounds = ended.iterations;
+      context.log.tool_calls = ended.tools_used.length;
+    }
+  }
+}
+
+async function servedSpec(
+  { id, context, record }: RunHandle,
+  llm: LlmSettings,
+  { parts, inputs }: Pick<ServedPlace, "parts" | "inputs">,
+  { model, capabilities }: ReturnType<LlmHost["reach"]>,
+): Promise<AgentSpec> {
+  const { settings, bot, startedAt } = context;
+  const { manifest } = record;
+  const ofSkill = withSkillTools(toolsOf(record), toolsOfSkill(settings, record, false));
+  const forFiles = workspaceToolsOf(context, undefined, [record], ofSkill);
+  const own = [...ofSkill, ...forFiles];
+  const { tools } = await withRemoteTools(context, own, { asked: [], records: [record], served: record });
+  const native = capabilities.native_tools || !capabilities.matched;
+  const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
+  const skill = { ...skillOf(settings, record, record.pack ?? undefined), files: ownFiles(record) };
+  const { own_skill, skills_key } = placedSkills(context, null, {
+    skills: [],
+    own: skill,
+    tools: forFiles.length > 0,
+  });
+  const self = own_skill ?? skill;
+  const max_tool_rounds = forFiles.length > 0 ? roundsWithFiles(llm) : llm.max_tool_rounds;
+  const base = specOf(
+    {},
+    {
+      run_id: id,
+      session_id: null,
+      system: ownInstructions(self, { session_id: null, input: textIn(parts), skills: [self] }),
+      prompt: [{ role: "user", content: parts }],
+      tools,
+      tool_format: "native",
+      skills: [],
+      profile: profileOf(undefined),
+      policies: { policy: settings.policy ?? null },
+      model: {
+        provider: llm.target.provider,
+        model,
+        context_window: null,
+        native_tools: capabilities.native_tools,
+        defer_loading: capabilities.defer_loading,
+        tool_search: [...capabilities.tool_search],
+        ...(capabilities.vision === false ? { vision: false } : {}),
+        ...(capabilities.pdf === true ? { pdf: true } : {}),
+      },
+      call: {},
+    },
+  );
+  return {
+    ...base,
+    agent: manifest.slug,
+    // Instructions do without their files where a model has no tools.
+    ...(reads && native ? { own_skill: self } : {}),
+    ...(skills_key === undefined ? {} : { skills_key }),
+    ...(bot === null ? {} : { bot }),
+    ...(llm.fallback.length === 0 ? {} : { fallback: llm.fallback }),
+    deadline: { at: startedAt + manifest.deadline_ms, ms: manifest.deadline_ms },
+    // A skill's tools say what they say: nothing is cut, counted or archived beyond the skill's own limits.
+    max_iterations: max_tool_rounds + 1,
+    loop_detect: { ...base.loop_detect, warn: 0 },
+    compaction: { ...base.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
+    served: {
+      max_tool_rounds,
+      max_tool_output_bytes: llm.max_tool_output_bytes,
+      json: manifest.output === "json",
+      max_tokens: llm.max_tokens,
+      timeout_ms: manifest.timeout_ms,
+      idle_timeout_ms: manifest.idle_timeout_ms,
+      ...(forFiles.length === 0 ? {} : { inputs }),
+    },
+  };
+}
+
+/** Work on files takes more rounds than an answer does: those that the manifest names, or these. */
+const ROUNDS_WITH_FILES = 50;
+const roundsWithFiles = ({ max_tool_rounds }: LlmSettings): number =>
+  max_tool_rounds === DEFAULT_TOOL_ROUNDS ? ROUNDS_WITH_FILES : max_tool_rounds;
+
+/** The texts of the input. */
+const textIn = (parts: readonly Part[]): string =>
+  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+
+function usageOf({ totals }: RunState) {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = totals;
+  return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+}
+
+function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
+  const { output, output_mime } = record.manifest;
+  const answer = servedAnswer(run);
+  const text = context.settings.redactor.text(answer.text);
+  const json = output === "json";
+  const usage = usageOf(run);
+  const [rounds, tools] = [run.iterations, run.tools_used.length];
+  return {
+    body: json ? checkedJson(withoutFence(text)) : text,
+    headers: {
+      "content-type": output_mime ?? (json ? "application/json" : "text/plain; charset=utf-8"),
+      "x-hull-finish-reason": answer.finish_reason,
+      "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
+    },
+    done: { finish_reason: answer.finish_reason, usage: { ...usage, rounds, tools } },
+  };
+}

@@ -1,0 +1,100 @@
+/** What a command writes: its ends for the model, and the whole in a file where it is long. */
+import { MAX_OUTPUT_CHARS } from "../../engine/workspace-tools/definitions.ts";
+import { shownOutput } from "../../engine/workspace-tools/lines.ts";
+import { Internal } from "../../errors.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { storeContent } from "../workspace/store.ts";
+
+/** Where long outputs go in the work folder. */
+const OUTPUT_FOLDER = ".hull/output";
+
+/** The beginning and the end of a text. */
+class Ends {
+  head = "";
+  tail = "";
+  length = 0;
+
+  push(text: string): void {
+    const room = MAX_OUTPUT_CHARS - this.head.length;
+    this.length += text.length;
+    this.head += text.slice(0, Math.max(0, room));
+    const rest = text.slice(Math.max(0, room));
+    if (rest === "") return;
+    this.tail += rest;
+    if (this.tail.length > 2 * MAX_OUTPUT_CHARS) this.tail = this.tail.slice(-MAX_OUTPUT_CHARS);
+  }
+}
+
+export class BashOutput {
+  readonly #bucket: R2Bucket;
+  readonly #workspace: WorkspaceAccess;
+  readonly #path: string;
+  readonly #decoder = new TextDecoder();
+  readonly #ends = new Ends();
+  /** What was written so far, while all of it is shown. */
+  #held: Uint8Array[] = [];
+  #file: {
+    key: string;
+    writer: WritableStreamDefaultWriter<Uint8Array>;
+    stored: Promise<{ sha256: string; size: number }>;
+  } | null = null;
+
+  /** @param name of the call, for its file */
+  constructor(bucket: R2Bucket, workspace: WorkspaceAccess, name: string) {
+    this.#bucket = bucket;
+    this.#workspace = workspace;
+    this.#path = `${OUTPUT_FOLDER}/${name}.txt`;
+  }
+
+  /** Takes bytes as they come; answers their text. */
+  async push(bytes: Uint8Array): Promise<string> {
+    const text = this.#decoder.decode(bytes, { stream: true });
+    this.#ends.push(text);
+    if (this.#file === null && this.#ends.length <= MAX_OUTPUT_CHARS) {
+      this.#held.push(bytes.slice());
+      return text;
+    }
+    await this.#write(bytes);
+    return text;
+  }
+
+  /** The text for the model, once everything has come; a long output is in its file from then on. */
+  async end(): Promise<string> {
+    this.#ends.push(this.#decoder.decode());
+    const file = this.#file;
+    if (file === null) return shownOutput(this.#ends, null);
+    await Promise.race([file.writer.close(), file.stored]);
+    const { sha256, size } = await file.stored;
+    const write = {
+      kind: "write" as const,
+      path: this.#path,
+      key: file.key,
+      sha256,
+      size,
+      executable: false,
+      expected: null,
+    };
+    const [outcome] = await this.#workspace.changeFiles([write]);
+    const kept = outcome !== undefined && !("refused" in outcome);
+    return shownOutput(this.#ends, kept ? this.#path : null);
+  }
+
+  /** Lets go of what came. */
+  async abandon(): Promise<void> {
+    await this.#file?.writer.abort().catch(() => {});
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    if (this.#file === null) {
+      const begun = await this.#workspace.beginFile(null);
+      if ("refused" in begun) throw new Internal({ cause: `a file is refused: ${begun.refused}` });
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const stored = storeContent(this.#bucket, this.#workspace, begun.key, readable);
+      stored.catch(() => {});
+      this.#file = { key: begun.key, writer: writable.getWriter(), stored };
+    }
+    const { writer, stored } = this.#file;
+    for (const piece of [...this.#held.splice(0), bytes.slice()])
+      await Promise.race([writer.write(piece), stored]);
+  }
+}

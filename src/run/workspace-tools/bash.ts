@@ -1,0 +1,180 @@
+/** `Bash`: a command as an execution in the runner, in the run's work folder. */
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { commandText } from "../../engine/workspace-tools/command-result.ts";
+import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
+import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
+import { utf8 } from "../../skill/bundle.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
+import { allowedVariables, withheldKeys } from "../../tool/execution.ts";
+import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "../../tool/protocol.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import { runWithWorkspace } from "../../tool/with-workspace.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { ToolOutput } from "../handler/output.ts";
+import { runnerEndpoint, runOptions } from "../runner.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { toolWorkspace } from "../workspace/transfer.ts";
+import { BashOutput } from "./bash-output.ts";
+import type { SkillFolders } from "./skill-folders.ts";
+
+/** Bytes that a command may write. */
+const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
+/** What executions of commands count as beside those of skills. */
+const NAME = "workspace-tools";
+
+export interface Command {
+  args: JsonObject;
+  call_id: string;
+  /** Unique to run and call; the same call of a later life of the run has the same. */
+  execution: string;
+  run: string;
+  /** An earlier life of the run began it. */
+  again: boolean;
+  /** Where it begins: relative to the work folder, or absolute. */
+  cwd: string;
+  /** The skill that HULL_SKILL_DIR names; `null`: none. */
+  skill: string | null;
+  signal: AbortSignal;
+}
+
+interface BashPlace {
+  context: RunContext;
+  workspace: WorkspaceAccess;
+  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  known: KnownExecutions | null;
+  skills: SkillFolders;
+  /** Names the folder of the run's skills in the runner. */
+  skillsKey: string;
+  emit: (event: RunEvent) => void;
+}
+
+const UNKNOWN =
+  "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
+
+/** Runs a command to its end. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+export async function runBash(command: Command, place: BashPlace): Promise<AgentToolResult> {
+  const { context, known, emit } = place;
+  const { settings, env } = context;
+  if (command.again && known === null) return unknown(0);
+  const workspace = await toolWorkspace(env.FILES, place.workspace);
+  const list = await place.skills.toRun();
+  const text = String(command.args.command);
+  const spec = specOf(command, place, workspace, list);
+  const output = new BashOutput(env.FILES, place.workspace, command.execution);
+  const told = new ToolOutput(command.call_id, settings.toldRedactor, emit);
+  const options = runOptions(context, command.signal, known);
+  try {
+    const { status, notKept } = await runWithWorkspace(
+      {
+        runner: await runnerEndpoint(context, workspace.id),
+        spec,
+        input: { stdin: utf8(text) },
+        options: { ...options, pack: withEmptyPack(options.pack) },
+        workspace,
+      },
+      async (event) => {
+        if (event.kind === "stdout" || event.kind === "stderr")
+          told.push("stdout", await output.push(event.bytes));
+      },
+    );
+    if (status.cause === "lost") {
+      await output.abandon();
+      return unknown(status.duration_ms);
+    }
+    const shown = settings.redactor.text(await output.end());
+    const remark = remarkOf(status, spec, known === null);
+    const exit_code = status.cause === "exit" ? status.exit_code : null;
+    const offline = settings.workspace_tools.network === false;
+    const content = commandText(text, shown, { exit_code, remark, notKept, offline });
+    const ok = exit_code === 0;
+    const category = status.cause === "timed_out" ? "timeout" : "tool_error";
+    return {
+      ...plainResult(ok ? "ok" : "error", content, ok ? null : category),
+      exit_code: status.exit_code,
+      duration_ms: status.duration_ms,
+      retryable: false,
+      ...(status.cwd === undefined ? {} : { cwd: status.cwd }),
+    };
+  } catch (error) {
+    await output.abandon();
+    if (error instanceof ExecutionLost) return unknown(0);
+    throw error;
+  } finally {
+    await told.end();
+  }
+}
+
+function specOf(
+  { args, execution, run, cwd, skill }: Command,
+  { context, known, skillsKey }: BashPlace,
+  workspace: { id: string; version: number },
+  list: { name: string; digest: string }[],
+): ExecutionSpec {
+  const { settings } = context;
+  const { network, env } = settings.workspace_tools;
+  const wanted = Number(args.timeout_ms ?? DEFAULT_BASH_MS);
+  const { read, providerKeys } = settings;
+  const active = list.some(({ name }) => name === skill) ? skill : null;
+  return {
+    version: PROTOCOL_VERSION,
+    id: execution,
+    request_id: run,
+    skill: NAME,
+    digest: EMPTY_PACK,
+    argv: ["bash"],
+    env: allowedVariables(env, { read, providerKeys, granted: null }),
+    ...withheldKeys(env, providerKeys),
+    timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
+    grace_ms: settings.grace_ms,
+    limits: { max_output_bytes: MAX_OUTPUT_BYTES },
+    input: { mode: "stdin" },
+    output: "text",
+    detach: known !== null,
+    workspace: { id: workspace.id, version: workspace.version, cwd: true },
+    handler: {
+      language: "bash",
+      config: "{}",
+      context: "{}",
+      network: network === false ? null : { hosts: network === true ? null : network },
+      ...(cwd === "" ? {} : { cwd }),
+      ...(active === null ? {} : { skill: active }),
+    },
+    ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
+  };
+}
+
+/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest where nobody waits any more */
+function remarkOf(
+  { cause, signal, reason }: EndedStatus,
+  { timeout_ms }: ExecutionSpec,
+  attended: boolean,
+): string | null {
+  switch (cause) {
+    case "exit":
+      return null;
+    case "timed_out":
+      return `stopped after ${timeout_ms} ms, its time limit. What it changed so far is kept. timeout_ms may be up to ${MAX_BASH_MS}`;
+    case "cancelled":
+      if (attended) throw new ClientClosedRequest({});
+      return "the runner was shut down while it ran. It may have taken effect in part, and was not run again";
+    case "out_of_memory":
+      return "ended: it used more memory than it may";
+    case "signal":
+      return `ended by ${signal ?? "a signal"}`;
+    case "output_too_large":
+      return `ended: it wrote more than ${MAX_OUTPUT_BYTES} bytes. Write large results to files`;
+    case "command_not_found":
+      return "the runner has no bash";
+    default:
+      return `could not be started (${reason ?? "unknown reason"})`;
+  }
+}
+
+const unknown = (duration_ms: number): AgentToolResult => ({
+  ...plainResult("error", UNKNOWN, "cancelled"),
+  retryable: false,
+  duration_ms,
+});

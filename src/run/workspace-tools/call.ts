@@ -1,0 +1,123 @@
+/** Carries out a call of a workspace tool. */
+import { plainResult } from "../../engine/agent/calls.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
+import type { SkillRecord } from "../../skill/manifest.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { type Command, runBash } from "./bash.ts";
+import { type FileAnswer, FileTools } from "./files.ts";
+import { SkillFolders } from "./skill-folders.ts";
+import { skillsFolder, workFolder } from "./where.ts";
+
+interface WorkspaceToolsOptions {
+  context: RunContext;
+  spec: AgentSpec;
+  /** The files of the session, or of the run. */
+  workspace: WorkspaceAccess;
+  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  known: KnownExecutions | null;
+  emit: (event: RunEvent) => void;
+  /** The served skill that the run is, where it is at hand. */
+  own: SkillRecord | null;
+  /** When an earlier life of the run began a call, in Unix ms; `null`: it did not. */
+  begun: (effect: string) => number | null;
+}
+
+/** The workspace tools of a run. */
+export class WorkspaceTools {
+  readonly #options: WorkspaceToolsOptions;
+  readonly #skills: SkillFolders;
+
+  constructor(options: WorkspaceToolsOptions) {
+    this.#options = options;
+    this.#skills = new SkillFolders(options.context, options.spec, options.own);
+  }
+
+  /** What a command writes that no call of the model asked for. @param execution names it, unique to the run */
+  async output(command: string, skill: string, execution: string, signal: AbortSignal): Promise<string> {
+    const { spec } = this.#options;
+    const { content } = await this.#bash({
+      args: { command },
+      call_id: execution,
+      execution,
+      run: spec.run_id,
+      again: false,
+      cwd: "",
+      skill,
+      signal,
+    });
+    return content;
+  }
+
+  #bash(command: Command): Promise<AgentToolResult> {
+    const { context, spec, workspace, known, emit } = this.#options;
+    const { key } = skillsFolder(context, spec);
+    return runBash(command, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
+  }
+
+  /** Carries out one call. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+  async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
+    const started = Date.now();
+    const { call, tool, again, from } = planned;
+    const args = call.arguments ?? {};
+    const fault = argumentsFault(tool.definition.parameters, args);
+    if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
+    const { cwd = "", active = [] } = from ?? {};
+    const { context, spec, workspace, begun } = this.#options;
+    if (tool.handler === "Bash") {
+      return this.#bash({
+        args,
+        call_id: call.id,
+        execution: `${run}-${effect}`,
+        run,
+        again,
+        cwd,
+        skill: active.at(-1) ?? spec.own_skill?.name ?? null,
+        signal,
+      });
+    }
+    const files = new FileTools({
+      bucket: context.env.FILES,
+      workspace,
+      skills: this.#skills,
+      folders: { work: await workFolder(context, workspace), skills: skillsFolder(context, spec).path },
+      cwd,
+      sees: { images: spec.model.vision !== false, pdf: spec.model.pdf === true },
+    });
+    const { ok, content, parts } = await fileCall(files, planned, again ? begun(effect) : null);
+    const shown = context.settings.redactor.text(content);
+    return {
+      ...plainResult(ok ? "ok" : "error", shown, ok ? null : "tool_error"),
+      retryable: false,
+      ...(parts === undefined ? {} : { parts }),
+      duration_ms: Date.now() - started,
+    };
+  }
+}
+
+async function fileCall(
+  files: FileTools,
+  { call, tool }: PlannedCall,
+  since: number | null,
+): Promise<FileAnswer> {
+  const args = call.arguments ?? {};
+  switch (tool.handler) {
+    case "Read":
+      return files.read(args);
+    case "Write":
+      return files.write(args);
+    case "Edit":
+      return files.edit(args, since);
+    case "Glob":
+      return files.glob(args);
+    case "Grep":
+      return files.grep(args);
+    default:
+      return { ok: false, content: `${call.name} cannot be carried out here.` };
+  }
+}

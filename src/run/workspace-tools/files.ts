@@ -1,0 +1,334 @@
+/** `Read`, `Write`, `Edit`, `Glob` and `Grep`: on the run's workspace and its skills' folders, without a process. */
+import { toBase64 } from "../../bytes.ts";
+import { feedbackMessage } from "../../engine/agent/texts.ts";
+import type { Part } from "../../engine/messages.ts";
+import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
+import { edited } from "../../engine/workspace-tools/edit.ts";
+import { numberedLines } from "../../engine/workspace-tools/lines.ts";
+import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
+import { type Place, placeOf, type RunFolders } from "../../engine/workspace-tools/place.ts";
+import { utf8 } from "../../skill/bundle.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { nearest } from "../../skill/match.ts";
+import { isTextType, mediaTypeOf } from "../../skill/media.ts";
+import type { Refusal, WorkspaceAccess, WorkspaceFile } from "../workspace/access.ts";
+import { writeFile } from "../workspace/store.ts";
+import type { SkillFolders } from "./skill-folders.ts";
+
+/** Larger texts are for programs: an isolate holds several runs. */
+const MAX_TEXT_BYTES = 8 * 1024 * 1024;
+/** What providers take, and a record of the session holds. */
+const MAX_IMAGE_BYTES = 1024 * 1024;
+const MAX_PDF_BYTES = 4 * 1024 * 1024;
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/** Bytes that one search reads. */
+const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
+/** Files that a search reads at a time: a Worker has six connections. */
+const SEARCHED_AT_ONCE = 4;
+const MOST_FILES = 10_000;
+
+/** What a call of a file tool comes to. */
+export interface FileAnswer {
+  ok: boolean;
+  content: string;
+  parts?: Part[];
+}
+
+interface FileToolsOptions {
+  bucket: R2Bucket;
+  workspace: WorkspaceAccess;
+  skills: SkillFolders;
+  folders: RunFolders;
+  /** Where relative paths begin. */
+  cwd: string;
+  /** What the run's model can see. */
+  sees: { images: boolean; pdf: boolean };
+}
+
+/** A file that can be read, of the workspace or of a skill. */
+interface Readable {
+  shown: string;
+  path: string;
+  size: number;
+  read(): Promise<Uint8Array | null>;
+}
+
+export class FileTools {
+  readonly #options: FileToolsOptions;
+
+  constructor(options: FileToolsOptions) {
+    this.#options = options;
+  }
+
+  async read({ file_path, offset = 1, limit = MAX_READ_LINES }: JsonObject): Promise<FileAnswer> {
+    const given = String(file_path);
+    const place = this.#place(given);
+    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const file = await this.#find(place);
+    if (file === null) return failed(await this.#missing(given, place));
+    const type = mediaTypeOf(file.path);
+    const { sees } = this.#options;
+    if (IMAGE_TYPES.includes(type)) return this.#media(file, type, sees.images, MAX_IMAGE_BYTES);
+    if (type === "application/pdf") return this.#media(file, type, sees.pdf, MAX_PDF_BYTES);
+    if (file.size > MAX_TEXT_BYTES)
+      return failed(
+        `${given} has ${file.size} bytes, more than ${MAX_TEXT_BYTES}. Use Grep, or Bash with head, tail or sed.`,
+      );
+    const text = textOf(await this.#bytes(file), type);
+    if (text === null) {
+      return failed(
+        `${given} is a binary file (${type}, ${file.size} bytes). Use a program that knows the format, with Bash.`,
+      );
+    }
+    return done(numberedLines(text, Number(offset), Number(limit)));
+  }
+
+  async write({ file_path, content }: JsonObject): Promise<FileAnswer> {
+    const given = String(file_path);
+    const place = this.#writable(given);
+    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const bytes = utf8(String(content));
+    const outcome = await this.#store(place.path, bytes, null);
+    if ("refused" in outcome) return failed(refusalText(given, outcome));
+    const what = outcome.done === "created" ? "Created" : "Replaced";
+    return done(`${what} ${given} (${bytes.length} bytes).`);
+  }
+
+  /** @param since an earlier life of the run began the call then, in Unix ms: a file changed since has the edit already; `null`: none did */
+  async edit(
+    { file_path, old_string, new_string, replace_all = false }: JsonObject,
+    since: number | null,
+  ): Promise<FileAnswer> {
+    const given = String(file_path);
+    const place = this.#writable(given);
+    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const { workspace } = this.#options;
+    const file = await workspace.findFile(place.path);
+    if (file === null) return failed(await this.#missing(given, place));
+    if (since !== null && file.modified_at >= since)
+      return done(`${given} was changed when the call was interrupted, and was not changed again.`);
+    if (file.size > MAX_TEXT_BYTES)
+      return failed(`${given} has ${file.size} bytes, more than Edit takes. Use Bash with sed.`);
+    const text = textOf(await this.#bytes(this.#readable(file)), "text/plain");
+    if (text === null) return failed(`${given} is not a text in UTF-8. Use Bash with a program.`);
+    const change = edited(text, String(old_string), String(new_string), replace_all === true);
+    if ("fault" in change) return failed(`${given}: ${change.fault}`);
+    const outcome = await this.#store(place.path, utf8(change.text), file.sha256);
+    if ("refused" in outcome) return failed(refusalText(given, outcome));
+    return done(`Edited ${given}: ${change.count} ${change.count === 1 ? "place" : "places"}.`);
+  }
+
+  async glob({ pattern, path }: JsonObject): Promise<FileAnswer> {
+    const { base, glob } = divided(String(pattern), path === undefined ? "" : String(path));
+    const filter = globFilter(glob, false);
+    if (!filter.ok) return failed(`The glob is refused: ${filter.reason}.`);
+    const place = this.#place(base);
+    if ("fault" in place) return failed(`${base} ${place.fault}.`);
+    const files = await this.#below(place);
+    if (files.length === 0 && (await this.#find(place)) !== null)
+      return failed(`${base} is a file; path is a folder.`);
+    return done(globbed(files, filter.matches));
+  }
+
+  async grep(args: JsonObject): Promise<FileAnswer> {
+    const { pattern, path, glob, output_mode, "-i": ignore, "-C": context = 0 } = args;
+    const made = GrepSearch.of(String(pattern), {
+      mode: modeOf(output_mode),
+      context: Number(context),
+      ignoreCase: ignore === true,
+    });
+    if (!made.ok) return failed(`The regular expression is refused: ${made.reason}.`);
+    const filter = glob === undefined ? null : globFilter(String(glob), true);
+    if (filter?.ok === false) return failed(`The glob is refused: ${filter.reason}.`);
+    const given = path === undefined ? "" : String(path);
+    const place = this.#place(given);
+    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const one = place.path === "" ? null : await this.#find(place);
+    const files = one === null ? await this.#below(place) : [one];
+    if (files.length === 0 && place.path !== "") return failed(await this.#missing(given, place));
+    const wanted = files.filter((file) => filter === null || filter.matches(file.path));
+    return done(await this.#searched(made.search, wanted));
+  }
+
+  async #searched(search: GrepSearch, files: readonly Readable[]): Promise<string> {
+    let left = MAX_SEARCHED_BYTES;
+    for (let at = 0; at < files.length && !search.full && left > 0; at += SEARCHED_AT_ONCE) {
+      const some = files.slice(at, at + SEARCHED_AT_ONCE).filter(({ size }) => size <= MAX_TEXT_BYTES);
+      const contents = await Promise.all(some.map((file) => this.#bytes(file)));
+      for (const [index, file] of some.entries()) {
+        left -= file.size;
+        const text = textOf(contents[index] ?? new Uint8Array(), mediaTypeOf(file.path));
+        if (text !== null && !search.full) search.look(file.shown, text);
+      }
+    }
+    const rest = left > 0 ? "" : "\n[hull: the search was ended: look in fewer files]";
+    return search.text() + rest;
+  }
+
+  #place(given: string): Place | { fault: string } {
+    const { folders, cwd } = this.#options;
+    return placeOf(given, folders, cwd);
+  }
+
+  #writable(given: string): Extract<Place, { in: "work" }> | { fault: string } {
+    const place = this.#place(given);
+    if ("fault" in place) return place;
+    if (place.in === "skills") return { fault: "is a file of a skill, and those cannot be changed" };
+    return place.path === "" ? { fault: "is the work folder" } : place;
+  }
+
+  async #find(place: Place): Promise<Readable | null> {
+    if (place.path === "") return null;
+    const { workspace, skills, folders } = this.#options;
+    if (place.in === "work") {
+      const file = await workspace.findFile(place.path);
+      return file === null ? null : this.#readable(file);
+    }
+    const file = place.skill === null ? null : await skills.find(place.skill, place.path);
+    return file === null ? null : { ...file, shown: `${folders.skills}/${file.path}` };
+  }
+
+  #readable(file: WorkspaceFile & { key: string }): Readable {
+    const { bucket } = this.#options;
+    const read = async (): Promise<Uint8Array | null> => {
+      const object = await bucket.get(file.key);
+      return object === null ? null : new Uint8Array(await object.arrayBuffer());
+    };
+    return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
+  }
+
+  /** All files of a folder; `path` is relative to it. */
+  async #below(place: Place): Promise<(Readable & { modified_at: number })[]> {
+    const { workspace, skills, folders } = this.#options;
+    if (place.in === "skills") {
+      const folder = [...(place.skill === null ? [] : [place.skill]), place.path].filter(Boolean).join("/");
+      const files = await skills.below(folder);
+      return files.map((file) => ({
+        ...file,
+        shown: `${folders.skills}/${file.path}`,
+        path: folder === "" ? file.path : file.path.slice(folder.length + 1),
+        modified_at: 0,
+      }));
+    }
+    const inside = place.path === "" ? "" : `${place.path}/`;
+    const files = await filesBelow(workspace, inside);
+    const keys = new Map<string, string>();
+    const load = async (): Promise<void> => {
+      const digests = [...new Set(files.map(({ sha256 }) => sha256))];
+      for (const { sha256, key } of await workspace.contentKeys(digests)) keys.set(sha256, key);
+    };
+    let loaded: Promise<void> | null = null;
+    return files.map((file) => ({
+      shown: this.#shown(file.path),
+      path: file.path.slice(inside.length),
+      size: file.size,
+      modified_at: file.modified_at,
+      read: async () => {
+        loaded ??= load();
+        await loaded;
+        const object = await this.#options.bucket.get(keys.get(file.sha256) ?? "");
+        return object === null ? null : new Uint8Array(await object.arrayBuffer());
+      },
+    }));
+  }
+
+  /** As the model may give it back: relative to where commands begin, where the file lies there. */
+  #shown(path: string): string {
+    const { cwd, folders } = this.#options;
+    if (cwd === "") return path;
+    return path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : `${folders.work}/${path}`;
+  }
+
+  async #bytes(file: Readable): Promise<Uint8Array> {
+    return (await file.read()) ?? new Uint8Array();
+  }
+
+  async #media(file: Readable, type: string, sees: boolean, limit: number): Promise<FileAnswer> {
+    const facts = `${file.shown}: ${type}, ${file.size} bytes`;
+    const pdf = type === "application/pdf";
+    if (!sees) {
+      const how = pdf ? "take its text or make images of its pages" : "look at it";
+      return failed(`${facts}. You cannot see files of this type; use a program to ${how}, with Bash.`);
+    }
+    if (file.size > limit)
+      return failed(`${facts}, more than the ${limit} that can be shown. Make it smaller with Bash.`);
+    const data = toBase64(await this.#bytes(file));
+    const what = pdf ? "PDF file" : "image";
+    const parts: Part[] = [
+      { type: "text", text: feedbackMessage("file", `The ${what} ${file.shown}:`) },
+      pdf ? { type: "document", media_type: type, data } : { type: "image", media_type: type, data },
+    ];
+    return { ...done(`${facts}. It is shown below.`), parts };
+  }
+
+  async #store(path: string, bytes: Uint8Array, expected: string | null) {
+    const { bucket, workspace } = this.#options;
+    const intent = {
+      path,
+      expected: expected === null ? null : { sha256: [expected] },
+      size: bytes.length,
+      executable: null,
+    };
+    return writeFile(bucket, workspace, intent, [bytes]);
+  }
+
+  /** What to do where there is no file. */
+  async #missing(given: string, place: Place): Promise<string> {
+    const inside = await this.#below(place);
+    if (inside.length > 0 || place.path === "")
+      return `${given === "" ? "." : given} is a folder. Use Glob with this path to list it.`;
+    const folder = place.path.split("/").slice(0, -1).join("/");
+    const beside = await this.#below({ ...place, path: folder });
+    const near = nearest(
+      place.path.slice(folder === "" ? 0 : folder.length + 1),
+      beside.map((file) => file.path),
+      3,
+    );
+    const hint = near.length === 0 ? "" : ` There are: ${near.join(", ")}.`;
+    return `There is no file ${given}.${hint}`;
+  }
+}
+
+async function filesBelow(workspace: WorkspaceAccess, inside: string): Promise<WorkspaceFile[]> {
+  // `/` is the character before `0`: what comes after the folder's own name with it is inside.
+  const files = await workspace.listFiles(inside === "" ? null : inside, MOST_FILES);
+  return files.filter(({ path }) => path.startsWith(inside));
+}
+
+/** The folder that a glob begins with, taken from it. */
+function divided(pattern: string, path: string): { base: string; glob: string } {
+  if (!pattern.startsWith("/")) return { base: path, glob: pattern };
+  const segments = pattern.split("/");
+  const first = segments.findIndex((segment) => /[*?{]/.test(segment));
+  const until = first === -1 ? segments.length - 1 : first;
+  return { base: segments.slice(0, until).join("/") || "/", glob: segments.slice(until).join("/") };
+}
+
+const MODES: readonly GrepMode[] = ["content", "files_with_matches", "count"];
+const modeOf = (given: unknown): GrepMode => MODES.find((mode) => mode === given) ?? "files_with_matches";
+
+/** `null`: the bytes are no text, whatever the name says. */
+function textOf(bytes: Uint8Array, type: string): string | null {
+  if (bytes.subarray(0, 8192).includes(0)) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return isTextType(type) ? new TextDecoder().decode(bytes) : null;
+  }
+}
+
+function refusalText(given: string, refusal: Refusal): string {
+  switch (refusal.refused) {
+    case "path":
+      return `${given} ${refusal.reason}.`;
+    case "expected":
+      return `${given} was changed meanwhile. Read it again.`;
+    case "full":
+      return `${given} was not written: the work folder may hold ${refusal.limit} ${refusal.what}.`;
+    default:
+      return `${given} was not written.`;
+  }
+}
+
+const done = (content: string): FileAnswer => ({ ok: true, content });
+const failed = (content: string): FileAnswer => ({ ok: false, content });

@@ -1,0 +1,110 @@
+/** The folders of a run's skills, as the workspace tools see them: read-only, side by side, under the skills' names. */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { Bindings, Settings } from "../../env.ts";
+import { readBundleFile, readPackedFile } from "../../registry/bundle-file.ts";
+import { readSkill } from "../../registry/published.ts";
+import { fileNamed } from "../../skill/file-lookup.ts";
+import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { mayHaveWorkspaceTools } from "../variables.ts";
+
+/** A folder beside others: a skill's, or below `.plugins/` that of the plugin which the skill lies in. */
+interface Folder {
+  name: string;
+  files: readonly BundledFile[];
+  /** Digest of the tar with its files; `null`: there is none. */
+  pack: string | null;
+  /** Whether its programs may be run. */
+  runs: boolean;
+  read(file: BundledFile): Promise<Uint8Array | null>;
+}
+
+export interface FoundFile {
+  /** Relative to the folder of all skills. */
+  path: string;
+  size: number;
+  read(): Promise<Uint8Array | null>;
+}
+
+export class SkillFolders {
+  readonly #env: Bindings;
+  readonly #settings: Settings;
+  readonly #spec: AgentSpec;
+  readonly #own: SkillRecord | null;
+  #folders: Promise<Folder[]> | null = null;
+
+  /** @param own the served skill that the run is, where it is at hand */
+  constructor(
+    { env, settings }: Pick<RunContext, "env" | "settings">,
+    spec: AgentSpec,
+    own: SkillRecord | null,
+  ) {
+    this.#env = env;
+    this.#settings = settings;
+    this.#spec = spec;
+    this.#own = own;
+  }
+
+  /** What a path means: found exactly, else without regard to case; `null`: no file. @param skill a folder's name */
+  async find(skill: string, path: string): Promise<FoundFile | null> {
+    const wanted = `${skill}/${path}`;
+    for (const folder of await this.all()) {
+      if (!wanted.startsWith(`${folder.name}/`)) continue;
+      const named = fileNamed(
+        wanted.slice(folder.name.length + 1),
+        folder.files.map((file) => file.path),
+      );
+      const file = folder.files.find((one) => one.path === named);
+      if (file !== undefined) return foundFile(folder, file);
+    }
+    return null;
+  }
+
+  /** All files below a folder; `""`: of all skills. */
+  async below(path: string): Promise<FoundFile[]> {
+    const all = (await this.all()).flatMap((folder) => folder.files.map((file) => foundFile(folder, file)));
+    return path === "" ? all : all.filter((file) => file.path.startsWith(`${path}/`));
+  }
+
+  /** What the runner is to have of them. */
+  async toRun(): Promise<{ name: string; digest: string }[]> {
+    return (await this.all()).flatMap(({ name, pack, runs }) =>
+      pack === null || !runs ? [] : [{ name, digest: pack }],
+    );
+  }
+
+  all(): Promise<Folder[]> {
+    this.#folders ??= this.#load();
+    return this.#folders;
+  }
+
+  async #load(): Promise<Folder[]> {
+    const { own_skill, skills } = this.#spec;
+    const known = own_skill === undefined ? skills : [own_skill, ...skills];
+    const served = new Map(known.flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])));
+    const folders = await Promise.all(
+      [...served].map(async ([name, digest]) => {
+        const own = this.#own?.manifest.slug === name ? this.#own : null;
+        const record = own ?? (await readSkill(this.#env, digest));
+        return foldersOf(this.#env, name, record, mayHaveWorkspaceTools(this.#settings, record));
+      }),
+    );
+    return folders.flat();
+  }
+}
+
+/** @param runs whether its programs may be run */
+function foldersOf(env: Bindings, name: string, record: SkillRecord, runs: boolean): Folder[] {
+  const { files, pack, plugin } = record;
+  const own: Folder = { name, files, pack, runs, read: (file) => readBundleFile(env, record, file) };
+  if (plugin?.folder === undefined) return [own];
+  const { folder } = plugin;
+  const read = (file: BundledFile): Promise<Uint8Array | null> => readPackedFile(env, folder.pack, file);
+  return [own, { name: `.plugins/${name}`, files: folder.files, pack: folder.pack, runs, read }];
+}
+
+const foundFile = (folder: Folder, file: BundledFile): FoundFile => ({
+  path: `${folder.name}/${file.path}`,
+  size: file.size,
+  read: () => folder.read(file),
+});

@@ -1,0 +1,37 @@
+/** Where a run's folders lie in the runner, as the texts of its skills and the answers of its tools name them. */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { sha256 } from "../../engine/sha256.ts";
+import type { RunContext } from "../context.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+
+/** The folder in which the skills of a run lie side by side, and the name by which the runner is told of it. */
+export function skillsFolder(
+  { settings }: Pick<RunContext, "settings">,
+  { skills_key = NO_SKILLS }: Pick<AgentSpec, "skills_key">,
+): { key: string; path: string } {
+  return { key: skills_key, path: `${settings.runner.root}/skills/${skills_key}` };
+}
+
+const NO_SKILLS = "0".repeat(16);
+
+/**
+ * The name of that folder: the same in all runs of a session, where texts that name it stay in the conversation, and of all
+ * runs without a session that have the same skills.
+ */
+export function skillsKey(
+  tenant: string,
+  session: string | null,
+  skills: readonly { name: string; digest: string }[],
+): string {
+  const set = skills.map(({ name, digest }) => `${name} ${digest}`).sort();
+  return sha256(JSON.stringify(session === null ? [tenant, set] : [tenant, session])).slice(0, 16);
+}
+
+/** The run's work folder. */
+export async function workFolder(
+  { settings }: Pick<RunContext, "settings">,
+  workspace: WorkspaceAccess,
+): Promise<string> {
+  const { id } = await workspace.workspaceVersion();
+  return `${settings.runner.root}/workspaces/${id}/files`;
+}

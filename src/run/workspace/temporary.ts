@@ -1,0 +1,152 @@
+/**
+ * The files of a run without a session: the manifest in memory, contents in R2, gone when the run ends. Where its process
+ * dies, the tenant's file index removes what is left.
+ */
+import { Internal } from "../../errors.ts";
+import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+import type { RunContext } from "../context.ts";
+import { sha256 as digestOf } from "../digest.ts";
+import { dropInput, keepTemporary } from "../files.ts";
+import type {
+  Expected,
+  FileChange,
+  FileIntent,
+  Manifest,
+  Outcome,
+  Refusal,
+  WorkspaceAccess,
+  WorkspaceFile,
+} from "./access.ts";
+
+export class TemporaryWorkspace implements WorkspaceAccess {
+  readonly #context: RunContext;
+  readonly #run: string;
+  readonly #files = new Map<string, WorkspaceFile>();
+  /** R2 keys of contents by digest. */
+  readonly #contents = new Map<string, string>();
+  readonly #keys: string[] = [];
+  #id: string | null = null;
+  #version = 0;
+
+  /** @param run names it: the same run has the same folder in the runner */
+  constructor(context: RunContext, run: string) {
+    this.#context = context;
+    this.#run = run;
+  }
+
+  async listFiles(after: string | null, limit: number): Promise<WorkspaceFile[]> {
+    return this.#sorted()
+      .filter(({ path }) => after === null || path > after)
+      .slice(0, limit);
+  }
+
+  async findFile(path: string): Promise<(WorkspaceFile & { key: string }) | null> {
+    const file = this.#files.get(path);
+    return file === undefined ? null : { ...file, key: this.#keyOf(file.sha256) };
+  }
+
+  async beginFile(intent: FileIntent | null): Promise<{ key: string } | Refusal> {
+    const refusal = intent === null ? null : this.#refusal(intent);
+    if (refusal !== null) return refusal;
+    const { env, tenant } = this.#context;
+    const key = `temporary/${tenant}/${crypto.randomUUID()}`;
+    this.#keys.push(key);
+    await keepTemporary(env, tenant, key, null);
+    return { key };
+  }
+
+  async noteUpload(key: string, uploadId: string): Promise<void> {
+    const { env, tenant } = this.#context;
+    await keepTemporary(env, tenant, key, uploadId);
+  }
+
+  async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
+    return changes.map((change) => (change.kind === "write" ? this.#write(change) : this.#delete(change)));
+  }
+
+  async workspaceVersion(): Promise<Pick<Manifest, "id" | "version">> {
+    this.#id ??= (await digestOf(`${this.#context.tenant} ${this.#run}`)).slice(0, 32);
+    return { id: this.#id, version: this.#version };
+  }
+
+  async workspaceManifest(): Promise<Manifest> {
+    const files = this.#sorted().map(({ version: _, ...file }) => file);
+    return { ...(await this.workspaceVersion()), files };
+  }
+
+  async contentKeys(digests: readonly string[]): Promise<{ sha256: string; key: string }[]> {
+    return digests.flatMap((sha256) => {
+      const key = this.#contents.get(sha256);
+      return key === undefined ? [] : [{ sha256, key }];
+    });
+  }
+
+  /** Removes what R2 holds of it. */
+  async destroy(): Promise<void> {
+    if (this.#keys.length === 0) return;
+    const { env, tenant } = this.#context;
+    await dropInput(env, tenant, this.#keys.splice(0));
+  }
+
+  #sorted(): WorkspaceFile[] {
+    return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  #keyOf(sha256: string): string {
+    const key = this.#contents.get(sha256);
+    if (key === undefined) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
+    return key;
+  }
+
+  #write(change: Extract<FileChange, { kind: "write" }>): Outcome {
+    const { path, key, sha256, size } = change;
+    const refusal = this.#refusal(change);
+    if (refusal !== null) return refusal;
+    const known = this.#contents.has(sha256);
+    if (!known && key === null) return { refused: "content" };
+    if (!known && key !== null) this.#contents.set(sha256, key);
+    const old = this.#files.get(path);
+    const executable = change.executable ?? old?.executable ?? false;
+    if (old !== undefined && old.sha256 === sha256 && old.executable === executable)
+      return { done: "unchanged", version: old.version, modified_at: old.modified_at };
+    this.#version += 1;
+    const modified_at = Math.min(change.modified_at ?? Date.now(), Date.now());
+    this.#files.set(path, { path, size, sha256, executable, modified_at, version: this.#version });
+    return { done: old === undefined ? "created" : "changed", version: this.#version, modified_at };
+  }
+
+  #delete({ path, expected }: Extract<FileChange, { kind: "delete" }>): Outcome {
+    const old = this.#files.get(path);
+    if (!meets(old, expected)) return { refused: "expected" };
+    if (old === undefined) return { refused: "missing" };
+    this.#files.delete(path);
+    this.#version += 1;
+    return { done: "deleted", version: this.#version, modified_at: Date.now() };
+  }
+
+  #refusal({ path, expected, size }: FileIntent): Refusal | null {
+    const fault = pathFault(path) ?? this.#obstacle(path);
+    if (fault !== null) return { refused: "path", reason: fault };
+    const old = this.#files.get(path);
+    if (!meets(old, expected)) return { refused: "expected" };
+    const { files, bytes } = WORKSPACE_LIMITS;
+    if (old === undefined && this.#files.size >= files)
+      return { refused: "full", what: "files", limit: files };
+    const sum = [...this.#files.values()].reduce((total, file) => total + file.size, 0);
+    if (sum - (old?.size ?? 0) + (size ?? 0) > bytes) return { refused: "full", what: "bytes", limit: bytes };
+    return null;
+  }
+
+  #obstacle(path: string): string | null {
+    const inside = `${path}/`;
+    for (const other of this.#files.keys()) if (other.startsWith(inside)) return "is a folder";
+    const file = foldersOf(path).find((folder) => this.#files.has(folder));
+    return file === undefined ? null : `is inside ${file}, which is a file`;
+  }
+}
+
+function meets(file: WorkspaceFile | undefined, expected: Expected | null): boolean {
+  if (expected === null) return true;
+  if (expected === "none") return file === undefined;
+  return file !== undefined && (expected === "any" || expected.sha256.includes(file.sha256));
+}

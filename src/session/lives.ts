@@ -1,0 +1,149 @@
+/**
+ * The lives of the run under way: begun, taken up after the death of the process that had it, waited for, over. What a life
+ * does is the business of whoever makes it.
+ */
+import type { RunRow } from "./conversation/run-rows.ts";
+import type { ConversationStore } from "./conversation/store.ts";
+
+/** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
+export const WATCH_MS = 15_000;
+/** Lives in a row that get nothing done before a run is given up. */
+const MAX_RECOVERIES = 3;
+
+/** The part of a run that lives in memory. */
+export interface Life {
+  readonly run: string;
+  readonly abort: AbortController;
+  /** The run goes on as soon as this life has ended. */
+  again: boolean;
+  /** The run was settled: nothing of this life counts any more. */
+  over: boolean;
+}
+
+/** A life that learns that its run was settled without it. */
+export class RunOver extends Error {}
+
+interface LivesOptions<L extends Life> {
+  store: ConversationStore;
+  /** Unix ms. */
+  now: () => number;
+  background: (work: Promise<unknown>) => void;
+  begin: (row: RunRow) => L;
+  /** Carries the run on. @param resumed whether an earlier life may have died in the middle of something */
+  drive: (life: L, row: RunRow, resumed: boolean) => Promise<void>;
+  /** How much is done for good: grows as work goes on. */
+  progress: () => number;
+  /** Whether the lives since the last recovery have done anything. */
+  gotOn: (row: RunRow) => boolean;
+  /** Settles a run that gets nothing done. */
+  giveUp: (row: RunRow) => void;
+  /** A life could not go on, e.g. because nothing can be stored while a new version is deployed. */
+  brokeOff: (row: RunRow, error: unknown) => void;
+}
+
+export class Lives<L extends Life> {
+  readonly #options: LivesOptions<L>;
+  readonly #waiting = new Set<() => void>();
+  #life: L | null = null;
+
+  constructor(options: LivesOptions<L>) {
+    this.#options = options;
+  }
+
+  /** The one under way; `null`: none. */
+  get current(): L | null {
+    return this.#life;
+  }
+
+  /** That of a run. */
+  of(run: string): L | null {
+    return this.#life?.run === run ? this.#life : null;
+  }
+
+  /** Sees to it that a run which is to go on does. */
+  ensure(): void {
+    const row = this.#options.store.liveRun();
+    if (row !== null && row.status === "running" && this.#life === null) this.#resume(row);
+  }
+
+  /** Begins a life, the first one or one after a rest. */
+  start(row: RunRow, resumed = false): void {
+    const life = this.#options.begin(row);
+    this.#life = life;
+    // In a later turn: what begins it may be in the middle of a transaction.
+    const ended = Promise.resolve()
+      .then(() => this.#options.drive(life, row, resumed))
+      .catch((error: unknown) => {
+        // A later life goes on from what is stored.
+        life.again = false;
+        if (!(error instanceof RunOver)) this.#options.brokeOff(row, error);
+      })
+      .finally(() => {
+        if (this.#life !== life) return;
+        this.#life = null;
+        if (!life.again || life.over || !this.#goesOn(life.run)) this.changed();
+      });
+    this.#options.background(ended);
+  }
+
+  /** Something came that lets a run go on. */
+  goOn(run: string): void {
+    if (this.#life !== null) this.#life.again = true;
+    else this.#goesOn(run);
+  }
+
+  /** A run was settled. */
+  ended(run: string): void {
+    const life = this.of(run);
+    if (life !== null) life.over = true;
+    this.changed();
+  }
+
+  /** What is under way ends without a word: its storage is gone. */
+  abandon(reason: (run: string) => Error): void {
+    if (this.#life !== null) {
+      this.#life.over = true;
+      this.#life.abort.abort(reason(this.#life.run));
+      this.#life = null;
+    }
+    this.changed();
+  }
+
+  /** Resolves when something has changed that somebody may wait for. */
+  change(): Promise<void> {
+    return new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  changed(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /** Takes up a run that an earlier life left behind. Noted before anything is loaded, since that may be what kills. */
+  #resume(row: RunRow): void {
+    const { store, gotOn, giveUp, progress, now } = this.#options;
+    const recoveries = gotOn(row) ? 1 : row.recoveries + 1;
+    if (recoveries > MAX_RECOVERIES) {
+      giveUp(row);
+      return;
+    }
+    store.transaction(() => {
+      store.updateRun(row.id, { recoveries, progress: progress() });
+      store.setDue({ watch: now() + WATCH_MS });
+    });
+    this.start({ ...row, recoveries }, true);
+  }
+
+  /** Begins the next life at once; where nothing can be read now, a later one is begun by the alarm. */
+  #goesOn(id: string): boolean {
+    try {
+      const row = this.#options.store.run(id);
+      if (row === null) return false;
+      this.start(row);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** What is stored of a call that outlives its connection, beside the run that it is (docs/storage-schema.md). */
+import { join } from "../../bytes.ts";
+import type { ErrorData } from "../../errors.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+import { cut } from "../parts.ts";
+
+/** Where bytes are: in the table `content` under a name, or in R2 under a key. */
+export type Place = { name: string } | { key: string; size: number };
+
+/** The input as it is stored. */
+export interface StoredInput {
+  text: Place | null;
+  files: { filename: string | null; mime: string; place: Place }[];
+  /** R2 key of an answer that is too large for the object: of this run alone, the same for each of its lives. `null`: the run was removed. */
+  body: string | null;
+  bot?: string;
+  /** R2 keys of earlier runs of this id: removed when their run was, and once more with the session. Absent: none. */
+  spent?: string[];
+}
+
+export type Outcome =
+  | { ok: true; headers: Record<string, string>; body: Place; size: number; timings: Record<string, number> }
+  | { ok: false; error: ErrorData; operator: Record<string, unknown> };
+
+export interface CallRow {
+  /** How many runs of this id came before: those that were removed, or failed before they began. */
+  generation: number;
+  /** Who may see it, and pays: `<tenant>/<key id>`. */
+  caller: string;
+  /** Slug of a skill, or name of an operation. */
+  name: string;
+  /** Of the skill's record. */
+  digest: string;
+  input: StoredInput;
+  /** Something may have taken effect: the outcome is the answer to every later call. */
+  begun: boolean;
+  /** Unix ms. */
+  expires_at: number | null;
+  outcome: Outcome | null;
+}
+
+type Raw = Omit<CallRow, "input" | "begun" | "outcome"> & {
+  input: string;
+  begun: number;
+  outcome: string | null;
+};
+
+export class CallStore {
+  readonly #sql: SqlStorage;
+  readonly #store: ConversationStore;
+
+  constructor(sql: SqlStorage, store: ConversationStore) {
+    this.#sql = sql;
+    this.#store = store;
+  }
+
+  /** `null`: this is no session of a call. */
+  row(): CallRow | null {
+    if (!this.#store.tables.has("call")) return null;
+    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM call").toArray();
+    if (raw === undefined) return null;
+    const outcome = raw.outcome === null ? null : JSON.parse(raw.outcome);
+    return { ...raw, input: JSON.parse(raw.input), begun: raw.begun === 1, outcome };
+  }
+
+  /** Puts a call in place of the one before. To be called in a transaction. */
+  put({ generation, caller, name, digest, input }: Omit<CallRow, "begun" | "expires_at" | "outcome">): void {
+    this.#store.tables.need("call");
+    this.#sql.exec("DELETE FROM call");
+    this.#sql.exec(
+      "INSERT INTO call (generation, caller, name, digest, input, begun) VALUES (?, ?, ?, ?, ?, 0)",
+      generation,
+      caller,
+      name,
+      digest,
+      JSON.stringify(input),
+    );
+  }
+
+  noteBegun(): void {
+    this.#sql.exec("UPDATE call SET begun = 1");
+  }
+
+  settle(outcome: Outcome, expiresAt: number): void {
+    this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?", JSON.stringify(outcome), expiresAt);
+  }
+
+  /** Leaves nothing but the generation and what is to be removed from R2. To be called in a transaction. */
+  empty(spent: readonly string[], expiresAt: number): void {
+    this.#store.removeRuns();
+    this.removeContents();
+    const input: StoredInput = { text: null, files: [], body: null, spent: [...spent] };
+    this.#sql.exec(
+      "UPDATE call SET input = ?, outcome = NULL, expires_at = ?",
+      JSON.stringify(input),
+      expiresAt,
+    );
+  }
+
+  removeContents(): void {
+    if (this.#store.tables.has("content")) this.#sql.exec("DELETE FROM content");
+  }
+
+  /** Replaces the bytes under a name. */
+  writeContent(name: string, bytes: Uint8Array): void {
+    this.#store.transaction(() => {
+      this.#store.tables.need("content");
+      this.#sql.exec("DELETE FROM content WHERE name = ?", name);
+      for (const [part, data] of cut(bytes)) {
+        this.#sql.exec("INSERT INTO content (name, part, data) VALUES (?, ?, ?)", name, part, data);
+      }
+    });
+  }
+
+  readContent(name: string): Uint8Array {
+    const rows = this.#sql
+      .exec<{ data: ArrayBuffer }>("SELECT data FROM content WHERE name = ? ORDER BY part", name)
+      .toArray();
+    return join(rows.map(({ data }) => new Uint8Array(data)));
+  }
+}

@@ -1,0 +1,138 @@
+/** How a life of a call carries it out: by the code that carries out every such run, with a log that outlives the process. */
+import type { Bindings } from "../../env.ts";
+import { currentCatalog, readSkill } from "../../registry/published.ts";
+import type { RunContext } from "../../run/context.ts";
+import type { Durable } from "../../run/durable.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { OperationHandle, RunOutput } from "../../run/handle.ts";
+import { runMode } from "../../run/mode.ts";
+import { isOperation, runOperation } from "../../run/operation.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import type { SessionLog } from "../conversation/session-log.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+import { type Life, RunOver } from "../lives.ts";
+import type { CallRow, CallStore } from "./call-store.ts";
+import { inputOf } from "./contents.ts";
+import { ReplayedOutput } from "./replayed-output.ts";
+
+export interface CallLife extends Life {
+  /** Something may take effect from now on, or it has ended. */
+  opened: PromiseWithResolvers<void>;
+}
+
+/** A call and its run. */
+export interface KnownRun {
+  /** The execution's. */
+  id: string;
+  call: CallRow;
+  run: RunRow;
+}
+
+export interface Place {
+  env: Bindings;
+  background: (work: Promise<unknown>) => void;
+  log: SessionLog;
+  calls: CallStore;
+  context: RunContext;
+  /** Files of the run. */
+  files: () => WorkspaceAccess;
+}
+
+/** @throws HullError that the run ends with, RunOver where it was settled meanwhile */
+export async function carryOut(known: KnownRun, life: CallLife, place: Place): Promise<RunOutput> {
+  const { name, digest } = known.call;
+  if (isOperation(name)) return runOperation(await handleOf(known, life, place, { operation: name }));
+  const { env, background } = place;
+  // What the catalog's proxy skills send must not be told by this run's events either.
+  await currentCatalog(env, background).catch(() => null);
+  const record = await readSkill(env, digest);
+  const { slug, mode } = record.manifest;
+  return runMode({ ...(await handleOf(known, life, place, { skill: slug, mode })), record });
+}
+
+/** @param what members of the event `start` */
+async function handleOf(
+  { call, run, id }: KnownRun,
+  life: CallLife,
+  place: Place,
+  what: { operation: string } | { skill: string; mode: string },
+): Promise<OperationHandle> {
+  const { env, log, calls, context } = place;
+  const { store } = log;
+  const script = "mode" in what && what.mode === "script";
+  const replayed = new ReplayedOutput(call.begun && script ? outputTold(store) : []);
+  let { begun } = call;
+  if (begun && !script) tellRestart(log);
+  return {
+    id: run.id,
+    context,
+    input: await inputOf(env, calls, call.input),
+    signal: life.abort.signal,
+    streaming: true,
+    keep: true,
+    durable: durableOf(life, run, place),
+    started: (about = {}) => {
+      if (!begun && !life.over) {
+        const data = { execution_id: id, request_id: run.request_id, ...what, ...about };
+        store.transaction(() => {
+          calls.noteBegun();
+          store.appendEvent(log.redacted({ event: "start", data }));
+        });
+        log.events.announce();
+      }
+      begun = true;
+      life.opened.resolve();
+    },
+    emit: async (event) => {
+      const rest = replayed.rest(event);
+      if (rest !== null && !life.over) log.emit(rest);
+    },
+  };
+}
+
+function durableOf(life: CallLife, run: RunRow, { log, files }: Place): Durable {
+  const { store } = log;
+  const write = <T>(work: () => T): T => {
+    if (life.over) throw new RunOver();
+    return work();
+  };
+  return {
+    log: {
+      state: () => log.state(),
+      records: () => store.records(),
+      begin: (records) => write(() => log.append(log.applied(records), { untold: true })),
+      append: (batch, memo) =>
+        write(() => {
+          const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
+          log.append(batch, { write: () => store.updateRun(run.id, kept) });
+        }),
+    },
+    workspace: files,
+    artifact: (id) => store.artifacts.latest(id),
+    memo: run.memo === null ? null : JSON.parse(run.memo),
+    remember: (value) => write(() => store.updateRun(run.id, { memo: JSON.stringify(value) })),
+    known: (execution) => store.handedIn.known(execution),
+    note: (execution, fact) => write(() => store.handedIn.note(execution, fact)),
+  };
+}
+
+/** A life that died within a model's answer told a part of it, which is void now. */
+function tellRestart({ store, events }: SessionLog): void {
+  const last = store.event(store.lastEvent());
+  if (last?.event !== "delta" && last?.event !== "thought") return;
+  const { round = 0 } = last.data;
+  store.appendEvent({ event: "round", data: { round, restarted: true } });
+  events.announce();
+}
+
+/** What was told of a script's output. */
+function outputTold(store: ConversationStore): RunEvent[] {
+  const all: RunEvent[] = [];
+  for (let seen = 0; ; ) {
+    const more = store.events(seen);
+    seen = more.at(-1)?.seq ?? seen;
+    if (more.length === 0) return all;
+    all.push(...more.filter(({ event }) => event === "delta" || event === "stderr"));
+  }
+}

@@ -1,0 +1,73 @@
+/** How a call ends: what is told, kept and logged of it, and what is stopped. */
+import { settings } from "../../env.ts";
+import type { HullError } from "../../errors.ts";
+import type { RunContext } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { RunOutput } from "../../run/handle.ts";
+import { anonymousRunId } from "../../run/operation.ts";
+import { logError, problemOf } from "../../run/problem.ts";
+import { runnerEndpoint } from "../../run/runner.ts";
+import { cancelRequest } from "../../tool/runner-client.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import type { Outcome } from "./call-store.ts";
+import type { KnownRun } from "./carry-out.ts";
+import type { ExecutionStatus } from "./rpc.ts";
+
+export function stateOf({ status }: RunRow): ExecutionStatus["status"] {
+  return status === "done" || status === "error" || status === "cancelled" ? status : "running";
+}
+
+export function doneEvent(context: RunContext, ok: boolean, output: RunOutput | null): RunEvent {
+  const { durationMs, timings } = context;
+  return { event: "done", data: { ok, ...output?.done, duration_ms: durationMs, ...timings } };
+}
+
+/** What is kept and told of a run that failed. */
+export function failure(context: RunContext, error: HullError): { outcome: Outcome; events: RunEvent[] } {
+  logError(error, context);
+  const problem: Record<string, unknown> = JSON.parse(JSON.stringify(problemOf(error, context)));
+  const data = JSON.parse(JSON.stringify(context.redacted(error.data)));
+  const operator = JSON.parse(JSON.stringify(context.redacted(error.operator)));
+  return {
+    outcome: { ok: false, error: data, operator },
+    events: [{ event: "error", data: problem }, doneEvent(context, false, null)],
+  };
+}
+
+/** Ends what the runner may be doing for a run. @param executions ids that were noted */
+export async function stopProcesses(
+  context: RunContext,
+  run: string,
+  executions: readonly string[],
+): Promise<void> {
+  for (const execution of executions) {
+    const runner = await runnerEndpoint(context, execution).catch(() => null);
+    if (runner === null) continue;
+    for (const request of [run, anonymousRunId(run)]) await cancelRequest(runner, request, Date.now());
+  }
+}
+
+/** One line per execution, beside that of each request that asked for it. */
+export function logEnd(
+  context: RunContext,
+  { id, call, run, state }: KnownRun & { state: string },
+  outcome: Outcome,
+): void {
+  const { request_id, recoveries } = run;
+  const { name: skill, digest } = call;
+  const line = {
+    event: "execution",
+    execution_id: id,
+    request_id,
+    skill,
+    digest: digest.slice(0, 12),
+    state,
+    status: outcome.ok ? 200 : outcome.error.status,
+    duration_ms: context.durationMs,
+    ...(recoveries === 0 ? {} : { recoveries }),
+    ...context.timings,
+    ...context.log,
+    ...(context.spans === undefined ? {} : { spans: context.spans }),
+  };
+  console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
+}

@@ -1,0 +1,36 @@
+/** The files of a call's run: in the session's own storage, gone with it. */
+import type { Bindings } from "../../env.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import { Workspace } from "../workspace/workspace.ts";
+
+/** Where the files of a run lie in R2; those of the next run of the same call elsewhere. */
+const prefixOf = (id: string, generation: number): string => `executions/${id}/files-${generation}/`;
+
+export function runFiles(
+  storage: DurableObjectStorage,
+  env: Bindings,
+  { id, generation }: { id: string; generation: number },
+): WorkspaceAccess {
+  const workspace = new Workspace({ storage, bucket: env.FILES, prefix: prefixOf(id, generation) });
+  return {
+    listFiles: async (after, limit) => workspace.list(after, limit),
+    findFile: async (path) => workspace.find(path),
+    beginFile: async (intent) => workspace.begin(intent),
+    noteUpload: async (key, uploadId) => workspace.noteUpload(key, uploadId),
+    changeFiles: async (changes) => workspace.change(changes),
+    workspaceVersion: async () => workspace.version(),
+    workspaceManifest: async () => workspace.manifest(),
+    contentKeys: async (digests) => workspace.keys(digests),
+  };
+}
+
+/** Removes what R2 holds of the files of a call's runs, up to one of them. */
+export async function clearRunFiles(env: Bindings, id: string, generation: number): Promise<void> {
+  for (let one = 0; one <= generation; one++) {
+    for (;;) {
+      const { objects, truncated } = await env.FILES.list({ prefix: prefixOf(id, one) });
+      if (objects.length > 0) await env.FILES.delete(objects.map(({ key }) => key));
+      if (!truncated) break;
+    }
+  }
+}

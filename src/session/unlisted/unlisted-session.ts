@@ -1,0 +1,401 @@
+/**
+ * The session of one idempotent or asynchronous call: it is in no list, the call is its only run, and it goes a day after the
+ * run's end. The run is carried out by the same code as one that the Worker waits for; what happens is stored before it is told,
+ * so that the run goes on after the death of its process.
+ */
+import type { Bindings } from "../../env.ts";
+import { ExecutionCancelled } from "../../errors/request.ts";
+import { ExecutionLost } from "../../errors/run.ts";
+import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { detachedContext, type RunContext } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { RunOutput } from "../../run/handle.ts";
+import type { Content } from "../../run/large-body.ts";
+import { anonymousRunId, isOperation } from "../../run/operation.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import type { SessionLog } from "../conversation/session-log.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+import { Lives, RunOver, WATCH_MS } from "../lives.ts";
+import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
+import { type CallLife, carryOut, type KnownRun } from "./carry-out.ts";
+import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
+import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./ending.ts";
+import { clearRunFiles, runFiles } from "./files.ts";
+import type {
+  Begun,
+  ExecutionAnswer,
+  ExecutionCall,
+  ExecutionEvents,
+  ExecutionStatus,
+  KnownCall,
+} from "./rpc.ts";
+
+/** How long a result can be asked for after the end, in ms. */
+const KEPT_MS = 24 * 3_600_000;
+/** Longer than the runner remembers an execution: until then a new run of the id needs a name of its own there. */
+const REMOVED_MS = 15 * 60_000;
+/** What could not be removed is tried again after this many ms. */
+const RETRY_MS = 60_000;
+/** The due time at which everything goes. */
+const EXPIRY = "expiry";
+
+interface UnlistedOptions {
+  storage: DurableObjectStorage;
+  env: Bindings;
+  background: (work: Promise<unknown>) => void;
+  log: SessionLog;
+}
+
+export class UnlistedSession {
+  readonly #env: Bindings;
+  readonly #storage: DurableObjectStorage;
+  readonly #background: (work: Promise<unknown>) => void;
+  readonly #log: SessionLog;
+  readonly #store: ConversationStore;
+  readonly #calls: CallStore;
+  readonly #lives: Lives<CallLife>;
+  #armed = false;
+
+  constructor({ storage, env, background, log }: UnlistedOptions) {
+    this.#env = env;
+    this.#storage = storage;
+    this.#background = background;
+    this.#log = log;
+    this.#store = log.store;
+    this.#calls = new CallStore(storage.sql, log.store);
+    this.#lives = new Lives<CallLife>({
+      store: log.store,
+      now: log.now,
+      background,
+      begin: ({ id }) => ({
+        run: id,
+        abort: new AbortController(),
+        again: false,
+        over: false,
+        opened: Promise.withResolvers<void>(),
+      }),
+      drive: (life, row) => this.#drive(life, row).finally(() => life.opened.resolve()),
+      progress: () => this.#progress(),
+      gotOn: ({ progress }) => this.#progress() > progress,
+      giveUp: () => this.#giveUp(),
+      brokeOff: ({ id }, error) => {
+        console.error(JSON.stringify({ event: "execution_broke_off", id, error: String(error) }));
+      },
+    });
+  }
+
+  /** Whether this object is the session of a call. */
+  get here(): boolean {
+    return this.#calls.row() !== null;
+  }
+
+  /** Begins the run, unless the same one was begun before. What failed before it took effect is begun anew. */
+  begin(call: ExecutionCall): Begun {
+    const known = this.attach(call);
+    const before = this.#calls.row();
+    if (known !== null) {
+      const used = new Set(before === null ? [] : keysOf(before.input));
+      this.#removeObjects(keysOfCall(call).filter((key) => !used.has(key)));
+      return known;
+    }
+    const spent = before === null ? [] : objectsOf(before);
+    const generation = (before?.generation ?? -1) + 1;
+    const now = this.#log.now();
+    const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
+    // What an earlier run still had to tell is nobody's any more.
+    this.#log.events.take();
+    this.#store.prepare();
+    this.#store.transaction(() => {
+      if (before !== null) this.#calls.empty([], now);
+      const [tenant = ""] = caller.split("/");
+      const times = { created_at: now, updated_at: now };
+      const plain = { state: "active" as const, parent_id: null, branched_at: null, metadata: {} };
+      this.#store.replaceSession({ id, tenant, ...times, request_hash, ...plain });
+      const input = this.#keepInput(call, spent);
+      this.#calls.put({ generation, caller, name, digest, input });
+      const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
+      this.#store.addRun({ ...run, first_event: 1, first_record: 0 });
+      this.#store.setDue({ watch: now + WATCH_MS, [EXPIRY]: null });
+    });
+    this.#log.forget();
+    this.#removeObjects(spent);
+    const row = this.#store.liveRun();
+    if (row !== null) this.#lives.start(row);
+    return "started";
+  }
+
+  /** Comes back to a run that was begun; `null` where there is none, or it failed before it took effect. */
+  attach({ caller, request_hash }: KnownCall): Begun | null {
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const { call, run } = known;
+    if (!(call.begun || run.settled_at === null || run.status === "cancelled")) return null;
+    if (this.#store.session()?.request_hash !== request_hash) return "other_request";
+    this.#lives.ensure();
+    return run.settled_at === null ? "attached" : "finished";
+  }
+
+  /** Waits for the end and answers it. */
+  async answer(caller: string): Promise<ExecutionAnswer | null> {
+    const asked = this.#known(caller);
+    if (asked === null) return null;
+    this.#lives.ensure();
+    while (this.#known(caller)?.run.settled_at === null && this.#lives.current !== null) {
+      await this.#lives.change();
+    }
+    const outcome = this.#known(caller)?.call.outcome ?? null;
+    if (outcome === null) throw new Internal({ cause: "the execution broke off" });
+    if (!outcome.ok) {
+      return { ok: false, error: JSON.stringify(outcome.error), operator: JSON.stringify(outcome.operator) };
+    }
+    const { headers, timings } = outcome;
+    return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
+  }
+
+  /** The events after number `after`. With `early`, a failure before the first one is told instead. */
+  async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
+    if (this.#known(caller) === null) return null;
+    this.#lives.ensure();
+    if (this.#calls.row()?.begun === false) await this.#lives.current?.opened.promise;
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const { call, run, id } = known;
+    if (early && !call.begun && call.outcome?.ok === false) {
+      return { ok: false, error: JSON.stringify(call.outcome.error) };
+    }
+    // A number that was never given is that of a run which had this id before.
+    const from = Math.min(after, this.#store.lastEvent());
+    const over = run.done_event !== null && from >= run.done_event;
+    const body = over
+      ? new Blob([]).stream()
+      : this.#log.events.follow(id, from, ({ event }) => event === "done");
+    return { ok: true, body };
+  }
+
+  status(caller: string): ExecutionStatus | null {
+    if (this.#known(caller) === null) return null;
+    this.#lives.ensure();
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const { call, run, id } = known;
+    const { name: skill, digest, outcome } = call;
+    const { created_at, settled_at: finished_at } = run;
+    const run_id = skill === "runs" ? anonymousRunId(run.id) : null;
+    const result = outcome?.ok ? { headers: outcome.headers, size: outcome.size } : null;
+    const error = outcome?.ok === false ? JSON.stringify(outcome.error) : null;
+    return { id, run_id, skill, digest, status: stateOf(run), created_at, finished_at, result, error };
+  }
+
+  /** Stops a run that is under way, and its processes; removes one that has ended. */
+  async cancel(caller: string): Promise<"cancelled" | "removed" | null> {
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const { call, run, id } = known;
+    if (run.settled_at !== null) {
+      this.#remove(call);
+      return "removed";
+    }
+    const executions = this.#store.handedIn.ids();
+    const context = this.#context(known);
+    const abort = this.#lives.of(run.id)?.abort;
+    this.#fail(known, context, new ExecutionCancelled({ id }), "cancelled");
+    abort?.abort();
+    await stopProcesses(context, run.id, executions);
+    return "cancelled";
+  }
+
+  /** The alarm: sees to it that a run lives, and that nothing stays for ever. Does no work itself. */
+  alarm(): void {
+    this.#store.fired();
+    const now = this.#log.now();
+    for (const { kind, at } of this.#store.due()) {
+      if (at > now) continue;
+      // Its own successor first: whatever happens next, this comes again.
+      this.#store.setDue({ [kind]: now + (kind === EXPIRY ? RETRY_MS : WATCH_MS) });
+      if (kind === EXPIRY) this.#background(this.#expire());
+      else if (this.#store.liveRun() === null) this.#store.setDue({ [kind]: null });
+      else this.#lives.ensure();
+    }
+    this.#store.arm();
+  }
+
+  /** What is stored, where the caller may know of it. */
+  #known(caller: string): KnownRun | null {
+    const call = this.#calls.row();
+    if (call === null || call.caller !== caller) return null;
+    if (!this.#armed) this.#background(this.#store.rearm());
+    this.#armed = true;
+    return expired(call, this.#log.now()) ? null : this.#withRun(call);
+  }
+
+  #withRun(call: CallRow): KnownRun | null {
+    const session = this.#store.session();
+    const run = session === null ? null : this.#store.run(runIdOf(session.id, call.generation));
+    return session === null || run === null ? null : { call, run, id: session.id };
+  }
+
+  #keepInput({ id, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
+    const keep = (name: string, content: Uint8Array | { key: string; size: number }) => {
+      if (!(content instanceof Uint8Array)) return content;
+      this.#calls.writeContent(name, content);
+      return { name };
+    };
+    return {
+      text: text === null ? null : keep("text", text),
+      files: files.map(({ filename, mime, content }, index) => ({
+        filename,
+        mime,
+        place: keep(`file-${index}`, content),
+      })),
+      body: `executions/${id}/body-${crypto.randomUUID()}`,
+      ...(bot === undefined ? {} : { bot }),
+      ...(spent.length === 0 ? {} : { spent }),
+    };
+  }
+
+  /** Counts what is done for good: settled effects, executions that the runner got, output of a script. */
+  #progress(): number {
+    const records = this.#store.lastRecord();
+    const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
+    const name = this.#calls.row()?.name ?? "";
+    // A model's words may be said again by every life; what a script says is said once.
+    const told = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
+    return this.#store.handedIn.progress() + records + memo + told;
+  }
+
+  #context({ call, run }: KnownRun): RunContext {
+    const { request_id: requestId, mock_scope: mockScope, created_at: startedAt } = run;
+    const [tenant = ""] = call.caller.split("/");
+    const { bot } = call.input;
+    const origin = { requestId, tenant, mockScope, startedAt, ...(bot === undefined ? {} : { bot }) };
+    return detachedContext(this.#env, origin, this.#background);
+  }
+
+  #giveUp(): void {
+    const call = this.#calls.row();
+    const known = call === null ? null : this.#withRun(call);
+    if (known === null) return;
+    const executions = this.#store.handedIn.ids();
+    const context = this.#context(known);
+    this.#fail(known, context, new ExecutionLost({ id: known.id }), "error");
+    this.#background(stopProcesses(context, known.run.id, executions));
+  }
+
+  async #drive(life: CallLife, row: RunRow): Promise<void> {
+    const begun = this.#calls.row();
+    const known = begun === null ? null : this.#withRun(begun);
+    if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
+    const context = this.#context(known);
+    let ended: { output: RunOutput } | { fault: HullError };
+    try {
+      const place = { env: this.#env, background: this.#background, log: this.#log, calls: this.#calls };
+      const { id, call } = known;
+      const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
+      ended = { output: await carryOut(known, life, { ...place, context, files }) };
+    } catch (error) {
+      if (error instanceof RunOver) throw error;
+      ended = { fault: toHullError(error) };
+    }
+    if (life.over) return;
+    if ("fault" in ended) this.#fail(known, context, ended.fault, "error");
+    else await this.#keep(known, life, context, ended.output);
+  }
+
+  /** An answer whose body breaks off is a fault of the run. */
+  async #keep(known: KnownRun, life: CallLife, context: RunContext, output: RunOutput): Promise<void> {
+    const { body: key } = known.call.input;
+    if (key === null) return;
+    let held: Content;
+    try {
+      held = await holdBody(this.#env, key, output.body);
+    } catch (error) {
+      if (!life.over) this.#fail(known, context, toHullError(error), "error");
+      return;
+    }
+    // It was cancelled and removed meanwhile, and knows of no body.
+    if (life.over) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
+    if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
+    const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
+    const outcome: Outcome = { ok: true, headers: output.headers, body, size, timings: context.timings };
+    this.#settle(known, context, "done", outcome, [doneEvent(context, true, output)]);
+  }
+
+  #fail(known: KnownRun, context: RunContext, error: HullError, state: "error" | "cancelled"): void {
+    const { outcome, events } = failure(context, error);
+    this.#settle(known, context, state, outcome, events);
+  }
+
+  /** Ends the run once, with its last events. */
+  #settle(
+    { run, call, id }: KnownRun,
+    context: RunContext,
+    status: "done" | "error" | "cancelled",
+    outcome: Outcome,
+    events: RunEvent[],
+  ): void {
+    const current = this.#store.run(run.id);
+    if (current === null || current.settled_at !== null) return;
+    const settled_at = this.#log.now();
+    const expires = settled_at + KEPT_MS;
+    this.#store.transaction(() => {
+      const told = events.map((event) => this.#log.redacted(event));
+      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...told]);
+      this.#store.updateRun(run.id, { status, settled_at, done_event });
+      this.#calls.settle(outcome, expires);
+      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+    });
+    this.#lives.of(run.id)?.opened.resolve();
+    this.#lives.ended(run.id);
+    this.#log.events.announce();
+    logEnd(context, { id, call, run: current, state: status }, outcome);
+  }
+
+  /** Nothing comes in between: a run that begins afterwards has rows and R2 keys of its own. */
+  #remove(call: CallRow): void {
+    const spent = objectsOf(call);
+    const expires = this.#log.now() + REMOVED_MS;
+    this.#store.transaction(() => {
+      this.#calls.empty(spent, expires);
+      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+    });
+    this.#log.forget();
+    this.#log.events.close();
+    this.#removeObjects(spent);
+  }
+
+  /** What cannot be removed now is when the session goes. */
+  #removeObjects(keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "objects_not_removed", error: String(error) }));
+    });
+    this.#background(removed);
+  }
+
+  /** Wipes the session, unless a run began again while R2 was being cleared. */
+  async #expire(): Promise<void> {
+    const call = this.#calls.row();
+    if (call === null) return;
+    if (!expired(call, this.#log.now())) {
+      this.#store.setDue({ [EXPIRY]: call.expires_at });
+      return;
+    }
+    const keys = objectsOf(call);
+    if (keys.length > 0) await this.#env.FILES.delete(keys);
+    const { id } = this.#store.session() ?? { id: "" };
+    await clearRunFiles(this.#env, id, call.generation);
+    const now = this.#calls.row();
+    if (now?.generation !== call.generation || now.expires_at !== call.expires_at) return;
+    const cleared = this.#store.clear();
+    this.#log.forget();
+    this.#log.events.close();
+    await cleared;
+  }
+}
+
+/** The run's name at the runner, which remembers earlier runs of the same id for some minutes. */
+function runIdOf(id: string, generation: number): string {
+  return generation === 0 ? id : `${id}-${generation}`;
+}
+
+const expired = ({ expires_at }: CallRow, now: number): boolean => expires_at !== null && expires_at <= now;

@@ -1,0 +1,19 @@
+/** Finds the file of a skill that a text names. */
+import { insidePath } from "./path.ts";
+
+/**
+ * The path among `paths` that `wanted` means: the same one, else the only one that differs in letter case alone, since texts
+ * that name FORMS.md for forms.md are written where file systems do not tell the two apart.
+ * @param wanted relative to the skill's folder
+ * @returns `null` where there is none, or several differ in letter case and none is exact
+ */
+export function fileNamed(wanted: string, paths: readonly string[]): string | null {
+  const path = insidePath(wanted);
+  if (path === null) return null;
+  if (paths.includes(path)) return path;
+  const folded = fold(path);
+  const [only, ...others] = paths.filter((each) => fold(each) === folded);
+  return only !== undefined && others.length === 0 ? only : null;
+}
+
+const fold = (path: string): string => path.normalize("NFC").toLowerCase();

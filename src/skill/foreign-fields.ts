@@ -1,0 +1,202 @@
+/** Fields that other clients of skills act on and Hull does not, or not yet: what the skill misses, field by field. */
+
+import type { Findings } from "./findings.ts";
+import { nearest } from "./match.ts";
+import { byteOrder } from "./path.ts";
+import { child, type MapNode, type Slot, textOf } from "./tree.ts";
+
+interface Missed {
+  /** What does not happen. */
+  what: string;
+  hint: string;
+  /** Whether this value asks for it; absent: every value does. */
+  asks?: (slot: Slot) => boolean;
+}
+
+const value = ({ node }: Slot): string => (textOf(node) ?? "").trim().toLowerCase();
+const said = (slot: Slot): boolean => value(slot) !== "" || slot.node.kind !== "scalar";
+
+/** Models of a plain Agent Skill that name no provider's model. */
+export const FOREIGN_MODELS: readonly string[] = [
+  "inherit",
+  "default",
+  "sonnet",
+  "opus",
+  "haiku",
+  "opusplan",
+];
+
+const ASK_THE_CALLER = "Whoever starts the run can set it in the run's options.";
+const IN_TOML = "Say it in hull.toml, or in the options of the run.";
+
+/** In the spelling with hyphens; `_` and capitals within a word are the same. */
+const MISSED: { [field: string]: Missed } = {
+  hooks: {
+    what: "the commands that other clients run at their events are not run",
+    hint: "Write hooks.ts beside SKILL.md, or leave the field to other clients.",
+    asks: ({ node }) =>
+      node.kind !== "map"
+        ? node.source !== ""
+        : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
+  },
+  context: {
+    what: "the skill runs in the conversation, and not in a context of its own",
+    hint: "Start a run with this skill alone to keep it apart.",
+    asks: (slot) => value(slot) === "fork",
+  },
+  agent: { what: "no other kind of agent carries the skill out", hint: ASK_THE_CALLER, asks: said },
+  model: {
+    what: "the run's own model carries the skill out",
+    hint: "Name a provider's model: provider and model.",
+    asks: (slot) => FOREIGN_MODELS.includes(value(slot)) && !["inherit", "default"].includes(value(slot)),
+  },
+  effort: { what: "the model thinks as much as the run says", hint: ASK_THE_CALLER, asks: said },
+  shell: {
+    what: "commands are run by bash",
+    hint: "Write the commands of the text for bash.",
+    asks: (slot) => said(slot) && !/^(?:\/bin\/|\/usr\/bin\/)?(?:ba)?sh$/.test(value(slot)),
+  },
+  "disallowed-tools": { what: "no tool is taken away", hint: "Write tool_scope: and the tools that stay." },
+  tools: {
+    what: "a list of names neither approves nor takes away a tool",
+    hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools on offer.",
+  },
+  skills: { what: "no other skill is loaded with it", hint: "Name the skills in the run's option skills." },
+  "mcp-servers": {
+    what: "no MCP server is asked",
+    hint: "Write mcp_servers: with names and URLs, or mcp: with names.",
+  },
+  "permission-mode": { what: "approvals stay as they are", hint: IN_TOML },
+  "max-turns": { what: "the run's own limits hold", hint: ASK_THE_CALLER },
+  memory: {
+    what: "nothing is remembered from one session to the next",
+    hint: "Keep notes in the session's files.",
+  },
+  background: { what: "the skill runs in the foreground", hint: "Call it with Prefer: respond-async." },
+  isolation: { what: "the skill works in the session's own folder", hint: ASK_THE_CALLER },
+  globs: { what: "no file speaks for the skill", hint: "Write paths: and globs." },
+  "always-apply": {
+    what: "the skill is loaded when it is needed only",
+    hint: "Name it in the run's option skills.",
+  },
+  triggers: {
+    what: "these words activate nothing",
+    hint: "Say in description or when-to-use when to use the skill.",
+  },
+  dependencies: { what: "nothing is installed", hint: "hull doctor --skills says what this machine lacks." },
+  requires: { what: "nothing is checked", hint: "hull doctor --skills says what this machine lacks." },
+  install: { what: "nothing is installed", hint: "hull doctor --skills says what this machine lacks." },
+  "command-dispatch": { what: "a message with its prefix goes to the model", hint: ASK_THE_CALLER },
+};
+
+/** Fields that tell people of a skill, and ask for nothing. */
+const DESCRIPTIVE = new Set([
+  "version",
+  "author",
+  "authors",
+  "maintainer",
+  "maintainers",
+  "contributors",
+  "organization",
+  "publisher",
+  "source",
+  "source-url",
+  "origin",
+  "homepage",
+  "website",
+  "url",
+  "repository",
+  "repo",
+  "documentation",
+  "tags",
+  "tag",
+  "keywords",
+  "category",
+  "categories",
+  "subcategory",
+  "domain",
+  "topic",
+  "topics",
+  "type",
+  "title",
+  "display-name",
+  "short-description",
+  "summary",
+  "emoji",
+  "icon",
+  "color",
+  "logo",
+  "date",
+  "date-added",
+  "created",
+  "created-at",
+  "updated",
+  "updated-at",
+  "last-updated",
+  "status",
+  "id",
+  "slug",
+  "risk",
+  "risk-level",
+  "difficulty",
+  "language",
+  "languages",
+  "platforms",
+  "copyright",
+  "price",
+]);
+
+/** `mcpServers`, `mcp_servers` and `mcp-servers` are one field. */
+const fold = (key: string): string =>
+  key
+    .replace(/([a-z])([A-Z])/g, "$1-$2")
+    .replaceAll("_", "-")
+    .toLowerCase();
+
+/**
+ * Warns of each field that asks for what Hull does not do.
+ * @param fields keys of the frontmatter
+ * @returns those that it has warned of
+ */
+export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<string>): string[] {
+  const warned: string[] = [];
+  for (const key of fields) {
+    const slot = child(root, key);
+    const missed = MISSED[fold(key)];
+    if (slot === undefined || missed === undefined || missed.asks?.(slot) === false) continue;
+    const message = `The field ${key} is not carried out here: ${missed.what}.`;
+    findings.warning("field_not_carried_out", slot, message, missed.hint);
+    warned.push(key);
+  }
+  return warned;
+}
+
+/**
+ * Tells of fields that have no effect: what only describes the skill in one finding of level info, the others in one
+ * warning, with near names of fields that there are.
+ */
+export function reportWithoutEffect(
+  findings: Findings,
+  root: MapNode,
+  fields: readonly string[],
+  known: readonly string[],
+): void {
+  const sorted = fields.toSorted(byteOrder);
+  const descriptive = sorted.filter((key) => DESCRIPTIVE.has(fold(key)));
+  const others = sorted.filter((key) => !DESCRIPTIVE.has(fold(key)));
+  const place = (names: string[]) => {
+    const at = root.entries.get(names[0] ?? "")?.keyAt;
+    return { path: names.join(", "), ...(at === undefined ? {} : { at }) };
+  };
+  if (others.length > 0) {
+    const meant = others.flatMap((key) => nearest(key, known).map((name) => `${name} for ${key}`));
+    const hint =
+      meant.length === 0 ? "Put what is yours below metadata." : `Did you mean ${meant.join(", ")}?`;
+    const message = `Fields that have no effect here: ${others.join(", ")}.`;
+    findings.warning("unknown_fields", place(others), message, hint);
+  }
+  if (descriptive.length > 0) {
+    const message = `Fields that only describe the skill: ${descriptive.join(", ")}.`;
+    findings.info("unknown_fields", place(descriptive), message);
+  }
+}

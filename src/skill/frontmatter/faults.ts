@@ -1,0 +1,67 @@
+/** Why a SKILL.md has no frontmatter where one should begin: the faults that are found in collections, told apart. */
+
+interface FrontmatterFault {
+  code: string;
+  /** From 1. */
+  line: number;
+  message: string;
+  hint: string;
+}
+
+/** Where a merge left its two versions: the first line of them, from 1; `null`: nowhere. */
+export function conflictMarker(text: string): number | null {
+  const lines = text.split("\n");
+  const start = lines.findIndex((line) => /^<{7}(?: |$)/.test(line));
+  return start >= 0 && lines.some((line, i) => i > start && /^>{7}(?: |$)/.test(line)) ? start + 1 : null;
+}
+
+export function conflictFault(line: number): FrontmatterFault {
+  return {
+    code: "conflict_marker",
+    line,
+    message: "The frontmatter has two versions: a merge of Git was committed before its conflict was solved.",
+    hint: "Keep one version, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>.",
+  };
+}
+
+/** @param text with line feeds, which does not begin with `---` */
+export function missingFrontmatter(text: string): FrontmatterFault {
+  const target = /^[^\s:<>"|?*]{1,1024}$/.exec(text.trim())?.[0];
+  if (target !== undefined && /\/|\.md$/i.test(target)) {
+    return {
+      code: "link_as_text",
+      line: 1,
+      message: `The file holds nothing but a path, ${target}: a link of Git that was checked out as text.`,
+      hint: "Check out again with git config core.symlinks true, or put the file that it leads to in its place.",
+    };
+  }
+  const conflict = conflictMarker(text);
+  if (conflict === 1) return conflictFault(conflict);
+  const fence = /^(?:`{3,}|~{3,})[^\n]*\n\s*---[ \t]*\n/.exec(text);
+  if (fence !== null) {
+    return {
+      code: "frontmatter_fenced",
+      line: 1,
+      message: "The frontmatter stands in a code fence, so that it is an example and not the file's own.",
+      hint: "Remove the line of backticks before the first ---, and the one that closes it.",
+    };
+  }
+  const unopened =
+    /^\s*(?:[A-Za-z][\w-]*:(?:[ \t][^\n]*)?|[ \t]+[^\n]*|#[^\n]*)\n(?:[^\n]*\n){0,100}?---[ \t]*(?:\n|$)/.exec(
+      text,
+    );
+  if (unopened !== null && /^(?:name|description):/m.test(unopened[0])) {
+    return {
+      code: "frontmatter_unopened",
+      line: 1,
+      message: "The fields begin without a line --- before them; only the one behind them is there.",
+      hint: "Add a line --- as the first one of the file.",
+    };
+  }
+  return {
+    code: "frontmatter_missing",
+    line: 1,
+    message: "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.",
+    hint: "Begin the file with: ---, name: …, description: …, ---.",
+  };
+}

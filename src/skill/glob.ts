@@ -1,0 +1,168 @@
+/**
+ * The one matcher of globs, whoever wrote them: over names, paths, model ids and files to leave out. No glob becomes a regular
+ * expression: a match costs at most the product of the two lengths. Pure.
+ */
+
+/** What one character may be, or any number of them. */
+type Token =
+  | { type: "text"; text: string }
+  /** One character but the separator. */
+  | { type: "any" }
+  /** One of these, or none of these; never the separator. */
+  | { type: "set"; ranges: readonly (readonly [first: string, last: string])[]; negated: boolean }
+  /** Any number of characters; without `deep` none of them is the separator. */
+  | { type: "star"; deep: boolean }
+  /** Nothing, or any folders with the separator behind them. */
+  | { type: "folders" };
+
+/** A glob that was read, to be matched with many texts. */
+export interface Glob {
+  tokens: readonly Token[];
+  /** What `*` and `?` stop at; `null`: nothing. */
+  separator: string | null;
+}
+
+/** Whether a path matches a glob: `*` stops at `/`, `**` does not, `?` is one character. */
+export const globMatches = (glob: string, path: string): boolean =>
+  matches({ tokens: tokensOf(glob), separator: "/" }, path);
+
+/** Whether a name matches a glob in which `*` stands for any characters. */
+export const nameMatches = (glob: string, name: string): boolean =>
+  matches({ tokens: tokensOf(glob), separator: null }, name);
+
+/**
+ * Whether a model's id matches: `*`, `x*`, `*x`, `*x*` or `a*b`, in any case; no star means equality, and any other placing of stars
+ * is compared literally.
+ */
+export function modelMatches(glob: string, id: string): boolean {
+  const pattern = glob.toLowerCase();
+  const stars = pattern.split("*").length - 1;
+  const known = stars === 1 || (stars === 2 && pattern.startsWith("*") && pattern.endsWith("*"));
+  const tokens = Array.from(pattern, (text): Token => {
+    return known && text === "*" ? { type: "star", deep: true } : { type: "text", text };
+  });
+  return matches({ tokens, separator: null }, id.toLowerCase());
+}
+
+/** A line of an ignore file, in gitignore's syntax, without what stands for negation and folders. */
+export function ignoreGlob(glob: string): Glob {
+  const anchored = glob.includes("/");
+  const body = ignoreTokens(Array.from(glob.startsWith("/") ? glob.slice(1) : glob));
+  return { tokens: anchored ? body : [{ type: "folders" }, ...body], separator: "/" };
+}
+
+/** Whether a text matches, in one walk over it that follows all ways through the glob at once. */
+export function matches({ tokens, separator }: Glob, text: string): boolean {
+  /** Places in the glob where the walk may be, and marks of them by step. */
+  let open: number[] = [];
+  const seen = new Int32Array(tokens.length + 1);
+  let step = 0;
+  let next: number[] = [];
+  const enter = (at: number): void => {
+    for (let to = at; seen[to] !== step; to++) {
+      seen[to] = step;
+      next.push(to);
+      const type = tokens[to]?.type;
+      if (type !== "star" && type !== "folders") return;
+    }
+  };
+  const advance = (move: () => void): void => {
+    step++;
+    next = [];
+    move();
+    open = next;
+  };
+  /** Places inside of folders, which only their end leaves. */
+  const inside = new Set<number>();
+  advance(() => enter(0));
+  for (const character of text) {
+    const stops = character === separator;
+    const [places, folders] = [open, Array.from(inside)];
+    advance(() => {
+      for (const at of places) {
+        const token = tokens[at];
+        if (token === undefined) continue;
+        if (token.type === "folders") {
+          inside.add(at);
+          if (stops) enter(at);
+        } else if (token.type === "star") {
+          if (token.deep || !stops) enter(at);
+        } else if (fits(token, character, stops)) enter(at + 1);
+      }
+      if (stops) for (const at of folders) enter(at);
+    });
+    if (open.length === 0 && inside.size === 0) return false;
+  }
+  return open.includes(tokens.length);
+}
+
+function fits(
+  token: Exclude<Token, { type: "star" | "folders" }>,
+  character: string,
+  stops: boolean,
+): boolean {
+  if (token.type === "text") return token.text === character;
+  if (stops || token.type === "any") return !stops;
+  return token.ranges.some(([first, last]) => first <= character && character <= last) !== token.negated;
+}
+
+function tokensOf(glob: string): Token[] {
+  return glob.split(/(\*{1,2}\/?|\?)/).flatMap((piece): Token[] => {
+    if (piece === "") return [];
+    if (piece === "?") return [{ type: "any" }];
+    if (piece === "**/") return [{ type: "star", deep: true }];
+    if (piece === "*/")
+      return [
+        { type: "star", deep: false },
+        { type: "text", text: "/" },
+      ];
+    if (piece === "*" || piece === "**") return [{ type: "star", deep: piece === "**" }];
+    return [...piece].map((text) => ({ type: "text", text }));
+  });
+}
+
+/** `**` is deep only as a whole part of the path; elsewhere runs of stars are one. */
+function ignoreTokens(glob: readonly string[]): Token[] {
+  const tokens: Token[] = [];
+  const partBegins = (at: number): boolean => at === 0 || glob[at - 1] === "/";
+  for (let at = 0; at < glob.length; at++) {
+    const character = glob[at] ?? "";
+    if (character === "*") {
+      const begins = partBegins(at);
+      if (begins && glob[at + 1] === "*" && glob[at + 2] === "/") {
+        tokens.push({ type: "folders" });
+        at += 2;
+        continue;
+      }
+      const deep = at > 0 && begins && glob[at + 1] === "*" && at + 2 >= glob.length;
+      while (glob[at + 1] === "*") at++;
+      tokens.push({ type: "star", deep });
+    } else if (character === "?") tokens.push({ type: "any" });
+    else if (character === "[") {
+      const set = setAt(glob, at);
+      tokens.push(set?.token ?? { type: "text", text: "[" });
+      at = set?.last ?? at;
+    } else if (character === "\\" && at + 1 < glob.length)
+      tokens.push({ type: "text", text: glob[++at] ?? "" });
+    else tokens.push({ type: "text", text: character });
+  }
+  return tokens;
+}
+
+/** The set in brackets that begins here; `null`: there is none. */
+function setAt(glob: readonly string[], from: number): { token: Token; last: number } | null {
+  const negated = glob[from + 1] === "!";
+  const first = from + (negated ? 2 : 1);
+  // The first member may not close it.
+  const last = glob.indexOf("]", first);
+  const members = glob.slice(first, last);
+  if (last === -1 || members.length === 0 || members.includes("/")) return null;
+  const ranges: [string, string][] = [];
+  for (let at = 0; at < members.length; at++) {
+    const low = members[at] ?? "";
+    const spans = members[at + 1] === "-" && at + 2 < members.length;
+    ranges.push([low, spans ? (members[at + 2] ?? "") : low]);
+    if (spans) at += 2;
+  }
+  return { token: { type: "set", ranges, negated }, last };
+}

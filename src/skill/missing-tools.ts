@@ -1,0 +1,87 @@
+/** Tools that a skill counts on and that nothing provides, and what the skill misses for it. Pure. */
+import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
+import { allowedTools, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "./tool-names.ts";
+import type { Position } from "./tree.ts";
+
+/** Which tools a deployment gives to skills beside their own. */
+export interface ProvidedTools {
+  /** Names of its MCP servers. */
+  mcp_servers: readonly string[];
+  /** Whether a run may have the workspace tools at all. */
+  workspace_tools: boolean;
+}
+
+/** Hull's own tools that a run may have. */
+const BUILT_IN = ["load_skill", "read_skill_resource", "task_ledger", "define_tool", "remove_tool"];
+
+/** What other clients' tools do, for a sentence that begins "The skill cannot". */
+const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
+  [new RegExp(`^${SUB_AGENT}$`), "hand work to sub-agents"],
+  [/^webfetch$/i, "fetch pages of the web"],
+  [/^web_?search$/i, "search the web"],
+  [/^notebook(?:edit|read)$/i, "work on notebooks cell by cell"],
+  [/^askuserquestion$/i, "put questions with choices to the user"],
+  [/^(?:bashoutput|killshell|killbash)$/i, "look after commands in the background"],
+  [/^(?:enter|exit)planmode$/i, "plan before it acts"],
+  [/^(?:lsp|.*diagnostics)$/i, "ask a language server"],
+];
+
+interface Place {
+  folder: string;
+  file: string;
+  positions: ReadonlyMap<string, Position>;
+}
+
+/**
+ * One warning that names all tools of `allowed-tools` and `tool_scope` that nothing provides; none where each is provided.
+ * @param own those of its tools.json
+ */
+export function missingTools(
+  manifest: Manifest,
+  own: readonly Pick<SkillTool, "name">[],
+  { mcp_servers, workspace_tools }: ProvidedTools,
+  { folder, file, positions }: Place,
+): Diagnostic[] {
+  const { allowed_tools, tool_scope, llm, activation = {}, workspace_tools: declared = true } = manifest;
+  if (llm === undefined) return [];
+  const workspace =
+    !workspace_tools || declared === false ? [] : declared === true ? WORKSPACE_TOOLS : declared;
+  const offered = [...BUILT_IN, ...workspace, ...[...llm.tools, ...own].map(({ name }) => name)];
+  const servers = [
+    ...(llm.mcp_servers ?? []).map(({ name }) => name),
+    ...(activation.mcp ?? []),
+    ...mcp_servers,
+  ].map((name) => name.replaceAll("-", "_"));
+  const provided = (tool: string): boolean =>
+    tool.startsWith("namespace:") ||
+    servers.some((server) => tool.startsWith(`${server}__`)) ||
+    toolsNamed(tool, offered).length > 0;
+  const named = new Set([...(allowed_tools ?? []), ...(tool_scope ?? [])]);
+  const missing = [...named].filter((entry) => allowedTools([entry]).some(({ tool }) => !provided(tool)));
+  if (missing.length === 0) return [];
+  const losses = new Set(missing.map((entry) => lossOf(allowedTools([entry])[0]?.tool ?? entry)));
+  const field = missing.some((entry) => allowed_tools?.includes(entry)) ? "allowed-tools" : "tool_scope";
+  const at = positions.get(field);
+  return [
+    {
+      level: "warning",
+      code: "tool_not_provided",
+      skill: folder,
+      file,
+      ...(at === undefined ? {} : { line: at.line, column: at.column }),
+      field,
+      message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", ")}.`,
+      hint: "Remove what it does not need, write a tool of the same name, or bring one in from an MCP server.",
+    },
+  ];
+}
+
+function lossOf(tool: string): string {
+  const remote = /^(.+?)__/.exec(tool)?.[1];
+  const known = LOSSES.find(([pattern]) => pattern.test(tool))?.[1];
+  if (known !== undefined) return known;
+  if (remote !== undefined) return `use the MCP server ${remote}, which the deployment does not have`;
+  return WORKSPACE_TOOLS.some((name) => name === tool)
+    ? `use ${tool}, since it has no workspace tools`
+    : `use ${tool}`;
+}

@@ -1,0 +1,142 @@
+/**
+ * The names of tools in skills: Hull's own, those that other clients give to the same tools, and the entries of
+ * `allowed-tools`, such as `Bash(git:*)`.
+ */
+
+/** The workspace tools, under the names that models and skills know best. */
+export const WORKSPACE_TOOLS = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"] as const;
+export type WorkspaceTool = (typeof WORKSPACE_TOOLS)[number];
+
+/** What other clients call a sub-agent. */
+export const SUB_AGENT = "sub_agent";
+
+/** Hull's name, and the names that mean the same tool elsewhere. Letter case, `_` and `-` do not count. */
+const ALIASES: readonly (readonly [tool: string, names: readonly string[]])[] = [
+  ["Bash", ["shell", "terminal", "run_command", "run_shell_command", "run_terminal_cmd", "execute_command"]],
+  ["Read", ["read_file", "view", "view_file", "open_file"]],
+  ["Write", ["write_file", "create_file", "write_to_file"]],
+  [
+    "Edit",
+    [
+      "str_replace",
+      "str_replace_editor",
+      "str_replace_based_edit_tool",
+      "edit_file",
+      "multi_edit",
+      "replace",
+    ],
+  ],
+  ["Glob", ["LS", "list_dir", "list_directory", "list_files", "file_search"]],
+  ["Grep", ["grep_search", "search_file_content"]],
+  [SUB_AGENT, ["task", "agent", "spawn_agent"]],
+  ["load_skill", ["skill", "activate_skill"]],
+  ["read_skill_resource", []],
+  [
+    "task_ledger",
+    ["todo_write", "todo_read", "update_plan", "task_create", "task_get", "task_list", "task_update"],
+  ],
+];
+
+const fold = (name: string): string => name.toLowerCase().replace(/[_-]/g, "");
+
+const BY_FOLDED: ReadonlyMap<string, string> = new Map(
+  ALIASES.flatMap(([tool, names]) => [tool, ...names].map((name): [string, string] => [fold(name), tool])),
+);
+
+/**
+ * Hull's name for a tool: that of the workspace tool or built-in tool that the name stands for, `server__tool` for
+ * `mcp__server__tool`, `server__*` for `mcp__server`; any other name is its own.
+ */
+export function hullToolName(name: string): string {
+  const remote = /^mcp__(.+?)(?:__(.*))?$/is.exec(name);
+  if (remote !== null) return `${(remote[1] ?? "").replaceAll("-", "_")}__${remote[2] || "*"}`;
+  return BY_FOLDED.get(fold(name)) ?? name;
+}
+
+/** The workspace tool that a name stands for; `null`: none. */
+export function workspaceTool(name: string): WorkspaceTool | null {
+  const tool = hullToolName(name);
+  return WORKSPACE_TOOLS.find((each) => each === tool) ?? null;
+}
+
+/**
+ * Which of some tools a name means. `*` stands for any characters. A tool of exactly this name comes before one that the
+ * name stands for, which comes before one that differs in letter case only.
+ * @returns names of `offered`, in its order
+ */
+export function toolsNamed(name: string, offered: readonly string[]): string[] {
+  if (offered.includes(name)) return [name];
+  const wanted = hullToolName(name);
+  if (offered.includes(wanted)) return [wanted];
+  return offered.filter((tool) => matches(wanted.toLowerCase(), tool.toLowerCase()));
+}
+
+/** Whether a glob whose only sign is `*` fits a name; in linear time, whatever the glob. */
+function matches(glob: string, name: string): boolean {
+  const [first = "", ...rest] = glob.split("*");
+  const last = rest.pop();
+  if (last === undefined) return glob === name;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
+  let from = first.length;
+  for (const part of rest) {
+    const at = name.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return from <= name.length - last.length;
+}
+
+/** One entry of `allowed-tools`. */
+export interface AllowedTool {
+  /** Hull's name for the tool; `*` in it stands for any characters. */
+  tool: string;
+  /** What its calls must look like, e.g. `git:*`; absent: any call fits. */
+  pattern?: string;
+}
+
+/**
+ * The entries of `allowed-tools`: of a list, or of text with commas or blanks between them.
+ * `Bash(git:*, npm test)` is an entry for each of its patterns.
+ */
+export function allowedTools(texts: readonly string[]): AllowedTool[] {
+  return splitAllowedTools(texts).flatMap((entry) => {
+    const [, name = "", inside] = /^([^(]*?)\s*(?:\((.*?)\)?)?$/s.exec(entry) ?? [];
+    const tool = hullToolName(name);
+    const patterns = tool === "Bash" ? (inside?.split(/,\s+/) ?? []) : inside === undefined ? [] : [inside];
+    const limits = patterns.map((pattern) => pattern.trim()).filter((pattern) => pattern !== "");
+    const any = limits.length === 0 || limits.some((pattern) => /^:?\*+$/.test(pattern));
+    return any ? [{ tool }] : limits.map((pattern) => ({ tool, pattern }));
+  });
+}
+
+/** The entries as they are written: split on commas, semicolons and blanks outside parentheses; brackets and quotes go. */
+export function splitAllowedTools(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => {
+    const entries: string[] = [];
+    for (let rest = text; rest !== ""; ) {
+      const name = /^[^\s,;(]*/.exec(rest)?.[0] ?? "";
+      const blanks = /^\s*/.exec(rest.slice(name.length))?.[0].length ?? 0;
+      const end = name === "" ? 0 : closing(rest, name.length + blanks);
+      const pattern = end === 0 ? "" : rest.slice(name.length + blanks, end);
+      const entry = name.replace(/^[["']+|["'\]]+$/g, "") + pattern;
+      if (/[\p{L}\p{N}*]/u.test(entry)) entries.push(entry);
+      rest = rest.slice(end || name.length || 1).replace(/^["'\]]+/, "");
+    }
+    return entries;
+  });
+}
+
+/**
+ * Where what is in parentheses ends: behind the one that closes them, else before the next separator; 0: none open at
+ * `start`.
+ */
+function closing(text: string, start: number): number {
+  if (text[start] !== "(") return 0;
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === "(") depth++;
+    else if (text[at] === ")" && --depth === 0) return at + 1;
+  }
+  const separator = /[\s,;]/.exec(text.slice(start));
+  return separator === null ? text.length : start + separator.index;
+}

@@ -1,0 +1,78 @@
+/** Which skills are made for a model that reads files and runs commands. */
+import { instructionFiles } from "./file-text.ts";
+import type { Manifest, SkillRecord, SkillTool } from "./manifest.ts";
+import { allowedTools, workspaceTool } from "./tool-names.ts";
+
+interface File {
+  path: string;
+  bytes?: Uint8Array;
+}
+
+/** What a skill is judged by. */
+interface Told {
+  manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
+  body: string;
+  files: readonly File[];
+  tools?: readonly Pick<SkillTool, "script" | "source">[];
+}
+
+/**
+ * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, it names one of
+ * the tools in `allowed-tools`, or its text has commands for a shell.
+ */
+export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: Told): boolean {
+  if (manifest.mode !== "llm") return false;
+  if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
+    return true;
+  if (SHELL_BLOCK.test(body)) return true;
+  const handled = programFiles(files, manifest, tools);
+  return instructionFiles(files.map(({ path }) => path)).some(
+    (path) => !handled.has(path) && !LICENCE.test(path),
+  );
+}
+
+/** What the skill's own tools run, and what that imports: it is not for the model to run. */
+export function programFiles(
+  files: readonly File[],
+  { llm }: Pick<Manifest, "llm">,
+  tools: readonly Pick<SkillTool, "script" | "source">[],
+): ReadonlySet<string> {
+  const started = [
+    "skill.ts",
+    "hooks.ts",
+    "hooks.js",
+    ...tools.flatMap(({ script, source }) => [script, source]),
+    ...(llm?.tools ?? []).flatMap(({ command }) => command.map((word) => word.replace(/^\.\//, ""))),
+  ];
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const modules = Map.groupBy(files, ({ path }) => moduleName(path));
+  const found = new Set<string>();
+  const open = started.filter((path) => path !== undefined && byPath.has(path));
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (found.has(path)) continue;
+    found.add(path);
+    const text = new TextDecoder().decode(byPath.get(path)?.bytes);
+    for (const [, specifier = "", module = ""] of text.matchAll(IMPORT))
+      for (const imported of modules.get(moduleName(specifier || module)) ?? []) open.push(imported.path);
+  }
+  return found;
+}
+
+/** Of JavaScript a specifier that leads to a file, of Python a module. */
+const IMPORT =
+  /(?:\bfrom|\bimport|\brequire\()\s*["'](\.[^"'\n]+)["']|^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_]\w*)/gm;
+
+const moduleName = (path: string): string => path.replace(/^.*\//, "").replace(/\.\w+$/, "");
+
+/** Whether a run with the skill has workspace tools unless hull.toml or the run's options say otherwise. */
+export function givesWorkspaceTools({
+  manifest: { workspace_tools: declared },
+  wants_workspace_tools,
+}: Pick<SkillRecord, "manifest" | "wants_workspace_tools">): boolean {
+  if (declared === undefined) return wants_workspace_tools === true;
+  return Array.isArray(declared) ? declared.length > 0 : declared;
+}
+
+const SHELL_BLOCK = /^[ \t]*(?:`{3,}|~{3,})[ \t]*\{?\.?(?:bash|sh|shell)\b/im;
+
+const LICENCE = /(?:^|\/)(?:licen[cs]e|copying|notice)[^/]*$/i;

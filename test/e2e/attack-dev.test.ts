@@ -1,0 +1,207 @@
+/** Attacks on a running `hull dev`: by whoever reaches its port, and by pages of other sites in the developer's browser. */
+import { request } from "node:http";
+import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
+import { folder } from "../unit/scripts/folder.ts";
+
+const KEY = "hull-admin-canary-$x-0123456789";
+const SKILLS = {
+  "hello/SKILL.md": "---\nname: hello\ndescription: Says hello\nrun: [bash, run.sh]\n---\n",
+  "hello/run.sh": "echo hello\n",
+};
+const OTHER = Object.values(networkInterfaces())
+  .flat()
+  .find((address) => address?.family === "IPv4" && !address.internal)?.address;
+
+interface Answer {
+  status: number;
+  text: string;
+}
+
+/** A request whose target and headers are sent as they are written. */
+function send(
+  url: string,
+  { path, method = "GET", body = "", ...headers }: Record<string, string>,
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { hostname, port } = new URL(url);
+  const sent = request({ hostname, port, path, method, headers }, (response) => {
+    let text = "";
+    response.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+    });
+    response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+  });
+  sent.on("error", reject).end(body);
+  return promise;
+}
+
+/** The status of an answer to a request line that Node's client would not send. */
+function sendLine(url: string, target: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname, () => {
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  });
+  let text = "";
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    text += part;
+  });
+  socket.on("error", reject).on("close", () => resolve(Number(text.split(" ")[1])));
+  return promise;
+}
+
+describe.each([
+  ["the front", []],
+  ["--direct", ["--direct"]],
+  ["--no-front", ["--no-front"]],
+])("what wrangler serves beside the Worker, with %s", (mode, args) => {
+  let hull: HullDev;
+  beforeAll(async () => {
+    hull = await startHullDev({ skills: SKILLS, args });
+  });
+  afterAll(() => hull.stop());
+
+  test.each([
+    "/cdn-cgi/local/explorer",
+    "/cdn-cgi/local/explorer/api/d1/database",
+    "/cdn-cgi/explorer/api/d1/database",
+    "/cdn-cgi/local/scheduled?cron=*+*+*+*+*",
+    "/cdn-cgi/local/email?from=a@b.example&to=c@d.example",
+    "/cdn-cgi/handler/scheduled",
+    "/cdn-cgi/mf/scheduled",
+    "/cdn-cgi/local/platform-proxy",
+    "/cdn-cgi/local/r2/s3/hull-files",
+    "/cdn-cgi/",
+  ])(`attack: %s is not found (${mode})`, async (path) => {
+    for (const method of ["GET", "POST"]) {
+      const answer = await send(hull.url, { path, method, host: "localhost" });
+      expect([method, answer.status]).toEqual([method, 404]);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "not_found", status: 404 });
+    }
+  });
+
+  test(`attack: nor by another way to write it (${mode})`, async () => {
+    const scheduled = "/cdn-cgi/local/scheduled";
+    const targets = [
+      `/x/..${scheduled}`,
+      `/%2e${scheduled}`,
+      `/x/%2E%2e${scheduled}`,
+      `http://localhost${scheduled}`,
+      "\\cdn-cgi\\local\\scheduled",
+      `/\t${scheduled}`,
+    ];
+    for (const target of targets) {
+      expect([target, [400, 404].includes(await sendLine(hull.url, target))]).toEqual([target, true]);
+    }
+    const at = hull.output().length;
+    const replaced = await send(hull.url, {
+      path: "/skills/hello",
+      host: "localhost",
+      "MF-Original-URL": `http://localhost${scheduled}`,
+    });
+    // Nothing but the request line says what is asked for.
+    expect(replaced.text).toContain('"slug":"hello"');
+    expect(hull.output().slice(at)).not.toContain("scheduled");
+  });
+
+  test(`attack: nor by a Host that holds a path (${mode})`, async () => {
+    const { port } = new URL(hull.url);
+    const hosts = [
+      "localhost/cdn-cgi/handler/scheduled?",
+      "localhost\\cdn-cgi\\handler\\scheduled?",
+      `localhost:${port}/cdn-cgi/mf/scheduled?cron=*&`,
+      "localhost/skills/hello?",
+      "evil.example@localhost",
+    ];
+    for (const host of hosts) {
+      const answer = await send(hull.url, { path: "/skills", host });
+      expect([host, answer.status]).toEqual([host, 403]);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "host_not_allowed" });
+    }
+  });
+
+  test(`attack: a rebound name reaches nothing (${mode})`, async () => {
+    for (const path of ["/skills", "/skills/hello", "/admin/keys"]) {
+      const answer = await send(hull.url, { path, host: "evil.example" });
+      expect([path, answer.status]).toEqual([path, 403]);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "host_not_allowed" });
+    }
+  });
+
+  test(`attack: a page of another site, or of another port, runs nothing (${mode})`, async () => {
+    const attempts = [
+      { origin: "https://evil.example", authorization: "Bearer x" },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+    ];
+    for (const headers of attempts) {
+      const answer = await send(hull.url, { path: "/skills/hello", host: "localhost", ...headers });
+      expect([headers, answer.status]).toEqual([headers, 403]);
+    }
+  });
+});
+
+describe("an address that others reach", () => {
+  test.each<[string[], string, Record<string, string>?]>([
+    [["-H", "0.0.0.0"], "HULL_ADMIN_KEY"],
+    [["-H", "0.0.0.0", "--public", "--no-front"], "--no-front"],
+    [["-H", "0.0.0.0", "--direct", "--no-front"], "--no-front"],
+    [["-H", "0.0.0.0"], "has fewer than 16", { HULL_ADMIN_KEY: "short" }],
+  ])("attack: %j without protection is refused: %s", async (flags, says, env = {}) => {
+    const args = ["dev", "--port", "0", "--skills", `${REPO}skills`, ...flags];
+    const ended = await runHull(args, { cwd: folder(), env });
+    expect([ended.code, ended.output]).toEqual([2, expect.stringContaining(says)]);
+  });
+
+  test("attack: --public lets strangers run skills, and do nothing else", async () => {
+    const hull = await startHullDev({ skills: SKILLS, args: ["-H", "0.0.0.0", "--public"] });
+    try {
+      expect((await hull.call("/skills/hello", "x")).status).toBe(200);
+      // A client's own key is ignored where there is none.
+      const headers = { authorization: "Bearer any" };
+      expect((await hull.call("/skills/hello", "x", { method: "POST", headers })).status).toBe(200);
+      for (const path of ["/_hull/bundles", "/_hull/skills", "/admin/keys", "/metrics"]) {
+        expect([path, (await hull.call(path)).status]).toEqual([path, 503]);
+      }
+      const upload = await fetch(`${hull.url}/_hull/skills/evil`, { method: "PUT", body: "x" });
+      expect(upload.status).toBe(503);
+      const catalog = await hull.post("/_hull/catalog", { id: "0".repeat(64) });
+      expect(catalog.status).toBe(503);
+      const rebound = await send(hull.url, { path: "/skills/hello", host: "evil.example" });
+      expect(rebound.status).toBe(403);
+      if (OTHER !== undefined) {
+        const { port } = new URL(hull.url);
+        expect((await fetch(`http://${OTHER}:${port}/skills`)).status).toBe(200);
+        const named = await send(hull.url, { path: "/skills", host: `${OTHER}.evil.example:${port}` });
+        expect(named.status).toBe(403);
+      }
+      // The server itself goes on publishing.
+      const at = hull.output().length;
+      await hull.write("hello/run.sh", "echo changed\n");
+      await hull.printed(/Reloaded/, 30_000, at);
+      expect(await (await hull.call("/skills/hello", "x")).text()).toBe("changed\n");
+    } finally {
+      await hull.stop();
+    }
+  });
+
+  test("attack: HULL_ADMIN_KEY in .env holds there, whatever it is made of, and --public leaves publishing to it", async () => {
+    const hull = await startHullDev({
+      skills: SKILLS,
+      args: ["-H", "0.0.0.0", "--public", "--direct"],
+      project: { ".env": `HULL_ADMIN_KEY=${KEY}"'\`\\\n` },
+    });
+    try {
+      expect((await hull.call("/skills/hello", "x")).status).toBe(200);
+      expect((await hull.call("/_hull/bundles")).status).toBe(401);
+      const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+      expect((await hull.call("/_hull/bundles", undefined, bearer(KEY))).status).toBe(401);
+      expect((await hull.call("/_hull/bundles", undefined, bearer(`${KEY}"'\`\\`))).status).toBe(200);
+    } finally {
+      await hull.stop();
+    }
+  });
+});

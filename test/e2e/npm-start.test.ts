@@ -1,0 +1,53 @@
+/** `npm start` as a process manager ends it: SIGTERM goes to npm alone, and everything below it has to end. */
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { removeTree } from "../../container/tree.ts";
+import { processesBelow, REPO } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+
+const SKILL = "---\nname: hi\ndescription: Says hi.\nrun: [echo, hi]\n---\nhi\n";
+
+test.each([
+  ["npm start", ["start", "--"]],
+  ["npm run hull -- dev", ["run", "hull", "--", "dev"]],
+])("SIGTERM to %s ends the server, the runner and the listener", async (_, words) => {
+  const root = await mkdtemp(join(tmpdir(), "hull-npm-"));
+  try {
+    await mkdir(join(root, "skills", "hi"), { recursive: true });
+    await mkdir(join(root, "tmp"));
+    await writeFile(join(root, "skills", "hi", "SKILL.md"), SKILL);
+    const npm = spawn("npm", [...words, root, "--port", "0", "--state", join(root, "state")], {
+      cwd: REPO,
+      env: { PATH: process.env.PATH, HOME: root, TMPDIR: join(root, "tmp") },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [npm.stdout, npm.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    const ended = new Promise((resolve) => npm.once("exit", resolve));
+    const address = /Hull serves 1 skills? on http:\/\/localhost:(\d+)/;
+    await until(
+      () => output,
+      (text) => address.test(text),
+      90_000,
+    );
+    const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    npm.kill("SIGTERM");
+    await ended;
+    await until(
+      () => processesBelow(root),
+      (left) => left.size === 0,
+    );
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow("fetch failed");
+  } finally {
+    for (const pid of (await processesBelow(root)).keys()) process.kill(pid, "SIGKILL");
+    await removeTree(root);
+  }
+});

@@ -1,0 +1,269 @@
+/** Unedited agent skills at work: real workerd, a real runner, a provider whose turns are given. */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { blocks } from "../support/documents.ts";
+import { formPdf } from "../support/form-pdf.ts";
+import { json, REPO } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
+
+const fake = await sharedProvider();
+const PDF = join(REPO, "test/fixtures/real-skills/pdf");
+const files = (folder: string, below = ""): [string, Uint8Array][] =>
+  readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = below === "" ? entry.name : `${below}/${entry.name}`;
+    return entry.isDirectory()
+      ? files(folder, path)
+      : [[`pdf/${path}`, readFileSync(join(folder, path))] as [string, Uint8Array]];
+  });
+
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url },
+  skills: {
+    ...Object.fromEntries(files(PDF)),
+    "tidy/SKILL.md":
+      "---\nname: tidy\ndescription: Tidies repositories\nallowed-tools: Bash(git:*), Read\n---\nLook with `git status`.\n",
+    "reader/SKILL.md":
+      "---\nname: reader\ndescription: Reads things\nallowed-tools: Read\n---\nRead ../pdf/forms.md.\n",
+    "facts/SKILL.md":
+      "---\nname: facts\ndescription: Tells facts\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`. Not this: !`rm -rf x` with [rm].\n",
+    "sums/SKILL.md":
+      "---\nname: sums\ndescription: Tells sums\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`.\nFirst: $ARGUMENTS[0], all: $ARGUMENTS. In {baseDir}, beside ~/.claude/skills/pdf.\n",
+  },
+});
+
+interface Call {
+  name: string;
+  arguments: object;
+}
+const call = (name: string, args: object): Call => ({ name, arguments: args });
+const bash = (command: string): Call => call("Bash", { command });
+const sent = (n: number): string => JSON.stringify(fake.requests[n]?.body ?? {});
+const last = (): string => sent(fake.requests.length - 1);
+
+/** The folder of the pdf skill, as its text names it to the model. */
+async function folderOf(path: string): Promise<string> {
+  fake.script([{ text: "ok" }]);
+  await (await hull.call(path, form("hello"))).text();
+  const found = /Base directory for this skill: ([^\\"]+)/.exec(sent(fake.requests.length - 1))?.[1];
+  fake.requests.length = 0;
+  return found ?? expect.fail("no base directory");
+}
+
+function form(prompt: string, file?: Uint8Array<ArrayBuffer>): FormData {
+  const made = new FormData();
+  made.set("prompt", prompt);
+  if (file !== undefined) made.set("file", new File([file], "form.pdf", { type: "application/pdf" }));
+  return made;
+}
+
+const turnsOf = (dir: string) => [
+  { tool_calls: [call("read_skill_resource", { skill: "pdf", path: "FORMS.md" })] },
+  {
+    tool_calls: [
+      bash(`cd ${dir} && python3 scripts/check_fillable_fields.py "$OLDPWD/form.pdf"; cd "$OLDPWD"`),
+    ],
+  },
+  {
+    tool_calls: [
+      bash(`python3 ${dir}/scripts/extract_form_fields.py form.pdf fields.json && cat fields.json`),
+    ],
+  },
+  {
+    tool_calls: [call("Write", { file_path: "field_values.json", content: '{"full_name": "Ada (Byron)"}' })],
+  },
+  {
+    tool_calls: [
+      bash(
+        `python3 ${dir}/scripts/fill_fillable_fields.py form.pdf field_values.json filled.pdf; rm fields.json field_values.json`,
+      ),
+    ],
+  },
+  { text: "The form is filled in: filled.pdf." },
+];
+
+test("R1, R2: a form goes in with multipart, the unedited skill fills it in, and the answer carries it", async () => {
+  const dir = await folderOf("/skills/pdf");
+  fake.script(turnsOf(dir));
+  const response = await hull.call("/skills/pdf", form("Fill the form for Ada.", formPdf()), {
+    method: "POST",
+    body: form("Fill the form for Ada.", formPdf()),
+    headers: { accept: "multipart/mixed" },
+  });
+  const body = await response.text();
+  expect([response.status, response.headers.get("content-type")], body).toEqual([
+    200,
+    expect.stringContaining("multipart/mixed; boundary="),
+  ]);
+  expect(body).toContain("The form is filled in: filled.pdf.");
+  expect(body).toContain("/V (Ada \\(Byron\\))");
+  expect(response.headers.get("x-hull-files")).toMatch(
+    /^file_[0-9a-f]{32};path="filled\.pdf";size=\d+;type="application\/pdf";sha256="[0-9a-f]{64}"$/,
+  );
+  expect(sent(1)).toContain("Do these steps in this order");
+  expect(sent(2)).toContain("This PDF has fillable form fields");
+  expect(sent(3)).toContain("full_name");
+  expect(sent(0)).toContain("form.pdf");
+});
+
+test("the answer as the caller wants it: JSON with the list, one file, ids in a header, events", async () => {
+  const dir = await folderOf("/skills/pdf");
+  const ask = (path: string, headers: Record<string, string> = {}) => {
+    fake.script(turnsOf(dir));
+    return hull.call(path, undefined, { method: "POST", body: form("Fill it.", formPdf()), headers });
+  };
+  const listed = await json<{ text: string; files: { id: string; path: string; size: number }[] }>(
+    await ask("/skills/pdf", { accept: "application/json" }),
+  );
+  expect(listed).toMatchObject({
+    text: "The form is filled in: filled.pdf.",
+    files: [{ path: "filled.pdf", mime_type: "application/pdf" }],
+  });
+  const fetched = await hull.call(`/files/${listed.files[0]?.id}`);
+  expect((await fetched.arrayBuffer()).byteLength).toBe(listed.files[0]?.size);
+  const one = await ask("/skills/pdf?file=filled.pdf");
+  expect([one.status, one.headers.get("content-type")]).toEqual([200, "application/pdf"]);
+  expect(await one.text()).toContain("Ada");
+  expect((await ask("/skills/pdf?file=other.pdf")).status).toBe(404);
+  const events = await readEvents(await ask("/skills/pdf", { accept: "text/event-stream" }));
+  expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, files: [{ path: "filled.pdf" }] });
+  const raw = await hull.call("/skills/pdf?prompt=hi", undefined, {
+    method: "POST",
+    body: formPdf(),
+    headers: { "content-type": "application/pdf" },
+  });
+  expect(raw.status).toBe(200);
+  expect(last()).toContain("input.pdf");
+});
+
+test("Idempotency-Key and respond-async work as everywhere, and keep the files", async () => {
+  const dir = await folderOf("/skills/pdf");
+  fake.script(turnsOf(dir));
+  const ask = (headers: Record<string, string>) =>
+    hull.call("/skills/pdf", undefined, { method: "POST", body: form("Fill it.", formPdf()), headers });
+  const first = await ask({ "idempotency-key": "one", accept: "application/json" });
+  const told = await json<{ files: object[] }>(first);
+  expect([first.status, told.files.length], JSON.stringify(told)).toEqual([200, 1]);
+  const again = await ask({ "idempotency-key": "one", accept: "application/json" });
+  expect(await json(again)).toEqual(told);
+  expect(again.headers.get("x-hull-replayed")).toBe("1");
+  fake.script(turnsOf(dir));
+  const later = await ask({ prefer: "respond-async" });
+  expect(later.status).toBe(202);
+  const { id } = await json<{ id: string }>(later);
+  const status = async () => (await json<{ status: string }>(await hull.call(`/executions/${id}`))).status;
+  expect(await until(status, (now) => now !== "running")).toBe("done");
+  expect((await hull.call(`/executions/${id}/result`)).headers.get("x-hull-files")).toContain("filled.pdf");
+});
+
+const ASKED = { approval_policy: { require_risk: "dangerous" } };
+const OPTIONS = { provider: "anthropic", model: "claude-haiku-4-5-20251001", llm_retries: 0 };
+const inSession = async (options: object, turns: { text?: string; tool_calls?: Call[] }[], prompt = "go") => {
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  fake.script(turns);
+  const response = await hull.post(
+    `/sessions/${id}/runs`,
+    { prompt, options: { ...OPTIONS, ...options } },
+    {
+      prefer: "respond-async",
+    },
+  );
+  const { run_id } = await json<{ run_id: string }>(response);
+  const settled = () =>
+    until(
+      async () => json<{ status: string }>(await hull.call(`/sessions/${id}/runs/${run_id}`)),
+      ({ status }) => status !== "running",
+    );
+  return { id, run_id, settled };
+};
+
+test("R4: Bash(git:*) approves git status beforehand, and not git status; rm x", async () => {
+  const run = await inSession({ skill: "tidy", ...ASKED }, [
+    { tool_calls: [bash("git status")] },
+    { tool_calls: [bash("git status; rm x")] },
+    { text: "Done." },
+  ]);
+  expect((await run.settled()).status).toBe("awaiting_approval");
+  const { data } = await json<{
+    data: { id: string; arguments: object; arguments_digest: string; risk: string }[];
+  }>(await hull.call(`/sessions/${run.id}/approvals`));
+  expect(data).toMatchObject([{ arguments: { command: "git status; rm x" }, risk: "dangerous" }]);
+  const [asked] = data;
+  await hull.post(`/sessions/${run.id}/approvals/${asked?.id}`, {
+    decision: "deny",
+    scope: "once",
+    arguments_digest: asked?.arguments_digest,
+  });
+  expect((await run.settled()).status).toBe("done");
+  expect(last()).toContain("git");
+});
+
+test("R3: a client's tool and the workspace tools stand side by side in a skill with allowed-tools: Read", async () => {
+  const tools = [{ name: "ask_user", description: "Asks.", parameters: { q: { type: "string" } } }];
+  const run = await inSession({ skill: "reader", tools, workspace_tools: true }, [{ text: "Done." }]);
+  expect((await run.settled()).status).toBe("done");
+  const offered = JSON.stringify(fake.requests[0]?.body.tools);
+  for (const name of ["ask_user", "Bash", "Read", "Write"]) expect(offered).toContain(`"name":"${name}"`);
+});
+
+test("R15: commands in a published skill's text run before it is shown, where Bash needs no approval", async () => {
+  const run = await inSession({ skills: ["sums", "pdf"], ...ASKED }, [{ text: "Done." }], "/sums one two");
+  expect((await run.settled()).status).toBe("done");
+  expect(last()).toContain("The sum is 40 2.");
+  expect(last()).toMatch(
+    /First: one, all: one two\. In \/\S+\/skills\/[0-9a-f]{16}\/sums, beside \/\S+\/pdf\./,
+  );
+  const other = await inSession({ skills: ["facts"], ...ASKED }, [{ text: "Done." }], "/facts");
+  expect((await other.settled()).status).toBe("done");
+  expect(last()).toContain("!`echo 40 2`");
+  expect(last()).toContain("were not run");
+});
+
+test("skills of a run lie side by side: a path from one leads to another", async () => {
+  const run = await inSession({ skills: ["reader", "pdf"] }, [
+    { tool_calls: [call("load_skill", { name: "reader" })] },
+    { tool_calls: [call("read_skill_resource", { skill: "reader", path: "../pdf/FORMS.md" })] },
+    { text: "Done." },
+  ]);
+  expect((await run.settled()).status).toBe("done");
+  expect(last()).toContain("Do these steps in this order");
+});
+
+test("session_id: the files of a call are the session's, and what was said before counts", async () => {
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  fake.script([{ tool_calls: [bash("cp form.pdf copy.pdf")] }, { text: "Copied." }, { text: "Again." }]);
+  const body = form("Copy it.", formPdf());
+  body.set("session_id", id);
+  const first = await hull.call("/skills/pdf", undefined, { method: "POST", body });
+  expect([first.status, await first.text()]).toEqual([200, "Copied."]);
+  expect(first.headers.get("x-hull-files")).toContain('path="copy.pdf"');
+  expect((await hull.call(`/sessions/${id}/files/copy.pdf`)).status).toBe(200);
+  const second = await hull.call(`/skills/pdf?session_id=${id}`, form("And now?"));
+  expect([await second.text(), second.headers.get("x-hull-files")]).toEqual(["Again.", null]);
+  expect(last()).toContain("Copy it.");
+});
+
+test("docs/real-skills.md: what curl prints", async () => {
+  const dir = await folderOf("/skills/pdf");
+  await writeFile(join(hull.root, "form.pdf"), formPdf());
+  const document = readFileSync(join(REPO, "docs/real-skills.md"), "utf8");
+  const [script = ""] = blocks(document).flatMap(({ language, text }) => (language === "bash" ? [text] : []));
+  const calls = Array.from(script.matchAll(/^(curl .*)\n# (.*)$/gm));
+  expect(calls).toHaveLength(4);
+  for (const [, command = "", comment = ""] of calls) {
+    fake.script(turnsOf(dir));
+    const here = command.replace("localhost:3000", hull.url.replace("http://", ""));
+    const { stdout } = await promisify(execFile)("bash", ["-c", here], {
+      cwd: hull.root,
+      encoding: "latin1",
+    });
+    const parts = comment.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    expect(stdout, command).toMatch(new RegExp(parts.join("[^]*")));
+  }
+});

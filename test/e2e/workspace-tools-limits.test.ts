@@ -1,0 +1,124 @@
+/** What workspace tools survive, and who has none: real workerd, a real runner, a provider whose turns are given. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { kill, sharedHull, sharedProvider } from "../support/shared.ts";
+
+const fake = await sharedProvider();
+const ADMIN = "e2e-admin-key-0123456789";
+const PUBLISHED = "---\nname: works\ndescription: Works on files\n---\n```bash\nls\n```\n";
+const uploaded = (name: string): string =>
+  `---\nname: ${name}\ndescription: Works on files\nallowed-tools: Bash\n---\nNow: !\`echo hi\`.\n`;
+const hull = await sharedHull({
+  killed: true,
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    HULL_ADMIN_KEY: ADMIN,
+    HULL_GRANTS: JSON.stringify({ "granted/trusted": ["workspace_tools"] }),
+  },
+  skills: { "works/SKILL.md": PUBLISHED },
+});
+const marks = join(hull.root, "marks");
+mkdirSync(marks);
+
+const OPTIONS = {
+  provider: "anthropic",
+  model: "claude-haiku-4-5-20251001",
+  llm_retries: 4,
+  llm_backoff_ms: 50,
+};
+const admin = { authorization: `Bearer ${ADMIN}` };
+const bash = (command: string) => ({ tool_calls: [{ name: "Bash", arguments: { command } }] });
+const post = (path: string, body: object, headers: Record<string, string> = admin) =>
+  hull.post(path, body, headers);
+const lines = (name: string): number => {
+  try {
+    return readFileSync(join(marks, name), "utf8").trim().split("\n").length;
+  } catch {
+    return 0;
+  }
+};
+
+/** Begins a run whose one command leaves a mark and then takes a while, and waits for the mark. */
+async function begun(name: string): Promise<() => Promise<{ status: string; result: object }>> {
+  const { id } = await json<{ id: string }>(await post("/sessions", {}));
+  fake.script([
+    bash(`echo x >> ${marks}/${name}; sleep 2; echo ended > done.txt; echo finished`),
+    { text: "Done." },
+  ]);
+  const body = { prompt: "go", options: { ...OPTIONS, workspace_tools: true } };
+  const { run_id } = await json<{ run_id: string }>(
+    await post(`/sessions/${id}/runs`, body, { ...admin, prefer: "respond-async" }),
+  );
+  await until(
+    async () => lines(name),
+    (count) => count === 1,
+  );
+  return () =>
+    until(
+      async () => {
+        const response = await hull
+          .call(`/sessions/${id}/runs/${run_id}`, undefined, { headers: admin })
+          .catch(() => null);
+        return response?.ok
+          ? json<{ status: string; result: object }>(response)
+          : { status: "running", result: {} };
+      },
+      ({ status }) => status !== "running",
+      60_000,
+    );
+}
+const told = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);
+
+test("R7: a command whose Worker is killed is followed, and not run again", async () => {
+  const settled = await begun("worker");
+  expect(await kill(hull, "worker")).toBeGreaterThan(0);
+  expect((await settled()).status).toBe("done");
+  expect(told()).toContain("finished");
+  expect(lines("worker")).toBe(1);
+});
+
+test("R7: one whose runner is killed too is told to be unknown, and not run again", async () => {
+  const settled = await begun("both");
+  expect(await kill(hull, "worker", "runner")).toBeGreaterThan(1);
+  expect((await settled()).status).toBe("done");
+  expect(told()).toContain("outcome is unknown");
+  expect(lines("both")).toBe(1);
+});
+
+test("R14: an uploaded skill has no workspace tools without the grant, and its text runs no commands", async () => {
+  const add = (tenant: string) =>
+    runHull(["keys", "add", "--tenant", tenant, "--scopes", "invoke,publish", "--url", hull.url], {
+      cwd: hull.root,
+      env: { HULL_API_KEY: ADMIN, NO_COLOR: "1" },
+    });
+  const offered = async (tenant: string, name: string, options: object): Promise<string> => {
+    const key = /^hull_\S+$/m.exec((await add(tenant)).output)?.[0] ?? "";
+    const headers = { authorization: `Bearer ${key}` };
+    const folder = join(hull.root, name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "SKILL.md"), uploaded(name));
+    execFileSync("zip", ["-qr", `../${name}.zip`, "."], { cwd: folder });
+    const body = readFileSync(join(hull.root, `${name}.zip`));
+    const put = await hull.call(`/_hull/skills/${name}`, undefined, { method: "PUT", headers, body });
+    expect(put.ok, await put.text()).toBe(true);
+    fake.script([{ text: "Done." }]);
+    const response = await post("/runs", { prompt: "go", options: { ...OPTIONS, ...options } }, headers);
+    expect(response.status).toBe(200);
+    const { tools = [], system = "" } = JSON.parse(JSON.stringify(fake.requests.at(-1)?.body));
+    return `${tools.map(({ name }: { name: string }) => name).join()} ${JSON.stringify(system)}`;
+  };
+  const without = await offered("acme", "brought", { skill: "brought", workspace_tools: true });
+  expect(without).not.toContain("Bash");
+  expect(without).toContain("!`echo hi`");
+  const granted = await offered("granted", "trusted", { skill: "trusted" });
+  expect(granted).toMatch(/^Bash,Read,Write,Edit,Glob,Grep/);
+  // Its text is no more trusted for that.
+  expect(granted).toContain("!`echo hi`");
+  expect(await offered("acme", "brought", { skills: ["brought", "works"] })).toContain("Bash");
+});

@@ -1,0 +1,264 @@
+/** The workspace tools in agent runs: real workerd, a real runner, a model whose turns are given. */
+import { expect, test } from "vitest";
+import { json } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
+
+const hull = await sharedHull({
+  args: ["--direct"],
+  project: { "hull.toml": '[workspace_tools]\nenv = ["BUILD_NAME"]\n' },
+  env: { BUILD_NAME: "nightly" },
+  skills: {
+    "pages/SKILL.md": `---
+name: pages
+description: Makes pages
+---
+Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
+`,
+    "pages/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()))\n",
+    "pages/reference.md": "# Reference\nUse few words.\n",
+    "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
+  },
+});
+
+interface Call {
+  name: string;
+  arguments: object;
+}
+const call = (name: string, args: object): Call => ({ name, arguments: args });
+
+interface Result {
+  status: string;
+  rejected_tools: string[];
+  successful_tools: string[];
+  mock_calls: { messages: { role: string; content: unknown }[]; tools?: { name: string }[] }[];
+  session_id: string | null;
+}
+
+/** Runs one turn for each list of calls, then an answer; the texts of the tools' results in order. */
+async function run(
+  turns: Call[][],
+  options: object = { workspace_tools: true },
+  path = "/runs",
+): Promise<{ result: Result; texts: string[] }> {
+  const mock = [...turns.map((tool_calls) => ({ text: "", tool_calls })), { text: "Done." }];
+  const response = await hull.post(path, {
+    prompt: "go",
+    options: {
+      provider: "mock",
+      model: "mock",
+      tool_format: "native",
+      mock,
+      loop_detect_warn: 0,
+      ...options,
+    },
+  });
+  const result = await json<Result>(response);
+  expect(result, hull.output().slice(-2000)).toHaveProperty("status");
+  const last = result.mock_calls.at(-1)?.messages ?? [];
+  const texts = last.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
+  return { result, texts };
+}
+
+const bash = (command: string, more: object = {}): Call => call("Bash", { command, ...more });
+
+test("files are written, read, edited, listed and searched without a process, and commands see them", async () => {
+  const { texts, result } = await run([
+    [call("Write", { file_path: "notes/a.md", content: "one\ntwo\n" })],
+    [call("Read", { file_path: "notes/a.md" })],
+    [call("Edit", { file_path: "notes/a.md", old_string: "two", new_string: "three" })],
+    [call("Glob", { pattern: "**/*.md" })],
+    [call("Grep", { pattern: "thr.e", output_mode: "content" })],
+    [bash("cat notes/a.md; echo from bash > made.txt; exit 3")],
+    [call("Read", { file_path: "made.txt" })],
+  ]);
+  expect(texts[0]).toContain("Created notes/a.md");
+  expect(texts[1]).toBe("     1\tone\n     2\ttwo");
+  expect(texts[2]).toContain("1 place");
+  expect(texts[3]).toBe("notes/a.md");
+  expect(texts[4]).toBe("notes/a.md:2:three");
+  expect(texts[5]).toBe("one\nthree\nexit code 3");
+  expect(texts[6]).toBe("     1\tfrom bash");
+  expect(result.status).toBe("done");
+});
+
+test("R8: a command begins where the last one ended", async () => {
+  const { texts } = await run([
+    [bash("mkdir -p sub/deep && cd sub/deep && pwd")],
+    [bash("pwd; echo x > here.txt")],
+    [call("Read", { file_path: "here.txt" }), call("Glob", { pattern: "*.txt" })],
+    [bash("cd ../..; ls")],
+    [bash("pwd")],
+  ]);
+  expect(texts[0]).toMatch(/\/workspaces\/[0-9a-f]{32}\/files\/sub\/deep$/);
+  expect(texts[1]).toBe(texts[0]);
+  expect([texts[2], texts[3]]).toEqual(["     1\tx", "here.txt"]);
+  expect(texts[5]).toBe(String(texts[0]).replace("/sub/deep", ""));
+});
+
+test("commands have the variables that hull.toml names, no provider's keys, and stderr where it was written", async () => {
+  const { texts } = await run([
+    [bash("echo one; echo two >&2; echo three; echo $BUILD_NAME; env | grep -c API_KEY")],
+    [bash("cat <<'END'\na $x `b`\nEND\n# a comment\necho \"$0 $#\"; for i in 1 2; do echo $i; done")],
+    [bash("if then")],
+    [
+      bash("sleep 5", { timeout_ms: 300 }),
+      bash("echo kept > t.txt; setsid sleep 60 & sleep 5", { timeout_ms: 300 }),
+    ],
+    [call("Read", { file_path: "t.txt" })],
+  ]);
+  expect(texts[0]).toBe("one\ntwo\nthree\nnightly\n0\nexit code 1");
+  expect(texts[1]).toBe("a $x `b`\nbash 0\n1\n2");
+  expect(texts[2]).toContain("syntax error");
+  expect(texts[3]).toContain("[hull: stopped after 300 ms");
+  expect(texts[5]).toBe("     1\tkept");
+});
+
+test("R9: 30 MB of output: capped, the whole in a file", async () => {
+  const { texts } = await run([
+    [bash("yes 0123456789abcdef | head -c 30000000")],
+    [bash("ls .hull/output | wc -l; cat .hull/output/* | wc -c")],
+  ]);
+  expect(texts[0]?.length).toBeLessThanOrEqual(30_000);
+  expect(texts[0]).toMatch(/30000000 characters left out; the whole output is in \.hull\/output\/\S+\.txt\]/);
+  expect(texts[1]).toBe("1\n30000000");
+});
+
+test("R6: without network a command fails and says why", async () => {
+  const { texts } = await run([[bash("curl -sS -m 5 http://127.0.0.1:9/ || wget -q http://127.0.0.1:9/")]]);
+  expect(texts[0]).toContain("commands have no network here");
+  expect(texts[0]).toContain("[workspace_tools] network");
+});
+
+test("R5: the ceiling read_only denies Bash, Write and Edit, and shows it", async () => {
+  const { result, texts } = await run(
+    [
+      [bash("true"), call("Write", { file_path: "a", content: "x" })],
+      [call("Edit", { file_path: "a", old_string: "x", new_string: "y" }), call("Glob", { pattern: "*" })],
+    ],
+    { workspace_tools: true, policy: { side_effect_level: "read_only" } },
+  );
+  expect(result.rejected_tools.sort()).toEqual(["Bash", "Edit", "Write"]);
+  expect(result.successful_tools).toEqual(["Glob"]);
+  expect(texts[0]).toContain("permission_denied");
+});
+
+test("a run that is bound to some files has no commands: those reach all of them", async () => {
+  const calls = [[bash("true"), call("Write", { file_path: "out/a", content: "x" })]];
+  const roots = await run(calls, { workspace_tools: true, policy: { workspace_roots: ["out"] } });
+  expect([roots.result.rejected_tools, roots.result.successful_tools]).toEqual([["Bash"], ["Write"]]);
+  const paths = await run(calls, {
+    workspace_tools: true,
+    approval_policy: { write_path_allowlist: ["out/*"] },
+  });
+  expect([paths.result.rejected_tools, paths.result.successful_tools]).toEqual([["Bash"], ["Write"]]);
+});
+
+test("files keep their times between commands", async () => {
+  const { texts } = await run([
+    [bash("echo a > a; touch -d '2020-01-02 03:04:05 UTC' a; echo b > b")],
+    [call("Write", { file_path: "c", content: "c" }), call("Glob", { pattern: "*" })],
+    [bash("TZ=UTC stat -c %y a | cut -c1-19; [ b -nt a ] && echo newer")],
+  ]);
+  expect(texts[3]).toBe("2020-01-02 03:04:05\nnewer");
+  expect(texts[2]?.split("\n").at(-1)).toBe("a");
+});
+
+test("policies know the tools by the names of other clients, in any case", async () => {
+  const { result } = await run([[bash("true"), call("Read", { file_path: "x" })]], {
+    workspace_tools: ["shell", "view"],
+    policy: { tools: ["read_file"] },
+  });
+  expect(result.rejected_tools).toEqual(["Bash"]);
+  expect(result.mock_calls[0]?.tools?.map(({ name }) => name)).toEqual(["Bash", "Read"]);
+  const denied = await run([[bash("true")]], {
+    approval_policy: { auto_deny: ["BASH"] } as object,
+    workspace_tools: true,
+  });
+  expect(denied.result.rejected_tools).toEqual(["Bash"]);
+});
+
+test("a skill that needs them brings them; its files are read and run, and cannot be changed", async () => {
+  const { texts, result } = await run(
+    [
+      [call("Write", { file_path: "in.txt", content: "a b c" })],
+      [bash('python3 "$HULL_SKILL_DIR/scripts/count.py" in.txt; ls -d "$CLAUDE_SKILL_DIR"')],
+    ],
+    { skill: "pages" },
+  );
+  expect(texts[1]).toMatch(/^3\n\/.*\/skills\/[0-9a-f]{16}\/pages$/);
+  const dir = texts[1]?.split("\n")[1] ?? "";
+  const more = await run(
+    [
+      [call("Read", { file_path: `${dir}/REFERENCE.md` }), call("Grep", { pattern: "few", path: dir })],
+      [
+        call("Write", { file_path: `${dir}/reference.md`, content: "x" }),
+        call("Glob", { pattern: "**", path: dir }),
+      ],
+      [bash(`echo changed >> ${dir}/reference.md; echo more > ${dir}/new; true`)],
+    ],
+    { skill: "pages" },
+  );
+  expect(more.texts[0]).toContain("Use few words.");
+  expect(more.texts[1]).toBe(`${dir}/reference.md`);
+  expect(more.texts[2]).toContain("those cannot be changed");
+  expect(more.texts[3]).toContain(`${dir}/scripts/count.py`);
+  const after = await run([[bash(`cat ${dir}/reference.md; ls ${dir}`)]], { skill: "pages" });
+  expect(after.texts[0]).toBe("# Reference\nUse few words.\nSKILL.md\nreference.md\nscripts");
+  expect(result.successful_tools).toContain("Bash");
+  const plain = await run([[bash("true")]], { skill: "plain" });
+  expect(plain.result.rejected_tools).toEqual(["Bash"]);
+});
+
+test("R10: what is outside of the run's files is refused", async () => {
+  const paths = ["../../x", "/etc/passwd", "/proc/self/environ", `${hull.stateDir}/runner.secret`];
+  const { texts } = await run([
+    paths.map((file_path) => call("Read", { file_path })),
+    [bash("ln -s /etc/passwd link; ln -s / root; true")],
+    [call("Read", { file_path: "link" }), call("Read", { file_path: "root/etc/passwd" })],
+    [call("Write", { file_path: "../../x", content: "x" })],
+  ]);
+  for (const text of texts.slice(0, 4)) expect(text).toContain("is outside of the work folder");
+  expect(texts[4]).toContain("not kept among the files");
+  expect(texts[5]).toContain("There is no file link");
+  expect(texts[6]).toContain("There is no file");
+  expect(texts[7]).toContain("is outside of the work folder");
+});
+
+test("images are shown to the model, and output is told as it comes", async () => {
+  const png =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const { result } = await run([
+    [bash(`echo ${png} | base64 -d > dot.png`)],
+    [call("Read", { file_path: "dot.png" })],
+  ]);
+  expect(JSON.stringify(result.mock_calls.at(-1)?.messages)).toContain(png);
+  const mock = [{ text: "", tool_calls: [bash("echo early; sleep 0.2; echo late")] }, { text: "Done." }];
+  const options = { provider: "mock", model: "mock", mock, workspace_tools: true };
+  const events = await readEvents(
+    await hull.post("/runs", { prompt: "go", options }, { accept: "text/event-stream" }),
+  );
+  const told = dataOf(events, "tool_output").map(({ stream, text }) => [stream, text]);
+  expect(told.map(([, text]) => text).join("")).toBe("early\nlate\n");
+  expect(told[0]?.[0]).toBe("stdout");
+});
+
+test("in a session the files are the session's", async () => {
+  const made = await json<{ id: string }>(await hull.post("/sessions", {}));
+  await hull.call(`/sessions/${made.id}/files/in.csv`, "a,b\n1,2\n", { method: "PUT" });
+  const path = `/sessions/${made.id}/runs`;
+  const first = await run(
+    [[bash("wc -l < in.csv | tr -d ' ' > out/count.txt || mkdir out; wc -l < in.csv > out/count.txt")]],
+    { workspace_tools: true },
+    path,
+  );
+  expect(first.result.status).toBe("done");
+  expect(await (await hull.call(`/sessions/${made.id}/files/out/count.txt`)).text()).toBe("2\n");
+  const second = await run([[call("Read", { file_path: "out/count.txt" })]], { workspace_tools: true }, path);
+  expect(second.texts.at(-1)).toBe("     1\t2");
+});
+
+test("the error of an unknown tool lists every tool that there is", async () => {
+  const { texts } = await run([[call("nope", {})]], { skills: ["pages"], workspace_tools: ["Read"] });
+  expect(texts[0]).toContain("Use only: Read, load_skill, read_skill_resource.");
+});

@@ -1,0 +1,513 @@
+/**
+ * Attacks of a process on the runner and on the processes of other executions. Each got through once, or would without
+ * the code that it tries.
+ */
+import { execFile, execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/landlock.ts";
+import { removeTree, Tree } from "../../container/tree.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
+import { callScript } from "../support/handler-call.ts";
+import {
+  type Bundle,
+  bundle,
+  collect,
+  gone,
+  run,
+  running,
+  runOptions,
+  scratchOf,
+  spec,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
+
+const root = process.getuid?.() === 0;
+const CHILD_UID = "65125";
+/** One that every uid can start. */
+const PYTHON = "/usr/bin/python3";
+
+/** Whether executions of one uid are kept apart here. */
+const apart = (() => {
+  if (!root) return false;
+  try {
+    execFileSync("/usr/bin/python3", ["-c", APART_PROBE, "/nowhere/at/all", String(LANDLOCK_FOR_SIGNALS)]);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+const sh = (script: string): { argv: string[] } => ({ argv: ["bash", "-c", script] });
+const python = (script: string, ...args: string[]): { argv: string[] } => ({
+  argv: [PYTHON, "-c", script, ...args],
+});
+
+/** With an empty environment. */
+const unmarked = (script: string, mark: string): { argv: string[] } => ({
+  argv: ["env", "-i", PYTHON, "-c", script, mark, touched],
+});
+
+/**
+ * It forks and leaves, again and again, in sessions of its own, and gives up by itself after a minute. No list of processes
+ * shows it for sure: it touches a file.
+ */
+const COMET = `import os, sys, time
+end = time.time() + 60
+while time.time() < end:
+    os.utime(sys.argv[2])
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+`;
+/** Each of many forks and leaves, and keeps children that sleep. */
+const BOMB = `import os, sys, time
+end = time.time() + 60
+def hop():
+    while time.time() < end:
+        pid = os.fork()
+        if pid:
+            os._exit(0)
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        time.sleep(0.002)
+for _ in range(20):
+    if os.fork() == 0:
+        hop()
+        os._exit(0)
+`;
+/** A subreaper of its own, which gathers what leaves and forks on when it is told to end. */
+const REAPER = `import ctypes, os, signal, sys, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+signal.signal(signal.SIGTERM, lambda *_: os.fork())
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(60)
+    os._exit(0)
+os.close(1); os.close(2)
+time.sleep(60)
+`;
+
+const ESCAPES: [string, (mark: string) => { argv: string[] }][] = [
+  ["setsid and an empty environment", (mark) => sh(`setsid env -i sleep ${mark} >&- 2>&- & sleep 0.1`)],
+  [
+    "two forks and an empty environment",
+    (mark) => sh(`(setsid env -i bash -c "(env -i sleep ${mark} &) &" >&- 2>&- &); sleep 0.1`),
+  ],
+  ["nohup, disowned", (mark) => sh(`env -i nohup setsid sleep ${mark} >/dev/null 2>&1 & disown; sleep 0.1`)],
+  [
+    "setsid --fork, and the leader killed",
+    (mark) => sh(`setsid --fork env -i sleep ${mark} >&- 2>&- ; kill -9 $$`),
+  ],
+  ["forks and leaves, again and again", (mark) => unmarked(COMET, mark)],
+  ["many that do, and have children", (mark) => unmarked(BOMB, mark)],
+  ["a subreaper of its own", (mark) => unmarked(REAPER, mark)],
+];
+
+let files: Bundle;
+/** What comets touch. */
+let touched: string;
+const untouched = (): Promise<unknown> =>
+  until(
+    async () => {
+      const before = (await stat(touched)).mtimeMs;
+      await sleep(300);
+      return (await stat(touched)).mtimeMs - before;
+    },
+    (passed) => passed === 0,
+  );
+
+beforeAll(async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-touched-"));
+  await chmod(dir, 0o755);
+  touched = join(dir, "file");
+  await writeFile(touched, "");
+  await chmod(touched, 0o666);
+  files = await bundle({
+    "noop.sh": "#!/bin/sh\n",
+    "away.py": `import os, time
+def handler(args):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 100)
+            os.execve("/bin/sleep", ["sleep", args["mark"]], {})
+        os._exit(0)
+    return os.getppid()
+`,
+    "comet.py": `import os, subprocess, sys
+def handler(args):
+    subprocess.Popen([sys.executable, "-c", args["program"], args["mark"], args["touched"]], env={}, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return "left"
+`,
+  });
+});
+
+const UIDS: [string, string[]][] = [["with the runner's uid", []]];
+if (root) UIDS.push(["with a uid of their own", ["--child-uid", CHILD_UID]]);
+
+afterAll(() => removeTree(dirname(touched)));
+
+describe.each(UIDS)("processes that leave, %s", (_, flags) => {
+  let runner: TestRunner;
+  /** Seconds to sleep, which no other process here does. */
+  const mark = (number: number): string => `90.${flags.length}${100 + number}${process.pid}5`;
+  beforeAll(async () => {
+    runner = await startRunner({ flags });
+  });
+  afterAll(() => runner.stop());
+
+  test.each(ESCAPES.map(([name, attack], at) => ({ name, attack, at })))(
+    "attack: $name: nothing outlives the execution",
+    async ({ attack, at }) => {
+      const { status } = await run(runner, files, { ...attack(mark(at)), timeout_ms: 2000, grace_ms: 100 });
+      expect(status.cause).toMatch(/exit|signal|timed_out/);
+      expect(status.exit_code ?? 0).toBe(0);
+      await gone(mark(at));
+      await untouched();
+    },
+  );
+
+  test.each(ESCAPES.map(([name, attack], at) => ({ name, attack, at: at + 20 })))(
+    "attack: $name, at a time-out: nothing outlives the execution",
+    async ({ attack, at }) => {
+      const { argv } = attack(mark(at));
+      // The leader stays, and ignores that it is to end.
+      const stays = ["bash", "-c", 'trap "" TERM; "$@" & sleep 60', "bash", ...argv];
+      const { status } = await run(runner, files, { argv: stays, timeout_ms: 500, grace_ms: 100 });
+      expect(status.cause).toBe("timed_out");
+      await gone(mark(at));
+      await untouched();
+    },
+  );
+
+  test("attack: a fork of a Python handler leaves: nothing outlives the call", async () => {
+    await callScript(runner, files, "away.py", { mark: mark(40) });
+    await gone(mark(40));
+    await callScript(runner, files, "comet.py", { mark: mark(41), program: COMET, touched });
+    await gone(mark(41));
+    await untouched();
+  });
+
+  test("what leaves in an execution that still runs stays until that ends, whatever ends beside it", async () => {
+    const stop = new AbortController();
+    const leave = `setsid env -i sleep ${mark(42)} >&- 2>&- & sleep 60`;
+    const options = runOptions(files, { signal: stop.signal });
+    const alive = collect(runExecution(runner, spec({ digest: files.digest, ...sh(leave) }), {}, options));
+    await running(mark(42));
+    for (let at = 0; at < 5; at += 1)
+      await run(runner, files, sh(`setsid env -i sleep ${mark(43)} >&- 2>&- & sleep 0.05`));
+    await gone(mark(43));
+    await running(mark(42));
+    stop.abort();
+    await alive.catch(() => undefined);
+    await gone(mark(42));
+  });
+
+  test("attack: a process that comes back finds no folder that it had", async () => {
+    const folders = new Set<string>();
+    for (let at = 0; at < 24; at += 1) {
+      if (at === 12) await sleep(1200);
+      folders.add((await run(runner, files, sh('echo "$TMPDIR"'))).stdout.toString());
+    }
+    expect(folders.size).toBe(24);
+  });
+
+  test("attack: the runner dies: nothing outlives it", async () => {
+    const other = await startRunner({ flags });
+    try {
+      const leave = `setsid env -i sleep ${mark(44)} >&- 2>&- & sleep 60`;
+      run(other, files, sh(leave)).catch(() => {});
+      await running(mark(44));
+      await other.kill("SIGKILL");
+      await gone(mark(44));
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe("processes against their keeper", () => {
+  let runner: TestRunner;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: ["--spawners", "1"] });
+  });
+  afterAll(() => runner.stop());
+
+  // With a uid of their own they cannot signal it, from Linux 6.12 on.
+  test.each([
+    ["kills", "kill -9 $PPID; sleep 60", `90.95015${process.pid}5`, "lost"],
+    ["stops", "kill -STOP $PPID", `90.95025${process.pid}5`, "exit"],
+  ])("attack: a process that %s its parent frees nothing of its own", async (_, act, mark, cause) => {
+    const script = `setsid env -i sleep ${mark} >&- 2>&- & sleep 0.1; ${act}`;
+    const { status } = await run(runner, files, { ...sh(script), timeout_ms: 1000 });
+    expect([cause, "timed_out"]).toContain(status.cause);
+    await gone(mark);
+    expect((await run(runner, files, sh("echo well"))).stdout.toString()).toBe("well\n");
+  });
+
+  test("attack: a process that kills the spawner frees nothing of its own", async () => {
+    const mark = `90.95035${process.pid}5`;
+    const spawner = "$(awk '/PPid/ {print $2}' /proc/$PPID/status)";
+    const script = `setsid env -i sleep ${mark} >&- 2>&- & sleep 0.1; kill -9 ${spawner}; sleep 60`;
+    const { status } = await run(runner, files, sh(script));
+    expect(status.cause).toBe("lost");
+    await gone(mark);
+    const again = () => run(runner, files, sh("echo well")).then(({ stdout }) => stdout.toString());
+    await until(again, (said) => said === "well\n");
+  });
+});
+
+/** Opens whatever a name can lead to, and says what it read; forges where it can write. Arguments: folders and files. */
+const PRY = `import os, re, sys, time
+own = [os.readlink("/proc/self/fd/%d" % fd).split(" (deleted)")[0] for fd in range(3)]
+own = [path for path in own if path != "/dev/null"]
+# In a folder of its own it may do as it likes.
+folders = [os.path.dirname(path) for path in own if re.search("/[0-9a-f]{32}$", os.path.dirname(path))]
+end = time.time() + 2
+found = set()
+def attempt(path):
+    if os.path.dirname(path) in folders:
+        return
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    except OSError:
+        return
+    try:
+        found.add("opened " + path)
+        found.add(repr(os.read(fd, 100000)))
+    except OSError:
+        pass
+    os.write(fd, b"forged")
+while time.time() < end:
+    for path in own:
+        folder, name = os.path.split(path)
+        for place in (folder, os.path.dirname(folder)):
+            try:
+                for other in os.listdir(place):
+                    found.add("listed " + place)
+                    if os.path.join(place, other) not in own:
+                        attempt(os.path.join(place, other))
+            except OSError:
+                pass
+        counted = re.match(r"(.*[-/])(\\d+)$", path)
+        if counted:
+            for number in range(max(0, int(counted[2]) - 300), int(counted[2]) + 300):
+                if counted[1] + str(number) not in own:
+                    attempt(counted[1] + str(number))
+    for path in sys.argv[1:]:
+        attempt(path)
+with open(os.environ["HULL_OUTPUT_FILE"], "w") as out:
+    out.write("\\n".join(sorted(found)) or "nothing")
+`;
+
+describe.runIf(apart)("the pipes of other executions", () => {
+  let runner: TestRunner;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: ["--child-uid", CHILD_UID, "--concurrency", "8"] });
+  });
+  afterAll(() => runner.stop());
+
+  test("attack: nothing of another execution is listed, opened, read or forged, by name or by number", async () => {
+    const prying = run(
+      runner,
+      files,
+      {
+        ...python(PRY),
+        output: "file",
+        input: { mode: "stdin" },
+        timeout_ms: 20_000,
+      },
+      { stdin: new TextEncoder().encode("own") },
+    );
+    const secret = "canary-of-a-victim";
+    const victims: string[] = [];
+    for (let at = 0; at < 30; at += 1) {
+      const script = "cat; echo $SECRET; sleep 0.03";
+      const { stdout } = await run(
+        runner,
+        files,
+        { ...sh(script), env: { SECRET: secret } },
+        { stdin: new TextEncoder().encode(`${secret} `) },
+      );
+      victims.push(stdout.toString());
+    }
+    expect(new Set(victims)).toEqual(new Set([`${secret} ${secret}\n`]));
+    const { files: found } = await prying;
+    expect(found.map(({ bytes }) => bytes.toString())).toEqual(["nothing"]);
+  });
+
+  test("attack: who is told the names of another execution's pipes cannot open them either", async () => {
+    const places = [join(runner.stateDir, "pipes")];
+    const names: string[] = [];
+    for (const place of places) {
+      for (const name of await readdir(place, { recursive: true })) names.push(join(place, name));
+    }
+    const fifos = names.filter((name) => /std(?:in|out|err)$|gate$/.test(name));
+    expect(fifos.length).toBeGreaterThan(20);
+    const prying = await run(runner, files, { ...python(PRY, ...fifos), output: "file" });
+    expect(prying.stderr.toString()).toBe("");
+    expect(prying.files.map(({ bytes }) => bytes.toString())).toEqual(["nothing"]);
+  });
+});
+
+describe("folders that a process puts something else in place of", () => {
+  let runner: TestRunner;
+  let hoard: string;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: root ? ["--child-uid", CHILD_UID] : [] });
+    // For the runner alone.
+    hoard = await mkdtemp(join(tmpdir(), "hull-hoard-"));
+    await writeFile(join(hoard, "other.txt"), "canary-of-the-runner");
+    await mkdir(join(hoard, "in"));
+  });
+  afterAll(async () => {
+    await runner.stop();
+    await removeTree(hoard);
+  });
+
+  test.each([
+    ["its output folder", 'rm -r "$HULL_OUTPUT_DIR"; ln -s HOARD "$HULL_OUTPUT_DIR"'],
+    ["its output file", 'ln -s HOARD/other.txt "$HULL_OUTPUT_FILE"'],
+    ["a file in its output folder", 'ln -s HOARD/other.txt "$HULL_OUTPUT_DIR/other.txt"'],
+    [
+      "a file in a folder that it made",
+      'rm -r "$HULL_OUTPUT_DIR"; mkdir "$HULL_OUTPUT_DIR"; ln -s HOARD/other.txt "$HULL_OUTPUT_DIR/a"',
+    ],
+    ["the bundles", 'rm -r "$HULL_OUTPUT_DIR"; ln -s "$PWD" "$HULL_OUTPUT_DIR"'],
+  ])("attack: a link in place of %s hands out nothing", async (_, script) => {
+    const attack = sh(script.replaceAll("HOARD", hoard));
+    const { files: found, status } = await run(runner, files, { ...attack, output: "file" });
+    expect(status.cause).toBe("exit");
+    expect(found).toEqual([]);
+  });
+
+  test("attack: an input is written into no folder that a link leads to", async () => {
+    const scratch = await mkdtemp(join(tmpdir(), "hull-swapped-"));
+    await symlink(join(hoard, "in"), join(scratch, "in"));
+    await expect(new Tree(scratch, 0o700).create("in/written")).rejects.toThrow();
+    expect(await readdir(join(hoard, "in"))).toEqual([]);
+    await removeTree(scratch);
+    expect(await readFile(join(hoard, "other.txt"), "utf8")).toContain("canary");
+  });
+
+  test("attack: a removal follows no link, while folders become links", async () => {
+    const work = await mkdtemp(join(tmpdir(), "hull-swapped-"));
+    // Swaps a folder and a link to the runner's, by an exchange, as fast as it can.
+    const swap = `import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+top, hoard = sys.argv[1:]
+folder, link = [os.fsencode(os.path.join(top, name)) for name in ("a", "b")]
+def attempt(act, *args):
+    try:
+        act(*args)
+    except OSError:
+        pass
+end = time.time() + 4
+while time.time() < end:
+    attempt(os.mkdir, top)
+    attempt(os.symlink, hoard, link)
+    attempt(os.mkdir, folder)
+    attempt(lambda: open(os.path.join(folder, b"other.txt"), "x").close())
+    for _ in range(50):
+        libc.renameat2(-100, folder, -100, link, 2)
+`;
+    const swapping = promisify(execFile)(PYTHON, ["-c", swap, join(work, "top"), hoard]);
+    const end = Date.now() + 3000;
+    while (Date.now() < end) {
+      await removeTree(join(work, "top")).catch(() => undefined);
+      expect(await readFile(join(hoard, "other.txt"), "utf8")).toContain("canary");
+    }
+    await swapping;
+    await removeTree(work);
+  });
+
+  test("attack: folders that are nested too deep for any path are removed all the same", async () => {
+    const deep = `import os
+os.chdir(os.environ["TMPDIR"])
+for level in range(3000):
+    os.mkdir("d" * 20, 0o700)
+    os.chdir("d" * 20)
+open("f", "w").close()
+os.chmod("f", 0)
+`;
+    const { status } = await run(runner, files, python(deep));
+    expect(status.exit_code).toBe(0);
+    await until(
+      () => scratchOf(runner),
+      (names) => names.every((name) => !name.includes("d".repeat(20))),
+    );
+    expect(runner.log()).not.toContain("scratch_not_removed");
+  });
+});
+
+describe("packages", () => {
+  const handler = "import hullpkg\ndef handler(a):\n    return hullpkg.answer\n";
+  /** A wheel of one module `hullpkg`, with so many zeros beside it. */
+  const wheel = (answer: number, zeros = 0): Uint8Array => {
+    const script = `
+import io, sys, zipfile
+out = io.BytesIO()
+with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
+  z.writestr("hullpkg.py", "answer = ${answer}\\n")
+  z.writestr("hullzeros", bytes(${zeros}))
+  z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
+  z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+  z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\nhullzeros,,\\n")
+sys.stdout.buffer.write(out.getvalue())`;
+    return execFileSync("python3", ["-c", script], { maxBuffer: 2 ** 26 });
+  };
+  const packed = (content: Uint8Array) =>
+    bundle({
+      "requirements.txt": "--find-links wheels\nhullpkg==1.0\n",
+      "wheels/hullpkg-1.0-py3-none-any.whl": content,
+      "use.py": handler,
+    });
+
+  test("attack: a record that somebody else wrote is not believed", async () => {
+    const runner = await startRunner({ flags: ["--installs", "off"] });
+    try {
+      const [victim, forger] = [await packed(wheel(42)), await packed(wheel(666))];
+      expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
+      const dir = join(runner.stateDir, "packages");
+      const [first = ""] = (await readdir(dir)).filter((name) => /^[0-9a-f]{64}$/.test(name));
+      expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
+      const [other = ""] = (await readdir(dir)).filter(
+        (name) => /^[0-9a-f]{64}$/.test(name) && name !== first,
+      );
+      const text = await readFile(join(dir, other), "utf8");
+      // The whole record of other packages, and their digest alone.
+      for (const forged of [text, text.slice(0, 64)]) {
+        await writeFile(join(dir, first), forged);
+        expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
+      }
+    } finally {
+      await runner.stop();
+    }
+  });
+
+  test("attack: packages of more bytes than the runner keeps are refused, and say so", async () => {
+    const runner = await startRunner({ flags: ["--installs", "off", "--bundle-bytes", "1000000"] });
+    try {
+      const { value, fault } = await callScript(runner, await packed(wheel(42, 20_000_000)), "use.py");
+      expect(fault).toBe("tool_error");
+      expect(JSON.stringify(value)).toMatch(/more than 1000000 bytes/);
+      expect(
+        (await readdir(join(runner.stateDir, "packages"))).filter((name) => name.endsWith(".tar")),
+      ).toEqual([]);
+      expect(await callScript(runner, await packed(wheel(42)), "use.py")).toMatchObject({ value: 42 });
+    } finally {
+      await runner.stop();
+    }
+  });
+});

@@ -1,0 +1,14 @@
+/** Done once before the tests that start servers: the Worker is bundled, and Node gets a place for what it compiles. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleWorker } from "../../scripts/dev/direct.ts";
+import { REPO } from "./hull-dev.ts";
+
+export async function setup(): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), "hull-tests-"));
+  process.env.HULL_WORKER_BUNDLE = join(folder, "worker.mjs");
+  process.env.HULL_TEST_CACHE = join(folder, "cache");
+  await writeFile(process.env.HULL_WORKER_BUNDLE, await bundleWorker(REPO, "src/worker.ts"));
+  return () => rm(folder, { recursive: true });
+}

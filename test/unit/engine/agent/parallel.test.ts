@@ -1,0 +1,167 @@
+/** Which calls of a turn are made side by side, and what becomes of them when something goes wrong. */
+import { describe, expect, it } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
+import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
+import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import { RunnerUnavailable } from "../../../../src/errors/run.ts";
+import type { JsonObject } from "../../../../src/skill/manifest.ts";
+import { play, type Reply, tool, toolTexts } from "./harness.ts";
+
+const TOOLS = [
+  tool("plain"),
+  tool("read", { kind: "read" }),
+  tool("edit", { kind: "edit" }),
+  tool("write", { side_effect_level: "workspace_write" }),
+  tool("look", { side_effect_level: "read_only" }),
+  tool("asks"),
+];
+
+/** Calls of the turn, by the number of the call. */
+const turn = (names: readonly string[]): Reply => ({
+  calls: names.map((name, n): [string, JsonObject] => [name, { n }]),
+});
+
+/** Plays one turn whose calls come back only when nothing else can begin: which calls were under way together. */
+async function together(names: string[], spec: Partial<AgentSpec> = {}): Promise<string[]> {
+  const waves: string[][] = [[]];
+  let waiting: (() => void)[] = [];
+  await play({
+    spec: { tools: TOOLS, ...spec },
+    replies: [turn(names), "end"],
+    async runTool({ call }) {
+      waves.at(-1)?.push(call.name);
+      const released = new Promise<void>((resolve) => waiting.push(resolve));
+      if (waiting.length === 1) {
+        setTimeout(() => {
+          const ready = waiting;
+          waiting = [];
+          waves.push([]);
+          for (const release of ready) release();
+        }, 5);
+      }
+      await released;
+      return "ok";
+    },
+  });
+  return waves.filter((wave) => wave.length > 0).map((wave) => wave.join(" "));
+}
+
+describe("calls of a turn", () => {
+  it.each<[string, string[], Partial<AgentSpec>, string[]]>([
+    ["a tool that declares nothing does not wait", ["plain", "plain", "plain"], {}, ["plain plain plain"]],
+    [
+      "at most six at once",
+      Array.from({ length: 8 }, () => "plain"),
+      {},
+      ["plain plain plain plain plain plain", "plain plain"],
+    ],
+    [
+      "those that declare that they write keep their order among themselves",
+      ["edit", "plain", "write", "read", "edit"],
+      {},
+      ["edit plain read", "write", "edit"],
+    ],
+    ["a level below writing is none", ["look", "look"], {}, ["look look"]],
+    [
+      "the run's policy declares for a tool",
+      ["plain", "plain", "read"],
+      {
+        policies: {
+          policy: { tool_annotations: { plain: { side_effect_level: "process_exec" } } },
+          approval_policy: null,
+          permissions: null,
+          approval_timeout_s: 1,
+        },
+      },
+      ["plain read", "plain"],
+    ],
+    [
+      "all in order where the run wants it",
+      ["plain", "read", "plain"],
+      { parallel_tool_calls: false },
+      ["plain", "read", "plain"],
+    ],
+  ])("%s", async (_, names, spec, waves) => {
+    expect(await together(names, spec)).toEqual(waves);
+  });
+
+  it("are answered in call order and stored when each comes back", async () => {
+    const delays: Record<string, number> = { plain: 30, look: 5, read: 15 };
+    const { rows, requests } = await play({
+      spec: { tools: TOOLS },
+      replies: [turn(["plain", "look", "read"]), "end"],
+      async runTool({ call }) {
+        await new Promise((resolve) => setTimeout(resolve, delays[call.name]));
+        return call.name;
+      },
+    });
+    expect(requests[1] && toolTexts(requests[1])).toEqual(["plain", "look", "read"]);
+    const settled = rows.map((row) =>
+      row.flatMap((record) => (record.type === "tool_settled" ? [record.result.content] : [])),
+    );
+    expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["read"], ["plain"]]);
+  });
+
+  it("of a life that died are each taken up, and only those without a result", async () => {
+    const first = await play({
+      spec: { tools: TOOLS },
+      replies: [turn(["plain", "look", "read"]), "end"],
+    });
+    const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: first.run.spec };
+    const died = first.records.findIndex(({ type }) => type === "tool_settled") + 1;
+    const state = [start, ...first.records.slice(0, died)].reduce(applyAgentRecord, EMPTY_SESSION);
+    const second = await play({ state, replies: ["end"] });
+    expect(second.executed.map(({ name, again }) => [name, again])).toEqual([
+      ["look", true],
+      ["read", true],
+    ]);
+    expect(second.run.status).toBe("done");
+  });
+
+  it("are stopped by the fault of one that ends the run", async () => {
+    let stopped = 0;
+    const { run } = await play({
+      spec: { tools: TOOLS },
+      replies: [turn(["plain", "look"])],
+      async runTool({ call }, signal) {
+        if (call.name === "plain") throw new RunnerUnavailable({ cause: "gone" });
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        stopped += 1;
+        return "too late";
+      },
+    });
+    expect([run.status, run.error?.code, stopped]).toEqual(["error", "runner_unavailable", 1]);
+  });
+
+  it("are stopped when the run is cancelled", async () => {
+    const abort = new AbortController();
+    const { run, records } = await play({
+      spec: { tools: TOOLS },
+      replies: [turn(["plain", "look"])],
+      signal: abort.signal,
+      async runTool({ call }, signal) {
+        if (call.name === "plain") setTimeout(() => abort.abort(), 5);
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        return "too late";
+      },
+    });
+    expect([run.status, records.filter(({ type }) => type === "tool_settled")]).toEqual(["cancelled", []]);
+  });
+
+  it("go on while one of them waits for an approval", async () => {
+    const policies = {
+      policy: null,
+      approval_policy: { require_approval: ["asks"] },
+      permissions: null,
+      approval_timeout_s: 60,
+    };
+    const { step, executed, run } = await play({
+      spec: { tools: TOOLS, policies },
+      replies: [turn(["asks", "plain", "look", "asks"])],
+    });
+    expect(executed.map(({ name }) => name)).toEqual(["plain", "look"]);
+    expect(step.type === "wait" && [step.status, step.approvals.length]).toEqual(["awaiting_approval", 2]);
+    expect(run.calls.map(({ stage }) => stage)).toEqual(["approval", "settled", "settled", "approval"]);
+  });
+});

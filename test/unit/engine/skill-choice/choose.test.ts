@@ -1,0 +1,96 @@
+/** Which skill a prompt asks for, and what the list of skills says within its budget. */
+import { expect, test } from "vitest";
+import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
+import { chooseSkills, indexSkills, names } from "../../../../src/engine/skill-choice/choose.ts";
+import { stemmed, telling } from "../../../../src/engine/skill-choice/words.ts";
+import { play, says, toolTexts } from "../agent/harness.ts";
+import { PROMPTS, SKILLS } from "./prompts.ts";
+
+const skill = (name: string, description: string, more: Partial<AgentSkill> = {}): AgentSkill => ({
+  name,
+  description,
+  when_to_use: "",
+  prompt: "",
+  paths: [],
+  allowed_tools: [],
+  disable_model_invocation: false,
+  on_activate: null,
+  on_deactivate: null,
+  ...more,
+});
+const skills = SKILLS.map(([name, description]) => skill(name, description));
+const index = indexSkills(skills);
+const chosen = (prompt: string): string | null => chooseSkills(skills, index, prompt, []).active[0] ?? null;
+
+test("R11: of the prompts over 17 skills at least 90 % are right, and at least 95 % of unrelated ones activate none", () => {
+  const wrong = PROMPTS.filter(([prompt, wanted]) => chosen(prompt) !== wanted);
+  const unrelated = PROMPTS.filter(([, wanted]) => wanted === null);
+  const strays = wrong.filter(([, wanted]) => wanted === null);
+  const told = wrong.map(([prompt, wanted]) => `${prompt}: ${chosen(prompt)}, not ${wanted}`).join("\n");
+  expect(PROMPTS.length).toBeGreaterThanOrEqual(60);
+  expect(wrong.length / PROMPTS.length, told).toBeLessThanOrEqual(0.1);
+  expect(strays.length / unrelated.length, told).toBeLessThanOrEqual(0.05);
+  // A wrong skill is worse than none.
+  expect(wrong.filter(([prompt]) => chosen(prompt) !== null).length, told).toBeLessThanOrEqual(2);
+});
+
+const many = (count: number): AgentSkill[] =>
+  Array.from({ length: count }, (_, i) =>
+    skill(
+      `helper-${i}`,
+      `Helps with topic${i} and area${i % 40}: reports, notes and reviews of topic${i}. ${"More words. ".repeat(12)}`,
+    ),
+  );
+
+test("R12: 1,175 skills: the list keeps its budget, and the right one is found by words", async () => {
+  const all = many(1175);
+  const played = await play({
+    spec: {
+      skills: all,
+      skill_match: { strategy: "auto", top_n: 1, sticky: true },
+      prompt: says("What do we have?"),
+    },
+    replies: [
+      { calls: [["search_skills", { query: "a review of topic777" }]] },
+      { calls: [["load_skill", { name: "helper-777" }]] },
+      "done",
+    ],
+  });
+  const [first, second, third] = played.requests;
+  expect(Math.ceil((first?.system ?? expect.fail()).length / 4)).toBeLessThanOrEqual(6000);
+  const load = first?.tools.find(({ name }) => name === "load_skill");
+  expect(load?.parameters.properties).not.toHaveProperty("name.enum");
+  const found: { skills: { name: string }[] } = JSON.parse(toolTexts(second ?? expect.fail())[0] ?? "");
+  expect(found.skills[0]?.name).toBe("helper-777");
+  expect(toolTexts(third ?? expect.fail()).at(-1)).toContain('<skill_content name="helper-777">');
+});
+
+test.each([
+  ["fill this with /pdf please", "pdf", true],
+  ["use the pdf skill", "pdf", true],
+  ["use the skill pdf", "pdf", true],
+  ["use 'pdf' here", "pdf", true],
+  ["make a pdf", "pdf", false],
+  ["use frontend-design", "frontend-design", true],
+  ["frontend design please", "frontend-design", true],
+  ["frontend-designs", "frontend-design", false],
+  ["see /home/pdf/x", "pdf", false],
+])("%j names %s: %s", (prompt, name, named) => {
+  expect(names(prompt, { name })).toBe(named);
+});
+
+test("a skill whose paths match a file is active, and several that are named", () => {
+  const own = [skill("a", "Alpha", { paths: ["infra/**"] }), skill("b-c", "Beta"), skill("d-e", "Delta")];
+  const index = indexSkills(own);
+  expect(chooseSkills(own, index, "go", ["infra/x.tf"]).active).toEqual(["a"]);
+  expect(chooseSkills(own, index, "use b-c and then d-e", []).active).toEqual(["b-c", "d-e"]);
+  const hidden = [skill("b-c", "Beta", { disable_model_invocation: true })];
+  expect(chooseSkills(hidden, indexSkills(hidden), "use b-c", []).active).toEqual([]);
+});
+
+test("words are compared by their stems, programs by their files", () => {
+  expect(["merging", "merged", "merges", "merge"].map(stemmed)).toEqual(Array(4).fill("merg"));
+  expect(telling("Fix the Excel file")).toContain("xlsx");
+  expect(telling("report.xlsx")).toContain("xlsx");
+  expect(telling("What is this?")).toEqual([]);
+});

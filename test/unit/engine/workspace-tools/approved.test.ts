@@ -1,0 +1,123 @@
+/** What `allowed-tools` approves beforehand: each part of a command has to fit, and what is not understood does not. */
+import { expect, test } from "vitest";
+import type { AgentSkill, AgentTool } from "../../../../src/engine/agent/spec.ts";
+import { approvedBeforehand } from "../../../../src/engine/workspace-tools/approved.ts";
+import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
+import { splitCommands } from "../../../../src/engine/workspace-tools/shell-split.ts";
+import { WORKSPACE_TOOLS } from "../../../../src/skill/tool-names.ts";
+
+const tools = new Map(workspaceTools(WORKSPACE_TOOLS, []).map((tool) => [tool.definition.name, tool]));
+const toolNamed = (name: string): AgentTool => tools.get(name) ?? expect.fail(name);
+const skillWith = (...approved_tools: string[]): AgentSkill => ({
+  name: "s",
+  description: "",
+  when_to_use: "",
+  prompt: "",
+  paths: [],
+  allowed_tools: [],
+  disable_model_invocation: false,
+  on_activate: null,
+  on_deactivate: null,
+  dir: "/s/skills/k/s",
+  approved_tools,
+});
+const fits = (entries: string, command: string): boolean =>
+  approvedBeforehand([skillWith(entries)], toolNamed("Bash"), { command });
+
+test.each([
+  ["git status"],
+  ["git log --oneline -5"],
+  ['git commit -m "a; b && c"'],
+  ["git commit -m 'x $(rm y)'"],
+  ["git status && git diff | git apply"],
+  ["git status # ; rm x"],
+  ["git log $(git rev-parse HEAD)"],
+  ["git commit -F - <<'END'\n$(rm x)\nEND"],
+  ["git diff \\\n  --stat"],
+  ["git status > /dev/null 2>&1"],
+  ["git show HEAD:a < b.txt"],
+])("R4: Bash(git:*) approves %j", (command) => {
+  expect(fits("Bash(git:*)", command)).toBe(true);
+});
+
+test.each([
+  ["git status; rm x"],
+  ["git status && rm x"],
+  ["git status || rm x"],
+  ["git status | sh"],
+  ["git status & rm x"],
+  ["git status\nrm x"],
+  ["git log $(rm x)"],
+  ["git log `rm x`"],
+  ['git log "$(rm x)"'],
+  ['git log "`rm x`"'],
+  ["git diff <(rm x)"],
+  ["git commit -F - <<END\n$(rm x)\nEND"],
+  ["git log > out.txt"],
+  ["git log >> ~/.bashrc"],
+  ["git log &> x"],
+  ["git -c core.pager=evil log"],
+  ["git -ccore.pager=evil log"],
+  ["git --exec-path=/tmp log"],
+  ["git rebase --exec 'rm x'"],
+  ["git rebase -x 'rm x'"],
+  ["git bisect run sh x"],
+  ["git config alias.x '!sh'"],
+  ["GIT_PAGER=evil git log"],
+  ["gitx status"],
+  ["/tmp/git status"],
+  ["$GIT status"],
+  ["g\\it status; (rm x)"],
+  ["(git status)"],
+  ["{ git status; }"],
+  ["if git status; then rm x; fi"],
+  ["git log ${x:-$(rm y)}"],
+  ["git log $((1+$(rm x)))"],
+  ["git log $'\\n'"],
+  ["git log 'open"],
+  ['git log "open'],
+  ["git log <<END\nno end"],
+  ["git status \rrm x"],
+  ["sudo git status"],
+  ["git log !(x)"],
+  [""],
+  ["# nothing"],
+])("R4: Bash(git:*) does not approve %j", (command) => {
+  expect(fits("Bash(git:*)", command)).toBe(false);
+});
+
+test.each([
+  ["Bash", "anything; at all", true],
+  ["bash(npm test)", "npm test", true],
+  ["bash(npm test)", "npm test --x", false],
+  ["Bash(npm run test:*)", "npm run test --watch", true],
+  ["Bash(npm run test:*)", "npm run other", false],
+  ["Bash(python3 scripts/*.py *)", "python3 scripts/fill.py a.pdf", true],
+  ["Bash(python3 ${CLAUDE_SKILL_DIR}/scripts/*)", "python3 /s/skills/k/s/scripts/fill.py", true],
+  ["Bash(python3 ${CLAUDE_SKILL_DIR}/scripts/*)", "python3 /tmp/fill.py", false],
+  ["Bash(git:*), Bash(ls:*)", "git status; ls -la", true],
+  ["Bash(find:*)", "find . -name x", true],
+  ["Bash(find:*)", "find . -exec rm {} +", false],
+  ["Bash(sed:*)", "sed -n 1,5p x", true],
+  ["Bash(sed:*)", "sed -i s/a/b/ x", false],
+  ["Bash(xargs:*)", "xargs rm", false],
+  ["Bash(echo:*)", "echo hi > x", false],
+])("%s and %j: %s", (entries, command, approved) => {
+  expect(fits(entries, command)).toBe(approved);
+});
+
+test.each([
+  ["Write(*.md)", "Write", { file_path: "notes.md", content: "" }, true],
+  ["Write(out/*)", "Write", { file_path: "out/../../x", content: "" }, false],
+  ["Write(out/*)", "Write", { file_path: "in/x", content: "" }, false],
+  ["write_file", "Write", { file_path: "x", content: "" }, true],
+  ["Read", "Write", { file_path: "x", content: "" }, false],
+  ["MultiEdit", "Edit", { file_path: "x", old_string: "a", new_string: "b" }, true],
+])("%s approves a call of %s", (entries, name, args, approved) => {
+  expect(approvedBeforehand([skillWith(entries)], toolNamed(name), args)).toBe(approved);
+});
+
+test("the parts of a command are those that bash runs", () => {
+  const parts = splitCommands('a "x $(b | c)" && d `e` <(f) <<X\n$(g)\nX\nh # i');
+  expect(parts?.map(({ words }) => words[0]?.text).sort()).toEqual(["a", "b", "c", "d", "e", "f", "g", "h"]);
+});

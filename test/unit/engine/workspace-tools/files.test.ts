@@ -1,0 +1,125 @@
+/** What the file tools make of texts and listings: numbered lines, replacements, globs, matches. */
+import { expect, test } from "vitest";
+import { edited } from "../../../../src/engine/workspace-tools/edit.ts";
+import { numberedLines, shownOutput } from "../../../../src/engine/workspace-tools/lines.ts";
+import {
+  expandBraces,
+  GrepSearch,
+  globbed,
+  globFilter,
+} from "../../../../src/engine/workspace-tools/listing.ts";
+import { placeOf } from "../../../../src/engine/workspace-tools/place.ts";
+
+const FOLDERS = { work: "/s/workspaces/1/files", skills: "/s/skills/k" };
+
+test.each([
+  ["a.txt", "", { in: "work", path: "a.txt" }],
+  ["./a/../b.txt", "", { in: "work", path: "b.txt" }],
+  ["b.txt", "sub", { in: "work", path: "sub/b.txt" }],
+  ["../b.txt", "sub", { in: "work", path: "b.txt" }],
+  [".", "", { in: "work", path: "" }],
+  ["/s/workspaces/1/files/x", "", { in: "work", path: "x" }],
+  ["/s/skills/k/pdf/forms.md", "", { in: "skills", skill: "pdf", path: "forms.md" }],
+  ["../../other/x.md", "/s/skills/k/pdf/refs", { in: "skills", skill: "other", path: "x.md" }],
+  ["/s/skills/k", "", { in: "skills", skill: null, path: "" }],
+])("the place of %s from %j", (given, cwd, place) => {
+  expect(placeOf(given, FOLDERS, cwd)).toEqual(place);
+});
+
+test.each([
+  "../x",
+  "../../../etc/passwd",
+  "/etc/passwd",
+  "/proc/self/environ",
+  "/s/workspaces/2/files/x",
+  "/s/workspaces/1/files/../../2/files/x",
+  "/s/skills/other/pdf/x",
+  "/s/skills/k/../../journal",
+  "a\0b",
+])("R10: %j is no file of the run", (given) => {
+  expect(placeOf(given, FOLDERS, "")).toHaveProperty("fault");
+});
+
+test("lines have numbers, and what is left out is said", () => {
+  expect(numberedLines("a\r\nb\n", 1, 2000)).toBe("     1\ta\n     2\tb");
+  const text = Array.from({ length: 2500 }, (_, i) => `line ${i + 1}`).join("\n");
+  const shown = numberedLines(text, 1, 9999);
+  expect(shown.split("\n")).toHaveLength(2001);
+  expect(shown).toContain("[hull: lines 1 to 2000 of 2500; go on with offset 2001]");
+  expect(numberedLines(text, 2499, 10)).toBe("  2499\tline 2499\n  2500\tline 2500");
+  expect(numberedLines(text, 3000, 10)).toBe("[hull: the file has 2500 lines; line 3000 is behind its end]");
+  expect(numberedLines("", 1, 10)).toBe("[hull: the file is empty]");
+});
+
+test("a long output keeps its ends, and names the file with the whole", () => {
+  const whole = `${"a".repeat(30_000)}${"b".repeat(30_000)}`;
+  const ends = { head: whole.slice(0, 30_000), tail: whole.slice(30_000), length: whole.length };
+  const shown = shownOutput(ends, "out.txt");
+  expect(shown.length).toBeLessThanOrEqual(30_000);
+  expect(shown).toMatch(
+    /^a+\n\[hull: \d+ of 60000 characters left out; the whole output is in out.txt\]\nb+$/,
+  );
+  expect(shownOutput({ head: "short", tail: "", length: 5 }, null)).toBe("short");
+});
+
+test.each([
+  ["one two", "two", "2", false, { text: "one 2", count: 1 }],
+  ["a a a", "a", "b", true, { text: "b b b", count: 3 }],
+  ["$1 x", "x", "$&", false, { text: "$1 $&", count: 1 }],
+])("Edit of %j", (text, from, to, all, result) => {
+  expect(edited(text, from, to, all)).toEqual(result);
+});
+
+test("Edit says how often the text stands there, and in which lines", () => {
+  const fault = (from: string) => edited("x\ny x\n\n  indented\nx", from, "z", false);
+  expect(fault("x")).toEqual({ fault: expect.stringContaining("3 times, in the lines 1, 2, 5") });
+  expect(fault("nowhere")).toEqual({ fault: expect.stringContaining("0 times") });
+  expect(fault("\tindented\n\n")).toEqual({ fault: expect.stringContaining("lines 4") });
+  expect(fault("")).toEqual({ fault: expect.stringContaining("empty") });
+});
+
+test("Glob: newest first, braces, at most 1,000", () => {
+  expect(expandBraces("a{b,c{d,e}}.x")?.sort()).toEqual(["ab.x", "acd.x", "ace.x"]);
+  expect(expandBraces("{a,b}".repeat(10))).toBe(null);
+  const files = ["a.ts", "b/c.tsx", "b/d.py"].map((path, index) => ({
+    path,
+    shown: path,
+    modified_at: index,
+  }));
+  const found = (glob: string): string => {
+    const filter = globFilter(glob, false);
+    return filter.ok ? globbed(files, filter.matches) : filter.reason;
+  };
+  expect(found("**/*.{ts,tsx}")).toBe("b/c.tsx\na.ts");
+  expect(found("*.py")).toBe("[hull: no file matches]");
+  const many = Array.from({ length: 1200 }, (_, i) => ({ path: `${i}`, shown: `${i}`, modified_at: i }));
+  expect(
+    globbed(many, () => true)
+      .split("\n")
+      .slice(-1),
+  ).toEqual(["[hull: 200 more files match]"]);
+});
+
+test.each([
+  ["content", false, 0, "foo", "f:1:foo bar\nf:4:foo"],
+  ["content", true, 0, "foo", "f:1:foo bar\nf:2:Foo\nf:4:foo"],
+  ["content", false, 1, "^foo$", "f-3-x\nf:4:foo"],
+  ["files_with_matches", false, 0, "ba[rz]", "f"],
+  ["count", true, 0, "fo+", "f:3"],
+  ["content", false, 0, "(?i)FOO B", "f:1:foo bar"],
+  ["content", false, 0, "F\\w", "f:2:Foo"],
+  ["content", false, 0, "nothing", "[hull: nothing matches]"],
+] as const)("Grep: %s, ignoring case %s, context %i, /%s/", (mode, ignoreCase, context, pattern, text) => {
+  const made = GrepSearch.of(pattern, { mode, context, ignoreCase });
+  if (!made.ok) throw new Error(made.reason);
+  made.search.look("f", "foo bar\nFoo\r\nx\nfoo\n");
+  expect(made.search.text()).toBe(text);
+});
+
+test("Grep refuses what cannot be matched in linear time, and ends a search that costs too much", () => {
+  expect(GrepSearch.of("(?=x)", { mode: "count", context: 0, ignoreCase: false }).ok).toBe(false);
+  const made = GrepSearch.of("(a+)+$", { mode: "count", context: 0, ignoreCase: false });
+  if (!made.ok) throw new Error(made.reason);
+  made.search.look("f", `${"a".repeat(100_000)}b`);
+  expect(made.search.text()).toBe("[hull: nothing matches]");
+});

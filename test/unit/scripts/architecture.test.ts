@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import { checkHouse, withoutSpreadLiterals } from "../../../scripts/architecture.ts";
+import { folder } from "./folder.ts";
+
+test("a clean house has no violations", () => {
+  const root = folder({
+    "src/errors.ts": 'export const throwing = "throw new Error(";\n',
+    "src/skill/a.ts":
+      'import { throwing } from "../errors.ts";\n// any of these, as any reader sees\nexport const a = [throwing];\n',
+    "scripts/x.ts": 'import { a } from "../src/skill/a.ts";\nthrow new Error(String(a));\n',
+    "test/t.ts": 'import { a } from "../src/skill/a.ts";\nexport const t = a;\n',
+  });
+  expect(checkHouse(root)).toEqual([]);
+});
+
+const CASES: [string, Record<string, string>, string, number, RegExp][] = [
+  [
+    "layers",
+    { "src/engine/a.ts": '\nimport "../model/b.ts";', "src/model/b.ts": "x" },
+    "src/engine/a.ts",
+    2,
+    /engine may not import/,
+  ],
+  [
+    "dynamic imports",
+    { "src/skill/a.ts": 'await import("../http/b.ts");', "src/http/b.ts": "x" },
+    "src/skill/a.ts",
+    1,
+    /may not/,
+  ],
+  [
+    "type imports",
+    { "src/skill/a.ts": 'import type { B } from "../http/b.ts";', "src/http/b.ts": "x" },
+    "src/skill/a.ts",
+    1,
+    /may not/,
+  ],
+  [
+    "container",
+    { "container/a.ts": 'import "../src/skill/b.ts";', "src/skill/b.ts": "x" },
+    "container/a.ts",
+    1,
+    /may not/,
+  ],
+  [
+    "scripts",
+    { "scripts/a.ts": 'import "../src/http/b.ts";', "src/http/b.ts": "x" },
+    "scripts/a.ts",
+    1,
+    /may not/,
+  ],
+  [
+    "exports",
+    {
+      "src/skill/a.ts": "export const used = 1;\nexport function unused(): void {}\n",
+      "test/t.ts": 'import { used } from "../src/skill/a.ts";\nexport const t = used;\n',
+    },
+    "src/skill/a.ts",
+    2,
+    /nobody uses unused/,
+  ],
+  [
+    "unknown part",
+    { "src/new/a.ts": 'import "../skill/b.ts";', "src/skill/b.ts": "x" },
+    "src/new/a.ts",
+    1,
+    /no place/,
+  ],
+  [
+    "no extension",
+    { "src/skill/a.ts": 'import "./b";', "src/skill/b.ts": "x" },
+    "src/skill/a.ts",
+    1,
+    /extension/,
+  ],
+  [
+    "barrels",
+    {
+      "src/skill/a.ts": 'import { c } from "./b.ts";',
+      "src/skill/b.ts": '/** B */\nexport { c } from "./c.ts";',
+      "src/skill/c.ts": "x",
+    },
+    "src/skill/a.ts",
+    1,
+    /barrel/,
+  ],
+  [
+    "circles",
+    { "src/skill/a.ts": 'import "./b.ts";', "src/skill/b.ts": 'import "./a.ts";' },
+    "src/skill/b.ts",
+    1,
+    /a\.ts → src\/skill\/b\.ts → src\/skill\/a\.ts/,
+  ],
+  ["yaml", { "src/skill/a.ts": 'import "yaml";' }, "src/skill/a.ts", 1, /yaml/],
+  ["edge", { "src/http/a.ts": 'import "node:fs/promises";' }, "src/http/a.ts", 1, /edge/],
+  ["pure imports", { "src/engine/a.ts": 'import "cloudflare:workers";' }, "src/engine/a.ts", 1, /pure/],
+  ["pure calls", { "src/engine/a.ts": "const t = Date.now();" }, "src/engine/a.ts", 1, /pure/],
+  ["bare errors", { "src/http/a.ts": "\n\nthrow new Error(`x`);" }, "src/http/a.ts", 3, /bare Error/],
+  ["any", { "scripts/a.ts": "const f = (x: any) => x;" }, "scripts/a.ts", 1, /any/],
+  ["casts", { "test/a.ts": "const x = {} as unknown as string;" }, "test/a.ts", 1, /cast/],
+  ["silencers", { "test/a.ts": "// @ts-expect-error" }, "test/a.ts", 1, /silenced/],
+  ["notes", { "container/a.ts": "// TODO later" }, "container/a.ts", 1, /issue/],
+  ["objects for layout", { "src/http/a.ts": "x\nf({\n  ...{ a, b },\n});" }, "src/http/a.ts", 3, /is spread/],
+  ["lists for layout", { "test/a.ts": "f(...[1, 2]);" }, "test/a.ts", 1, /is spread/],
+];
+
+test.each(CASES)("%s", (_, files, file, line, message) => {
+  expect(checkHouse(folder(files))).toEqual([{ file, line, message: expect.stringMatching(message) }]);
+});
+
+test("a long file is a warning", () => {
+  const root = folder({ "src/http/a.ts": "x\n".repeat(600), "src/http/b.ts": "x\n".repeat(601) });
+  expect(checkHouse(root)).toEqual([
+    { file: "src/http/b.ts", line: 601, message: expect.stringMatching(/601 lines/), warning: true },
+  ]);
+});
+
+test.each([
+  ["f({ ...{ a, b: { c } }, d });", "f({ a, b: { c }, d });"],
+  ["f({ a, ...{ b, ...{ c }, } });", "f({ a, b, c });"],
+  ["f(...[1, [2]], 3);", "f(1, [2], 3);"],
+  ["f(`a ${b(`c`)} }`, { ...{ d: `e` } });", "f(`a ${b(`c`)} }`, { d: `e` });"],
+  ["f(/[`'/]\\//, `//`, { ...{ a } });", "f(/[`'/]\\//, `//`, { a });"],
+  ["f({ ...{}, a });", "f({  a });"],
+  ["f({ ...(a ? { b } : {}), ...c });", "f({ ...(a ? { b } : {}), ...c });"],
+  ["f([...[1, 2].map(g), ...[a][0]]);", "f([...[1, 2].map(g), ...[a][0]]);"],
+  ["const f = (...[a, b]: Pair) => [a, b];", "const f = (...[a, b]: Pair) => [a, b];"],
+  ["const f = (...[a, b]) => '...[a, b]';", "const f = (...[a, b]) => '...[a, b]';"],
+])("%s without literals that are spread", (text, expected) => {
+  expect(withoutSpreadLiterals(text)).toBe(expected);
+});

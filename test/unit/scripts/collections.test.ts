@@ -1,0 +1,139 @@
+/** Collections of skills as they are published: every layout is found, every form of text is told of (R13, R16). */
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type BuildResult, buildRoots } from "../../../scripts/build/build.ts";
+import { BuildCache } from "../../../scripts/build/cache.ts";
+import { openProject } from "../../../scripts/project.ts";
+import type { SkillRecord } from "../../../src/skill/manifest.ts";
+import { WILD_LAYOUTS, WILD_TEXTS } from "../../fixtures/wild-collections.ts";
+import { folder, put } from "./folder.ts";
+
+const PROVIDED = { mcp_servers: ["shop"], workspace_tools: true };
+
+async function recordOf({ skills }: BuildResult, slug: string): Promise<SkillRecord> {
+  const skill = skills.find(({ card }) => card.slug === slug) ?? expect.fail(`no ${slug}`);
+  const contents = await skill.contents();
+  return JSON.parse(new TextDecoder().decode(contents.get(`skill/${skill.digest}`)));
+}
+
+async function build(dir: string, cache?: BuildCache): Promise<BuildResult> {
+  const { roots } = await openProject(dir);
+  const options = { projectDir: dir, keepGoing: true, provided: PROVIDED };
+  return buildRoots(roots, cache === undefined ? options : { ...options, cache });
+}
+
+const codes = ({ diagnostics }: BuildResult, skill: string) =>
+  diagnostics
+    .filter(({ diagnostic: d }) => d.skill === skill && d.level !== "info")
+    .map(({ diagnostic }) => diagnostic.code);
+
+test.each(Object.entries(WILD_LAYOUTS))("R13: %s", async (_, { files, served }) => {
+  const result = await build(folder(files));
+  const found = await Promise.all(
+    result.skills.map(async ({ card: { slug } }) => {
+      const { namespace, plugin } = await recordOf(result, slug);
+      return [slug, namespace, plugin?.name].filter((part) => part !== undefined).join(" ");
+    }),
+  );
+  expect(found).toEqual(served);
+});
+
+test("R13: a second skill of one slug is served under namespace--slug, with a warning that names both paths", async () => {
+  const files = WILD_LAYOUTS["skills/AUTHOR/X, one slug twice"]?.files ?? {};
+  const dir = folder(files);
+  const cache = new BuildCache();
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const result = await build(dir, cache);
+  const told = result.diagnostics.map(({ diagnostic }) => diagnostic);
+  expect(told).toMatchObject([{ level: "warning", code: "slug_in_use", file: "bob/crane/SKILL.md" }]);
+  expect(told[0]?.message).toMatch(/ann\/crane.*bob\/crane as bob--crane/);
+  const { manifest } = await recordOf(result, "bob--crane");
+  expect(manifest).toMatchObject({ name: "crane", slug: "bob--crane", route: "/skills/bob--crane" });
+  const again = await build(dir, cache);
+  expect([cache.rebuilt, again.catalog?.id]).toEqual([0, result.catalog?.id]);
+});
+
+test("R13: a link to another place of the root serves nothing twice; one to another folder of the project is followed", async () => {
+  const dir = folder({
+    "skills/crane/SKILL.md": "---\nname: crane\ndescription: d\n---\nFold.\n",
+    "shared/boat/SKILL.md": "---\nname: boat\ndescription: d\n---\nFold.\n",
+    "hull.toml": "",
+  });
+  mkdirSync(join(dir, "skills/.claude"));
+  symlinkSync("..", join(dir, "skills/.claude/skills"));
+  symlinkSync("crane", join(dir, "skills/alias"));
+  symlinkSync("../shared", join(dir, "skills/shared"));
+  const result = await build(dir);
+  expect(result.diagnostics).toEqual([]);
+  expect(result.skills.map(({ card }) => card.slug)).toEqual(["boat", "crane"]);
+});
+
+test("a .hullignore in a folder between the root and a skill counts, for folders and for files", async () => {
+  const text = (name: string) => `---\nname: ${name}\ndescription: d\n---\nFold.\n`;
+  const dir = folder({
+    "hull.toml": "",
+    "skills/ann/.hullignore": "draft/\n*.log\n/crane/notes.md\n",
+    "skills/ann/crane/SKILL.md": text("crane"),
+    "skills/ann/crane/x.log": "1",
+    "skills/ann/crane/notes.md": "1",
+    "skills/ann/draft/SKILL.md": text("draft"),
+    "skills/bob/draft/SKILL.md": text("bobs"),
+    "skills/bob/draft/x.log": "1",
+  });
+  const result = await build(dir);
+  const found = await Promise.all(
+    result.skills.map(async ({ card: { slug } }) =>
+      (await recordOf(result, slug)).files.map(({ path }) => path),
+    ),
+  );
+  expect(found).toEqual([["SKILL.md", "x.log"], ["SKILL.md"]]);
+});
+
+test("R16: each text loads as far as it can, and everything that it asks for in vain is named", async () => {
+  const entries = Object.entries(WILD_TEXTS);
+  expect(entries.length).toBeGreaterThanOrEqual(60);
+  const files = entries.flatMap(([name, { text, files: beside = {} }]) => [
+    [`skills/${name}/SKILL.md`, text.replaceAll("NAME", name)],
+    ...Object.entries(beside).map(([path, content]) => [`skills/${name}/${path}`, content]),
+  ]);
+  const dir = folder(Object.fromEntries(files));
+  const result = await build(dir);
+  const served = new Map(result.skills.map((skill) => [skill.folder, skill.card]));
+  const seen = entries.map(([name]) => {
+    const wants = served.get(join(dir, "skills", name))?.workspaceTools === true;
+    return [name, codes(result, name), wants];
+  });
+  expect(seen).toEqual(entries.map(([name, { told = [], wants = false }]) => [name, told, wants]));
+  const { files: bundled } = await recordOf(result, "junk-beside");
+  expect(bundled.map(({ path }) => path)).toEqual(["SKILL.md"]);
+});
+
+test("the plugin's folder goes along where the skill names it, and its changes reach the skill", async () => {
+  const naming = "---\nname: crane\ndescription: d\n---\nRun ${CLAUDE_PLUGIN_ROOT}/bin/fold.\n";
+  const dir = folder({
+    "hull.toml": "",
+    "skills/paper/.claude-plugin/plugin.json": '{"name": "paper"}',
+    "skills/paper/bin/fold*": "#!/bin/sh\n",
+    "skills/paper/skills/crane/SKILL.md": naming,
+    "skills/paper/skills/boat/SKILL.md": "---\nname: boat\ndescription: d\n---\nFold.\n",
+  });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const cache = new BuildCache();
+  const first = await build(dir, cache);
+  const { plugin } = await recordOf(first, "crane");
+  expect(plugin).toMatchObject({ name: "paper", skill: "skills/crane" });
+  expect(plugin?.folder?.files.map(({ path, mode }) => [path, mode])).toEqual([
+    [".claude-plugin/plugin.json", 0o644],
+    ["bin/fold", 0o755],
+    ["skills/boat/SKILL.md", 0o644],
+    ["skills/crane/SKILL.md", 0o644],
+  ]);
+  const skill = first.skills.find(({ card }) => card.slug === "crane");
+  expect(skill?.objects).toContain(`pack/${plugin?.folder?.pack}`);
+  expect((await recordOf(first, "boat")).plugin).toEqual({ name: "paper", skill: "skills/boat" });
+  put(dir, "skills/paper/bin/fold*", "#!/bin/sh\necho 1\n");
+  const again = await build(dir, cache);
+  expect(cache.rebuilt).toBe(1);
+  expect((await recordOf(again, "crane")).plugin?.folder?.pack).not.toBe(plugin?.folder?.pack);
+});

@@ -1,0 +1,94 @@
+/** What skills use and this machine, or an image, lacks: hull doctor --skills and hull validate. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { needsOf } from "../../../scripts/needs/needs.ts";
+import { folder } from "./folder.ts";
+
+const HULL = join(import.meta.dirname, "../../../bin/hull.mjs");
+interface Ended {
+  code: number;
+  out: string;
+  err: string;
+}
+
+function hullIn(cwd: string, ...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [HULL, ...args], { cwd }, (error, out, err) =>
+      resolve({ code: error === null ? 0 : Number(error.code), out, err }),
+    );
+  });
+}
+
+const BODY = `Read it:
+
+\`\`\`bash
+# pdfseparate is for later
+cd "$(dirname x)" && pdftotext -layout in.pdf - | jq . > out; LANG=C qpdf --check "a; evil" 'b | worse'
+python scripts/fill.py && ./scripts/own.sh
+for f in *; do tesseract $f out; done
+cat <<'END'
+notacommand here
+END
+soffice --headless \\
+  --convert-to pdf x.docx
+\`\`\`
+
+\`\`\`python
+from pypdf import PdfReader
+import os, pdfplumber as p
+\`\`\`
+
+\`\`\`js
+const { Document } = require("docx"); const fs = require("fs");
+\`\`\`
+
+Inline \`rm\` and prose: import nothing, from nowhere.
+`;
+
+test("programs and packages are read from fences and scripts; what the skill brings is none of them", () => {
+  const files = [
+    { path: "scripts/fill.py", text: "import helper\nfrom PIL import Image\n" },
+    { path: "scripts/helper.py", text: "" },
+    { path: "scripts/own.sh", text: "#!/bin/bash\nset -e\nffmpeg -i a b\n" },
+    {
+      path: "scripts/x.mjs",
+      text: 'import p from "pptxgenjs/dist/x.js";\nimport "node:fs";\nimport "./y.mjs";\n',
+    },
+  ];
+  expect(needsOf(BODY, files).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+    ...["ffmpeg", "jq", "pdftotext", "python", "qpdf", "soffice", "tesseract"].map(
+      (name) => `command ${name}`,
+    ),
+    "node docx",
+    "node pptxgenjs",
+    ...["PIL", "os", "pdfplumber", "pypdf"].map((name) => `python ${name}`),
+  ]);
+});
+
+test("hull doctor --skills names what is missing and the image that has it; hull validate warns", async () => {
+  const script = "import json, no_such_module_here\nfrom pypdf import PdfReader\n";
+  const dir = folder({
+    "skills/pdf/SKILL.md":
+      "---\nname: pdf\ndescription: Use when asked.\n---\n```bash\nnosuchprogram x\nbash y\n```\n",
+    "skills/pdf/scripts/a.py": script,
+    "skills/talk/SKILL.md": "---\nname: talk\ndescription: Use when asked.\n---\nTalk.\n",
+  });
+  const hull = (...args: string[]) => hullIn(dir, ...args);
+  const { code, out } = await hull("doctor", "--skills", "--json");
+  expect(code).toBe(0);
+  const { image, skills } = JSON.parse(out);
+  expect([image, skills.map(({ skill }: { skill: string }) => skill)]).toEqual(["slim", ["pdf"]]);
+  const names = (list: { name: string }[]) => list.map(({ name }) => name);
+  expect(names(skills[0].uses)).toEqual(["nosuchprogram", "no_such_module_here", "pypdf"]);
+  expect(names(skills[0].missing_in_image)).toEqual(["nosuchprogram", "no_such_module_here", "pypdf"]);
+  expect(names(skills[0].missing_here)).toEqual(
+    expect.arrayContaining(["nosuchprogram", "no_such_module_here"]),
+  );
+  expect(skills[0].has_all).toBeNull();
+  const shown = await hull("doctor", "--skills");
+  expect(shown.out).toMatch(/The image slim lacks nosuchprogram.*the image office has pypdf \(Python\)/);
+  const validated = await hull("validate", join(dir, "skills"));
+  expect(validated.code).toBe(0);
+  expect(validated.err).toMatch(/pdf\/SKILL\.md warning This machine lacks nosuchprogram.*\[needs_missing\]/);
+});

@@ -1,0 +1,74 @@
+/** What hull dev prints of builds, at the start and after changes. */
+
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { BuildReport, oneLine, skillLines } from "../../../scripts/dev/report.ts";
+import { folder, put } from "./folder.ts";
+
+const text = (name: string, description = "d") =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nBody.\n`;
+
+test("a line for each skill within the width, at most 30 and a count", async () => {
+  const names = Array.from({ length: 41 }, (_, i) => `skill-${String(i).padStart(2, "0")}`);
+  const files = names.map((name) => [
+    `skills/${name}/SKILL.md`,
+    text(name, `>\n  ${"long ".repeat(60)}\n\n  and more`),
+  ]);
+  const dir = folder(Object.fromEntries(files));
+  const { skills } = await buildRoots([join(dir, "skills")], { projectDir: dir });
+  const lines = skillLines(skills, "GET /skills", 60);
+  expect(lines).toHaveLength(31);
+  expect(lines.every((line) => line.length <= 60 && !line.includes("\n"))).toBe(true);
+  expect(lines.at(-1)).toBe("  … and 11 more: GET /skills");
+  expect(oneLine("a\n b", undefined)).toBe("a b");
+});
+
+test("a reload prints what changed, and findings that are new", async () => {
+  const dir = folder({ "skills/a/SKILL.md": text("a"), "skills/b/SKILL.md": text("other-name") });
+  const printed = { out: "", err: "" };
+  const keep = (to: "out" | "err") => (chunk: string | Uint8Array) => {
+    printed[to] += String(chunk);
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation(keep("out")),
+    vi.spyOn(process.stderr, "write").mockImplementation(keep("err")),
+  ];
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
+  const report = new BuildReport();
+  const tell = async (first: boolean) => {
+    printed.out = printed.err = "";
+    report.tell(await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }), first);
+    return { ...printed };
+  };
+  expect(await tell(true)).toMatchObject({
+    out: "",
+    err: expect.stringContaining("name_directory_mismatch"),
+  });
+  put(dir, "skills/a/SKILL.md", text("a", "changed"));
+  put(dir, "skills/c/SKILL.md", text("c"));
+  expect(await tell(false)).toEqual({ out: "Reloaded: 3 skills; added c; changed a\n", err: "" });
+  put(dir, "skills/b/SKILL.md", text("b"));
+  put(dir, "skills/c/SKILL.md", "no");
+  const last = await tell(false);
+  expect(last.out).toBe("Reloaded: 2 skills; added b; removed c, other-name; 1 finding gone\n");
+  expect(last.err).toContain("frontmatter_missing");
+});
+
+test("of many findings the worst come first, and of the rest there is a count", async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+  const dir = folder(Object.fromEntries(names.map((name) => [`skills/${name}/SKILL.md`, text(`${name}-x`)])));
+  put(dir, "skills/z/SKILL.md", "no");
+  let err = "";
+  const spy = vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {
+    err += String(chunk);
+    return true;
+  });
+  onTestFinished(() => spy.mockRestore());
+  new BuildReport().tell(await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }), true);
+  expect(err).toMatch(/^\S*z\/SKILL\.md:1:1 error/);
+  expect(err).toContain("… and 11 more findings: hull validate prints all of them.");
+});

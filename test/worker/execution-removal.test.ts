@@ -1,0 +1,140 @@
+/** Calls that are removed, or expire, while something else happens to them. */
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
+import { client, type Life, life, newCall, runner, textOf, toldBy, withStorage } from "./execution-world.ts";
+
+/** R2 whose deletions take until they are let go on. */
+function slowRemoval() {
+  const released = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const bucket = new Proxy(client.env.FILES, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      if (name !== "delete") return value.bind(target);
+      return async (keys: string | string[]) => {
+        begun.resolve();
+        await released.promise;
+        removed.push(...[keys].flat());
+        return target.delete(keys);
+      };
+    },
+  });
+  return { env: { ...client.env, FILES: bucket }, release: released.resolve, begun: begun.promise, removed };
+}
+
+describe("a run that begins again while the one before is being removed", () => {
+  const LARGE = 9 * 1024 * 1024;
+  /** A call whose input and answer are both in R2; the input is under a key of its own. */
+  async function largeCall(id: string, key: string): Promise<ExecutionCall> {
+    await client.env.FILES.put(key, "input");
+    const files = [{ filename: "a", mime: "a/b", content: { key, size: 5 } }];
+    return { ...newCall("script"), id, files };
+  }
+  /** What R2 holds of a call, answers without what makes their keys their own. */
+  const keysOf = async (id: string): Promise<string[]> => {
+    const { objects } = await client.env.FILES.list({ prefix: `executions/${id}/` });
+    return objects.map(({ key }) => plain(key)).sort();
+  };
+  const plain = (key: string): string => key.replace(/body-[0-9a-f-]{36}$/, "body");
+  const lengthOf = async (each: Life): Promise<number> => (await textOf(each)).length;
+
+  beforeEach(() => {
+    runner.behave = (execution) => {
+      const piece = "x".repeat(32 * 1024);
+      for (let n = 0; n < LARGE / piece.length; n += 1) execution.stdout.push(piece);
+      execution.ended = true;
+    };
+  });
+
+  it("DELETE: the new run keeps its input and its answer, nothing of the old one stays", async () => {
+    const { id } = newCall("script");
+    const key = (n: number): string => `executions/${id}/input-${n}`;
+    const { env, release, removed } = slowRemoval();
+    await withStorage(id, async (storage) => {
+      const one = life(env, storage);
+      one.session.begin(await largeCall(id, key(1)));
+      expect(await lengthOf(one)).toBe(LARGE);
+      expect(await keysOf(id)).toEqual([`executions/${id}/body`, key(1)]);
+      const second = await largeCall(id, key(2));
+      expect(await one.session.cancel("me")).toBe("removed");
+      expect(one.session.status("me")).toBeNull();
+      expect(one.session.begin(second)).toBe("started");
+      expect(await lengthOf(one)).toBe(LARGE);
+      release();
+      await one.over();
+      expect(new Set(removed.map(plain))).toEqual(new Set([`executions/${id}/body`, key(1)]));
+      expect(await keysOf(id)).toEqual([`executions/${id}/body`, key(2)]);
+      expect(await lengthOf(life(client.env, storage))).toBe(LARGE);
+      expect(runner.begun).toEqual([id, `${id}-1`]);
+    });
+  });
+
+  it("expiry: what began while R2 was being cleared is not wiped", async () => {
+    const { id } = newCall("script");
+    const key = (n: number): string => `executions/${id}/input-${n}`;
+    const { env, release, begun } = slowRemoval();
+    await withStorage(id, async (storage) => {
+      const one = life(client.env, storage);
+      one.session.begin(await largeCall(id, key(1)));
+      expect(await lengthOf(one)).toBe(LARGE);
+      await one.over();
+      storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
+      const two = life(env, storage);
+      two.session.alarm();
+      await begun;
+      expect(two.session.begin(await largeCall(id, key(2)))).toBe("started");
+      release();
+      await two.over();
+      expect(await lengthOf(two)).toBe(LARGE);
+      expect(await keysOf(id)).toEqual([`executions/${id}/body`, key(2)]);
+      // And it goes in its turn, with all that R2 held of it.
+      storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
+      const three = life(client.env, storage);
+      three.session.alarm();
+      await three.over();
+      expect([await keysOf(id), three.session.here, await storage.getAlarm()]).toEqual([[], false, null]);
+    });
+  });
+
+  it("a life that ends late changes nothing of the new run, and leaves nothing in R2", async () => {
+    const { id } = newCall("script");
+    const stored = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    let times = 0;
+    const bucket = new Proxy(client.env.FILES, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        if (name !== "createMultipartUpload") return value.bind(target);
+        return async (...args: Parameters<R2Bucket["createMultipartUpload"]>) => {
+          times += 1;
+          if (times === 1) {
+            reached.resolve();
+            await stored.promise;
+          }
+          return target.createMultipartUpload(...args);
+        };
+      },
+    });
+    await withStorage(id, async (storage) => {
+      const one = life({ ...client.env, FILES: bucket }, storage);
+      one.session.begin({ ...newCall("script"), id });
+      await reached.promise;
+      expect(await one.session.cancel("me")).toBe("cancelled");
+      expect(await one.session.cancel("me")).toBe("removed");
+      runner.behave = (execution) => {
+        execution.stdout.push("new");
+        execution.ended = true;
+      };
+      expect(one.session.begin({ ...newCall("script"), id })).toBe("started");
+      expect(await textOf(one)).toBe("new");
+      stored.resolve();
+      await one.over();
+      expect(await textOf(life(client.env, storage))).toBe("new");
+      expect(await toldBy(one)).toEqual({ names: ["start", "done"], text: "new" });
+      expect(await keysOf(id)).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,147 @@
+/** Calls that outlive their connection, the processes that carry them out one after the other, and a runner for them. */
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
+import type { Bindings } from "../../src/env.ts";
+import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
+import { Conversation } from "../../src/session/conversation/conversation.ts";
+import type { ConversationStore } from "../../src/session/conversation/store.ts";
+import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
+import { UnlistedSession } from "../../src/session/unlisted/unlisted-session.ts";
+import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
+
+const RUNNER = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };
+
+export const client = new Client({ ...LOCAL, ...RUNNER });
+/** The same deployment with further settings. */
+export const withSettings = (settings: Record<string, string>): Bindings =>
+  new Client({ ...LOCAL, ...RUNNER, ...settings }).env;
+const digests = new Map<string, string>();
+export let runner: FakeRunner;
+
+beforeAll(async () => {
+  await client.publish({
+    asks: mockSkill("asks", "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n"),
+    looks: mockSkill(
+      "looks",
+      "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n    idempotent: true\n",
+    ),
+    script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
+  });
+  for (const { slug, version } of await (await client.fetch("/skills")).json<
+    { slug: string; version: string }[]
+  >()) {
+    digests.set(slug, version);
+  }
+});
+
+beforeEach(() => {
+  runner = new FakeRunner();
+  vi.stubGlobal("fetch", runner.fetch);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+const asked = { account: "caller:-" };
+const model = { provider: "mock" };
+const twoTurns = [
+  { tool_calls: [{ name: "look", arguments: {} }] },
+  { text: "It is seen. It was out there." },
+  { text: "This one was not to be used." },
+];
+/** What is asked of each operation. */
+export const OPERATIONS: Record<string, string> = {
+  runs: JSON.stringify({
+    ...asked,
+    operation: "runs",
+    until: "terminal",
+    body: { prompt: "look", options: { skill: "asks", mock: twoTurns } },
+  }),
+  "llm/call": JSON.stringify({
+    ...asked,
+    operation: "llm/call",
+    body: { prompt: "what is out", options: model },
+  }),
+  "llm/structured": JSON.stringify({
+    ...asked,
+    operation: "llm/structured",
+    body: {
+      prompt: "a?",
+      schema: { type: "object" },
+      options: { ...model, mock: [{ text: '{"a":"out"}' }] },
+    },
+  }),
+  "llm/completion": JSON.stringify({
+    ...asked,
+    operation: "llm/completion",
+    body: { prefix: "it is out", options: model },
+  }),
+};
+
+let count = 0;
+/** A call of its own id: of a skill, or of an operation. */
+export function newCall(skill: string): ExecutionCall {
+  count += 1;
+  const id = `ex_${count.toString(16).padStart(32, "0")}`;
+  const text = new TextEncoder().encode(OPERATIONS[skill] ?? "what is it");
+  const digest = digests.get(skill) ?? "";
+  return { id, caller: "me", skill, digest, request_hash: "h", request_id: "request-1", text, files: [] };
+}
+
+export interface Life {
+  session: UnlistedSession;
+  store: ConversationStore;
+  /** Resolves when nothing of this life is under way any more. */
+  over: () => Promise<void>;
+}
+
+export function life(env: Bindings, storage: DurableObjectStorage): Life {
+  const work: Promise<unknown>[] = [];
+  const background = (promise: Promise<unknown>): void => void work.push(promise);
+  const { log } = new Conversation({ storage, env, background, parts: SESSION_PARTS });
+  const over = async (): Promise<void> => {
+    for (let seen = -1; seen !== work.length; ) {
+      seen = work.length;
+      await Promise.allSettled(work);
+    }
+  };
+  return { session: new UnlistedSession({ storage, env, background, log }), store: log.store, over };
+}
+
+/** Runs `test` with the storage of an object of its own. */
+export const withStorage = (
+  id: string,
+  test: (storage: DurableObjectStorage) => Promise<void>,
+): Promise<void> => {
+  const namespace = client.env.SESSIONS;
+  return runInDurableObject(namespace.get(namespace.idFromName(id)), (_, state) => test(state.storage));
+};
+
+export async function textOf({ session }: Life): Promise<string> {
+  const answer = await session.answer("me");
+  if (!answer?.ok) return `error: ${answer?.error}`;
+  return new Response(answer.body).text();
+}
+
+interface Told {
+  names: string[];
+  /** Text of all deltas that no later `round {restarted}` takes back. */
+  text: string;
+}
+
+export async function toldBy({ session }: Life): Promise<Told> {
+  const events = await session.follow("me", 0, false);
+  const lines = (events?.ok ? await new Response(events.body).text() : "").trim().split("\n\n");
+  const names: string[] = [];
+  let text = "";
+  for (const [index, line] of lines.entries()) {
+    expect(line).toMatch(new RegExp(`^id: ex_[0-9a-f]{32}:${index + 1}\n`));
+    const name = /^event: (.*)$/m.exec(line)?.[1] ?? "";
+    const data = JSON.parse(/^data: (.*)$/m.exec(line)?.[1] ?? "{}");
+    if (data.restarted) text = "";
+    else names.push(name);
+    if (name === "delta") text += data.text;
+  }
+  return { names: names.filter((name) => name !== "delta"), text };
+}
