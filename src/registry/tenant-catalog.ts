@@ -4,6 +4,7 @@
  * wait for D1. Requests for published skills never come here.
  */
 import type { Bindings } from "../env.ts";
+import { memo } from "../memo.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -138,16 +139,14 @@ function both(published: CardLookup, uploaded: ReadonlyMap<string, Card>): CardL
   };
 }
 
-const tables = new WeakMap<LoadedCatalog, RouteTable>();
+const routesOf = memo(({ cards }: LoadedCatalog): RouteTable => {
+  const table = new RouteTable();
+  for (const card of cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
+  return table;
+});
 
 /** The published skill that keeps an upload from being served at its address, by the rules of the build. */
 export function publishedHolder(catalog: LoadedCatalog, { slug, route }: Card): Card | null {
-  let table = tables.get(catalog);
-  if (table === undefined) {
-    table = new RouteTable();
-    for (const card of catalog.cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
-    tables.set(catalog, table);
-  }
-  const conflict = table.conflict({ folder: slug, slug, route });
+  const conflict = routesOf(catalog).conflict({ folder: slug, slug, route });
   return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);
 }
