@@ -1,6 +1,7 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
+import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
@@ -22,6 +23,11 @@ export class Client {
 
   constructor(variables: Record<string, string> = LOCAL) {
     this.env = Object.assign({}, boundEnv as Bindings, variables);
+  }
+
+  /** What the isolate of this client knows. */
+  get deployment(): Deployment {
+    return deploymentOf(this.env);
   }
 
   /** One request through the whole app, background work included. */

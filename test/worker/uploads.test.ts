@@ -1,6 +1,7 @@
 /** Uploaded skills over HTTP: two tenants, and isolates that learn of each other's changes. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { COMPLETE_FOR_MS, KNOWN_FOR_MS, readUploads } from "../../src/registry/tenant-catalog.ts";
+import { Deployment } from "../../src/deployment.ts";
+import { COMPLETE_FOR_MS, KNOWN_FOR_MS } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -203,12 +204,14 @@ describe("a slug or route that is taken", () => {
   it("by a later publish: the folder skill serves, the owner sees it, and gets it back", async () => {
     await red.put("fox", skill("fox"));
     await red.put("elk", skill("elk", "route: /wild/elk\n"));
+    const { registry } = keyed.deployment;
     const publisher = new Client();
-    await publisher.publish({
+    const id = await publisher.publish({
       ...FOLDER,
       fox: mockSkill("fox", "output: json\n"),
       x: mockSkill("x", "route: /wild/elk\n"),
     });
+    registry.pointerMoved(id);
     expect(await red.get("/skills/fox")).toMatchObject({ output: "json" });
     expect(await red.get("/skills/fox")).not.toHaveProperty("uploaded");
     expect((await red.run("/wild/elk")).headers.get("x-hull-skill")).toMatch(/^x@/);
@@ -224,7 +227,7 @@ describe("a slug or route that is taken", () => {
       status: 409,
       held_by: "folder",
     });
-    await publisher.publish(FOLDER);
+    registry.pointerMoved(await publisher.publish(FOLDER));
     expect(await red.get("/skills/fox")).toMatchObject({ output: "text", uploaded: true });
     expect((await red.run("/wild/elk")).headers.get("x-hull-skill")).toMatch(/^elk@/);
   });
@@ -294,10 +297,11 @@ describe("other isolates", () => {
         return (sql: string) => (sql.startsWith("SELECT") ? held(sql) : target.prepare(sql));
       },
     });
-    const slow = readUploads(env, "red");
+    const { catalogs } = new Deployment(env);
+    const slow = catalogs.read("red");
     await vi.waitFor(() => expect(answers).toHaveLength(1), 20_000);
     await red.put("fox", skill("fox"));
-    const quick = readUploads(env, "red");
+    const quick = catalogs.read("red");
     await vi.waitFor(() => expect(answers).toHaveLength(2), 20_000);
     answers[1]?.resolve();
     expect((await quick).uploads).toHaveLength(1);
