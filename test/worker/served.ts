@@ -18,6 +18,9 @@ const app = createApp();
 /** Settings of a Worker as `hull dev` starts it; a test may change them. */
 export const LOCAL = { HULL_ENV: "local" };
 
+/** Isolates of clients that were served: they share what is stored. */
+const isolates = new Set<Deployment>();
+
 export class Client {
   readonly env: Bindings;
 
@@ -51,6 +54,8 @@ export class Client {
     const context = createExecutionContext();
     const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
     const response = await app.fetch(request, this.env, context);
+    // Without settings that can be read there is no deployment.
+    if (response.status !== 500) isolates.add(this.deployment);
     const body = response.body === null ? null : await response.arrayBuffer();
     return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
@@ -105,6 +110,8 @@ export class Client {
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
     const moved = await this.post("/_hull/catalog", { id: catalog.id });
     if (!moved.ok) throw new TypeError(await moved.text());
+    // The others learn of it within seconds; nobody waits for that here.
+    for (const { registry } of isolates) registry.pointerMoved(catalog.id);
     return catalog.id;
   }
 
