@@ -20,11 +20,13 @@ const CHECKED = ["src", "container", "scripts", "test"];
 /**
  * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
  */
-const VOCABULARY = ["bytes", "errors", "secrets", "redact", "env"];
+const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   bytes: [],
+  memo: [],
+  recent: [],
   redact: ["bytes", "secrets"],
   env: [
     "errors",
@@ -38,6 +40,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: [],
+  deployment: [
+    "env",
+    "errors",
+    "recent",
+    "auth",
+    "registry",
+    "model",
+    "tool",
+    "src/run/handler/isolate-names.ts",
+    "src/run/metrics.ts",
+    "src/session/ledger/rpc.ts",
+  ],
   skill: VOCABULARY,
   auth: [...VOCABULARY, "database"],
   registry: [...VOCABULARY, "database", "skill"],
@@ -61,6 +75,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   llm: [...VOCABULARY, "skill", "engine", "model"],
   run: [
     ...VOCABULARY,
+    "deployment",
     "skill",
     "registry",
     "engine",
@@ -69,10 +84,22 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
-  session: [...VOCABULARY, "database", "skill", "registry", "engine", "model", "tool", "llm", "run"],
+  session: [
+    ...VOCABULARY,
+    "deployment",
+    "database",
+    "skill",
+    "registry",
+    "engine",
+    "model",
+    "tool",
+    "llm",
+    "run",
+  ],
   console: [...VOCABULARY],
   http: [
     ...VOCABULARY,
+    "deployment",
     "auth",
     "skill",
     "registry",
@@ -222,6 +249,20 @@ const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
   ],
 ];
 
+/** A variable, or a collection that begins empty and is not declared to stay so. */
+const KEPT: [RegExp, string][] = [
+  /^(?:export )?(?:let|var) /,
+  /^\s+(?:private )?static (?!readonly |async |\w+\()/,
+  /^(?:export )?const \w+(?:: (?!Readonly|readonly)(?:[^=]|=>)*)? = (?:new (?:Weak)?(?:Map|Set)\b(?:<.*>)?\(\)|\[\]);/,
+  /^(?:export )?const \w+(?:: [^=]*)? = new RecentMap\b/,
+].map((pattern) => [pattern, "a module keeps something; what an isolate learns is a field of Deployment"]);
+/** Modules that keep something, and why that is not what a deployment knows. */
+const KEEPS: Record<string, string> = {
+  "src/deployment.ts": "the deployments themselves",
+  "src/database.ts": "which tables a database has by now: a fact of the database, whoever asks",
+  "src/http/body.ts": "the reader of a request's body, which lives as long as the request",
+};
+
 function checkText(file: string, text: string): Violation[] {
   const violations: Violation[] = [];
   const lines = text.split("\n");
@@ -246,6 +287,7 @@ function checkText(file: string, text: string): Violation[] {
   if (file !== "scripts/architecture.ts" && file !== "test/unit/scripts/architecture.test.ts") {
     find(lines, FORBIDDEN_EVERYWHERE);
     find(stripStrings(stripComments(text)).split("\n"), code);
+    if (file.startsWith("src/") && !Object.hasOwn(KEEPS, file)) find(blankTexts(text).split("\n"), KEPT);
     for (const { start } of spreadLiterals(text)) {
       const line = text.slice(0, start).split("\n").length;
       violations.push({ file, line, message: "a literal is spread into a literal; write its parts there" });

@@ -1,6 +1,4 @@
-/**
- * Bindings and settings, parsed once per isolate: the only reader of variables and secrets.
- */
+/** Bindings and settings: the only reader of variables and secrets. */
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
@@ -56,7 +54,7 @@ export interface IdempotentUpload {
   answer: string;
 }
 
-/** What wrangler.toml binds. Variables and secrets are read through `settings` and `variable` only. */
+/** What wrangler.toml binds. Variables and secrets are read through `readSettings` only. */
 export interface Bindings {
   SKILLS: KVNamespace;
   DB: D1Database;
@@ -232,12 +230,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   read: (name: string) => string | undefined;
 }
 
-const cache = new WeakMap<object, Settings>();
-
-/** The parsed settings of this isolate. */
-export function settings(env: Bindings): Settings {
-  const known = cache.get(env);
-  if (known !== undefined) return known;
+/** The settings of a deployment, which parses them once. @throws Internal for variables that cannot be read */
+export function readSettings(env: Bindings): Settings {
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
   const v = vars.data;
@@ -263,7 +257,7 @@ export function settings(env: Bindings): Settings {
   learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
   const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config;
-  const parsed: Settings = {
+  return {
     ...serving,
     rate_limit: rate && { requests: rate.requests, window_ms: rate.window_s * 1000 },
     local,
@@ -289,23 +283,15 @@ export function settings(env: Bindings): Settings {
     toldRedactor,
     read,
   };
-  cache.set(env, parsed);
-  return parsed;
 }
 
-/** The catalogs whose variables the settings' redactor knows. */
-const learned = new WeakMap<Settings, string>();
-
 /** Makes the values of a catalog's variables known to the redactor of errors, logs and events. */
-export function learnVariables(env: Bindings, catalog: { id: string; variables: readonly string[] }): void {
-  const known = settings(env);
-  if (learned.get(known) === catalog.id) return;
-  learned.set(known, catalog.id);
-  const names = [...catalog.variables, ...SECRET_VARIABLES, ...known.providerKeys];
+export function learnVariables(known: Settings, variables: readonly string[]): void {
+  const names = [...variables, ...SECRET_VARIABLES, ...known.providerKeys];
   const short = known.local ? [] : tooShortToRedact(names, known.read);
   // Names only; whoever runs the deployment is who can mend it.
   if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
-  known.toldRedactor.learn(catalog.variables.flatMap((name) => known.read(name) ?? []));
+  known.toldRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {

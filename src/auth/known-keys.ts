@@ -4,7 +4,8 @@
  * isolate that revoked it, it is refused at once.
  */
 import type { Bindings } from "../env.ts";
-import type { ApiKey } from "./api-key.ts";
+import { RecentMap } from "../recent.ts";
+import { type ApiKey, digestOf } from "./api-key.ts";
 import { hasKeys, keyByHash } from "./key-store.ts";
 
 /** Age in ms up to which an answer of D1 is used. */
@@ -24,71 +25,62 @@ interface Known {
   revoked: boolean;
 }
 
-interface Memory {
-  byHash: Map<string, Known>;
-  anyKey: { value: boolean; readAt: number } | null;
-}
+export class KnownKeys {
+  readonly #env: Bindings;
+  readonly #adminKey: string | null;
+  readonly #byHash = new RecentMap<string, Known>(MAX_KNOWN);
+  #anyKey: { value: boolean; readAt: number } | null = null;
+  #adminDigest: ArrayBuffer | null = null;
 
-const memories = new WeakMap<D1Database, Memory>();
-
-function memoryOf({ DB }: Bindings): Memory {
-  let memory = memories.get(DB);
-  if (memory === undefined) {
-    memory = { byHash: new Map(), anyKey: null };
-    memories.set(DB, memory);
+  constructor(env: Bindings, adminKey: string | null) {
+    this.#env = env;
+    this.#adminKey = adminKey;
   }
-  return memory;
-}
 
-/**
- * What is remembered of a key; `undefined`: nothing, ask `readKey`.
- * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
- */
-export function rememberedKey(
-  env: Bindings,
-  hash: string,
-  background: (work: Promise<unknown>) => void,
-): ApiKey | null | undefined {
-  const known = memoryOf(env).byHash.get(hash);
-  const age = Date.now() - (known?.readAt ?? 0);
-  if (known === undefined || age >= KNOWN_FOR_MS) return undefined;
-  if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
-    known.refreshing = true;
-    // A key that cannot be read again is forgotten when its time is over.
-    background(readKey(env, hash).catch(() => {}));
+  /**
+   * What is remembered of a key; `undefined`: nothing, ask `read`.
+   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+   */
+  remembered(hash: string, background: (work: Promise<unknown>) => void): ApiKey | null | undefined {
+    const known = this.#byHash.get(hash);
+    const age = Date.now() - (known?.readAt ?? 0);
+    if (known === undefined || age >= KNOWN_FOR_MS) return undefined;
+    if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
+      known.refreshing = true;
+      // A key that cannot be read again is forgotten when its time is over.
+      background(this.read(hash).catch(() => {}));
+    }
+    return known.key;
   }
-  return known.key;
-}
 
-/** Reads a key from D1 and remembers the answer. */
-export async function readKey(env: Bindings, hash: string): Promise<ApiKey | null> {
-  const { byHash } = memoryOf(env);
-  const readAt = Date.now();
-  const key = await keyByHash(env, hash);
-  // A read that began before the revocation tells what was.
-  if (byHash.get(hash)?.revoked === true) return null;
-  remember(byHash, hash, { key, readAt, refreshing: false, revoked: false });
-  return key;
-}
+  /** Reads a key from D1 and remembers the answer. */
+  async read(hash: string): Promise<ApiKey | null> {
+    const readAt = Date.now();
+    const key = await keyByHash(this.#env, hash);
+    // A read that began before the revocation tells what was.
+    if (this.#byHash.get(hash)?.revoked === true) return null;
+    this.#byHash.set(hash, { key, readAt, refreshing: false, revoked: false });
+    return key;
+  }
 
-function remember(byHash: Memory["byHash"], hash: string, known: Known): void {
-  byHash.delete(hash);
-  const oldest = byHash.size >= MAX_KNOWN ? byHash.keys().next().value : undefined;
-  if (oldest !== undefined) byHash.delete(oldest);
-  byHash.set(hash, known);
-}
+  /** Makes a revocation through this isolate take effect here at once. */
+  forget(hash: string): void {
+    this.#byHash.set(hash, { key: null, readAt: Date.now(), refreshing: false, revoked: true });
+  }
 
-/** Makes a revocation through this isolate take effect here at once. */
-export function forgetKey(env: Bindings, hash: string): void {
-  remember(memoryOf(env).byHash, hash, { key: null, readAt: Date.now(), refreshing: false, revoked: true });
-}
+  /** Whether D1 holds any key. */
+  async any(): Promise<boolean> {
+    if (this.#anyKey !== null && Date.now() - this.#anyKey.readAt < KNOWN_FOR_MS) return this.#anyKey.value;
+    const readAt = Date.now();
+    const value = await hasKeys(this.#env);
+    this.#anyKey = { value, readAt };
+    return value;
+  }
 
-/** Whether D1 holds any key. */
-export async function anyKey(env: Bindings): Promise<boolean> {
-  const memory = memoryOf(env);
-  if (memory.anyKey !== null && Date.now() - memory.anyKey.readAt < KNOWN_FOR_MS) return memory.anyKey.value;
-  const readAt = Date.now();
-  const value = await hasKeys(env);
-  memory.anyKey = { value, readAt };
-  return value;
+  /** Whether a digest is that of `HULL_ADMIN_KEY`. The time taken tells nothing about the key. */
+  async isAdmin(digest: ArrayBuffer): Promise<boolean> {
+    if (this.#adminKey === null) return false;
+    this.#adminDigest ??= await digestOf(this.#adminKey);
+    return crypto.subtle.timingSafeEqual(digest, this.#adminDigest);
+  }
 }

@@ -2,9 +2,9 @@
 import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
+import { deploymentOf } from "../deployment.ts";
 import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
-import { openDeployment } from "../run/deployment.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
@@ -55,10 +55,10 @@ z.config(en());
 export function createApp(): App {
   const app: App = new Hono<AppTypes>({ getPath: (request) => routePath(request.url) });
   app.use(async (c, next) => {
-    const context = new RequestContext(c.req.raw, c.env, (work) => c.executionCtx.waitUntil(work));
+    const deployment = deploymentOf(c.env);
+    const context = new RequestContext(c.req.raw, deployment, (work) => c.executionCtx.waitUntil(work));
     c.set("context", context);
-    const opening = openDeployment(c.env, context.background);
-    if (opening !== null) await opening;
+    if (!deployment.isOpen) await deployment.open(context.background);
     await next();
     complete(c, context);
   });

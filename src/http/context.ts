@@ -2,14 +2,17 @@
 import type { Context, Hono } from "hono";
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
-import { type Bindings, type Settings, settings } from "../env.ts";
+import type { Deployment } from "../deployment.ts";
+import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
+import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
 import { BOT_ID } from "../skill/config/given.ts";
 
 export class RequestContext implements RunContext {
+  readonly deployment: Deployment;
   readonly env: Bindings;
   readonly settings: Settings;
   readonly request: Request;
@@ -24,6 +27,7 @@ export class RequestContext implements RunContext {
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown>;
   readonly spans?: SpanNote[];
+  readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   /** What is to be done when the answer is complete. */
@@ -35,13 +39,14 @@ export class RequestContext implements RunContext {
   /** @param outer the context that this one is part of */
   constructor(
     request: Request,
-    env: Bindings,
+    deployment: Deployment,
     background: (work: Promise<unknown>) => void,
     outer: RequestContext | null = null,
   ) {
     this.request = request;
-    this.env = env;
-    this.settings = settings(env);
+    this.deployment = deployment;
+    this.env = deployment.env;
+    this.settings = deployment.settings;
     this.background = background;
     this.startedAt = outer?.startedAt ?? Date.now();
     this.log = outer?.log ?? {};
@@ -57,7 +62,7 @@ export class RequestContext implements RunContext {
 
   /** The context of a request that Hull makes of this one: it has the same caller, log line, timings and secrets. */
   within(request: Request): RequestContext {
-    return new RequestContext(request, this.env, this.background, this);
+    return new RequestContext(request, this.deployment, this.background, this);
   }
 
   /** Who makes the request: known behind the guard of every route that is not open. */

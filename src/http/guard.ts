@@ -1,7 +1,6 @@
 /** Who may call: host pin, origin rule, keys and scopes. */
 import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
 import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
-import { anyKey, readKey, rememberedKey } from "../auth/known-keys.ts";
 import type { Settings } from "../env.ts";
 import {
   AuthNotConfigured,
@@ -66,8 +65,8 @@ function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
  * Whether keys decide who may call. Local dev is keyed by `HULL_ADMIN_KEY` alone: keys in its database must not lock
  * out the developer who has no other.
  */
-async function keysConfigured({ settings, env }: RequestContext): Promise<boolean> {
-  return settings.adminKey !== null || (!settings.local && (await anyKey(env)));
+async function keysConfigured({ settings, deployment }: RequestContext): Promise<boolean> {
+  return settings.adminKey !== null || (!settings.local && (await deployment.keys.any()));
 }
 
 /** Without a key to prove intent, another site's page may not make a browser run something. */
@@ -105,7 +104,7 @@ export function sentKey({ headers }: Request): string | null {
 
 async function callerWith(context: RequestContext, sent: string, scope: Scope | "any"): Promise<Caller> {
   const digest = await digestOf(sent);
-  if (await isAdminKey(context.settings, digest)) return ADMIN_CALLER;
+  if (await context.deployment.keys.isAdmin(digest)) return ADMIN_CALLER;
   const key = hasKeyForm(sent) ? await storedKey(context, hex(digest)) : null;
   if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
   context.redactAlso(new Redactor([sent]));
@@ -113,17 +112,6 @@ async function callerWith(context: RequestContext, sent: string, scope: Scope | 
   if (scope === "any" || grants(key.scopes, scope)) return caller;
   context.admit(caller);
   throw new Forbidden({ scope });
-}
-
-/** Digests of this isolate's admin keys, by settings. */
-const adminDigests = new WeakMap<Settings, ArrayBuffer>();
-
-/** Compares digests, so that the time taken tells nothing about the key. */
-async function isAdminKey(settings: Settings, digest: ArrayBuffer): Promise<boolean> {
-  if (settings.adminKey === null) return false;
-  const known = adminDigests.get(settings) ?? (await digestOf(settings.adminKey));
-  adminDigests.set(settings, known);
-  return crypto.subtle.timingSafeEqual(digest, known);
 }
 
 /** Whether the request is the local server's own, which has to publish also where nobody else may. */
@@ -134,10 +122,11 @@ async function sentByHullDev({ settings, request }: RequestContext): Promise<boo
 }
 
 async function storedKey(context: RequestContext, hash: string): Promise<ApiKey | null> {
-  const remembered = rememberedKey(context.env, hash, context.background);
+  const { keys } = context.deployment;
+  const remembered = keys.remembered(hash, context.background);
   if (remembered !== undefined) return remembered;
   await shieldKeyLookup(context);
-  return readKey(context.env, hash);
+  return keys.read(hash);
 }
 
 function hostName(header: string): string {

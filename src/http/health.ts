@@ -1,19 +1,18 @@
 /** `GET /healthz` and `GET /readyz`: never authenticated, never queued. */
 import { toHullError } from "../errors.ts";
-import { currentCatalog } from "../registry/published.ts";
 import { runnerReady } from "../run/runner.ts";
 import type { RequestContext } from "./context.ts";
 
 /** Alive: answers as long as the Worker runs. */
 export async function healthz(context: RequestContext): Promise<Response> {
-  const catalog = await currentCatalog(context.env, context.background).catch(() => null);
+  const catalog = await context.deployment.registry.catalog(context.background).catch(() => null);
   return Response.json({ status: "ok", skills: catalog?.cards.length ?? 0, catalog: catalog?.id ?? null });
 }
 
 /** Ready: catalog and runner are usable. */
 export async function readyz(context: RequestContext): Promise<Response> {
   const [catalog, runner] = await Promise.allSettled([
-    currentCatalog(context.env, context.background),
+    context.deployment.registry.catalog(context.background),
     runnerReady(context),
   ]);
   const state = (part: PromiseSettledResult<unknown>): string =>

@@ -5,7 +5,6 @@
 import * as z from "zod/mini";
 import { SCOPES } from "../auth/api-key.ts";
 import { addKey, listKeys, revokeKey } from "../auth/key-store.ts";
-import { forgetKey } from "../auth/known-keys.ts";
 import { Forbidden, KeyNotFound } from "../errors/request.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -54,6 +53,6 @@ export async function deleteKey(context: RequestContext, params: Record<string, 
   const { tenant, operator } = context.caller;
   const hash = await revokeKey(context.env, id, operator ? null : tenant);
   if (hash === null) throw new KeyNotFound({ id });
-  forgetKey(context.env, hash);
+  context.deployment.keys.forget(hash);
   return new Response(null, { status: 204 });
 }

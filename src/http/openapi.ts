@@ -1,6 +1,6 @@
 /** `GET /openapi.json`: the document that was made with the catalog, and the tenant's uploads. */
 import { NotFound } from "../errors/request.ts";
-import { type LoadedCatalog, readOpenapi, readSkill } from "../registry/published.ts";
+import type { LoadedCatalog } from "../registry/published.ts";
 import { utf8 } from "../skill/bundle.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { noneMatch } from "./conditional.ts";
@@ -15,22 +15,19 @@ export async function getOpenapi(context: RequestContext): Promise<Response> {
   const etag = `"${uploads.length === 0 ? openapi.slice(0, 32) : tag}"`;
   const headers = { etag, "cache-control": "no-cache" };
   if (noneMatch(context.request, etag)) return new Response(null, { status: 304, headers });
-  const bytes = await readOpenapi(context.env, openapi);
+  const bytes = await context.deployment.registry.openapi(openapi);
   const whole = uploads.length === 0 ? bytes : await withUploads(context, catalog, bytes);
   return new Response(whole, { headers: { ...headers, "content-type": "application/json" } });
 }
 
-/** The document of the tenant that asked last. */
-const last = new WeakMap<KVNamespace, { catalog: LoadedCatalog; bytes: Uint8Array }>();
-
 async function withUploads(
-  { env }: RequestContext,
+  { deployment }: RequestContext,
   catalog: LoadedCatalog,
   base: Uint8Array,
 ): Promise<Uint8Array> {
-  const known = last.get(env.SKILLS);
+  const known = deployment.openapi;
   if (known?.catalog === catalog) return known.bytes;
-  const records = await Promise.all(catalog.uploads.map(({ version }) => readSkill(env, version)));
+  const records = await Promise.all(catalog.uploads.map(({ version }) => deployment.registry.skill(version)));
   // Evaluated when first needed: the build makes the document where nothing is uploaded.
   const { addSkills } = await import("../skill/openapi/add-skills.ts");
   const document: JsonObject = JSON.parse(new TextDecoder().decode(base));
@@ -39,6 +36,6 @@ async function withUploads(
     records.map(({ manifest }) => manifest),
   );
   const bytes = utf8(JSON.stringify(document));
-  last.set(env.SKILLS, { catalog, bytes });
+  deployment.openapi = { catalog, bytes };
   return bytes;
 }

@@ -88,7 +88,8 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
     throw new BundleInvalid({ reason: "there is no catalog to go back to" });
   if (before?.id === id) return Response.json(shown(before));
   const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
-  context.background(reconcileDaemons(env, DEFAULT_TENANT, context.background));
+  context.deployment.registry.pointerMoved(id);
+  context.background(reconcileDaemons(context.deployment, DEFAULT_TENANT, context.background));
   return Response.json(shown(pointer), { status: 201 });
 }
 

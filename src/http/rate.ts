@@ -7,29 +7,25 @@ import type { RequestContext } from "./context.ts";
 /** What the binding SHIELD of wrangler.toml lets through per location, name and period. */
 export const SHIELD_LIMIT = { requests: 600, period_s: 60 } as const;
 
-/** Callers that the ledger refused, with the time in Unix ms until which it goes on refusing them. */
-const refused = new Map<string, number>();
-/** Remembered refusals per isolate. */
-const MAX_REFUSED = 1000;
-
 /**
  * Counts this request of the caller, where a rate is configured.
  * @throws RateLimited
  */
 export async function checkRate(context: RequestContext): Promise<void> {
   const { settings, caller } = context;
+  const { refusals } = context.deployment;
   const rate = settings.rate_limit;
   if (rate === null) return;
   const subject = caller.key_id ?? `anonymous ${clientNetwork(context.request)}`;
   const name = `${caller.tenant}/${subject}`;
   const refusal = `${rate.requests}/${rate.window_ms} ${name}`;
-  const until = refused.get(refusal) ?? 0;
+  const until = refusals.get(refusal) ?? 0;
   const now = Date.now();
   if (until > now) throw new RateLimited({ retry_after_s: seconds(until - now) });
   if (!settings.local && shieldIsWider(rate)) await shield(context, name);
   const wait = await askTenant(context, (ledger) => ledger.countRequest(subject, rate));
   if (wait === 0) return;
-  remember(refusal, Date.now() + wait);
+  refusals.set(refusal, Date.now() + wait);
   throw new RateLimited({ retry_after_s: seconds(wait) });
 }
 
@@ -47,13 +43,6 @@ export function shieldIsWider({ requests, window_ms }: Rate): boolean {
 async function shield({ env }: RequestContext, key: string): Promise<void> {
   const { success } = await env.SHIELD.limit({ key });
   if (!success) throw new RateLimited({ retry_after_s: SHIELD_LIMIT.period_s });
-}
-
-function remember(name: string, until: number): void {
-  refused.delete(name);
-  const oldest = refused.size >= MAX_REFUSED ? refused.keys().next().value : undefined;
-  if (oldest !== undefined) refused.delete(oldest);
-  refused.set(name, until);
 }
 
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));

@@ -1,14 +1,14 @@
 /** What the caller of a request is served: what is published, and what the caller's tenant uploaded. */
 import { SkillNotFound } from "../errors/request.ts";
-import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
-import { COMPLETE_FOR_MS, tenantCatalog } from "../registry/tenant-catalog.ts";
+import type { LoadedCatalog } from "../registry/published.ts";
+import { COMPLETE_FOR_MS } from "../registry/tenant-catalog.ts";
 import type { Card } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The catalog of the caller's tenant. */
-export function servedTo({ env, caller, background }: RequestContext): Promise<LoadedCatalog> {
-  return tenantCatalog(env, caller.tenant, background);
+export function servedTo({ deployment, caller, background }: RequestContext): Promise<LoadedCatalog> {
+  return deployment.catalogs.of(caller.tenant, background);
 }
 
 /**
@@ -21,14 +21,14 @@ export async function findServed(
   find: (catalog: LoadedCatalog) => Card | undefined,
   missing: (catalog: LoadedCatalog) => Error,
 ): Promise<{ card: Card; catalog: LoadedCatalog }> {
-  const { env, caller, background } = context;
-  const published = await currentCatalog(env, background);
+  const { deployment, caller, background } = context;
+  const published = await deployment.registry.catalog(background);
   const folder = find(published);
   if (folder !== undefined) return { card: folder, catalog: published };
   const known = await servedTo(context);
   const upload = find(known);
   if (upload !== undefined) return { card: upload, catalog: known };
-  const catalog = await tenantCatalog(env, caller.tenant, background, COMPLETE_FOR_MS);
+  const catalog = await deployment.catalogs.of(caller.tenant, background, COMPLETE_FOR_MS);
   const card = find(catalog);
   if (card === undefined) throw missing(catalog);
   return { card, catalog };

@@ -3,7 +3,7 @@
  * archive is checked as the build checks a folder, and stored under the keys of published skills.
  */
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
-import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
+import type { LoadedCatalog } from "../registry/published.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { listUploads, type Upload } from "../registry/uploads.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
@@ -52,15 +52,15 @@ export async function deleteSkill(
 ): Promise<Response> {
   const { slug = "" } = params;
   const { tenant, operator } = context.caller;
-  const owner = await dropSkill(context.env, slug, operator ? null : tenant);
+  const owner = await dropSkill(context.deployment, slug, operator ? null : tenant);
   if (owner === null) throw new SkillNotFound({ slug, near: [] });
   redeclare(context, owner);
   return new Response(null, { status: 204 });
 }
 
 /** Starts and stops the daemons that a tenant's skills declare. */
-function redeclare({ env, background }: RequestContext, tenant: string): void {
-  background(reconcileDaemons(env, tenant, background));
+function redeclare({ deployment, background }: RequestContext, tenant: string): void {
+  background(reconcileDaemons(deployment, tenant, background));
 }
 
 /** `GET /_hull/skills`: the tenant's uploads, also those that are not served now; the operator may choose a `?tenant=`. */
@@ -74,7 +74,7 @@ export async function getUploads(context: RequestContext): Promise<Response> {
     after: query.get("cursor") ?? "",
     limit: limit + 1,
   });
-  const catalog = await currentCatalog(context.env, context.background);
+  const catalog = await context.deployment.registry.catalog(context.background);
   const page = uploads.slice(0, limit);
   const next = uploads.length > limit ? (page.at(-1)?.slug ?? null) : null;
   const data = page.map((upload) => shown(upload, catalog));

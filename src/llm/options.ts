@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod/mini";
+import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -105,7 +106,7 @@ function shapes() {
 const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
 
 const callOptions = z.lazy(() => z.object(shapes()));
-let names: string[] | null = null;
+const optionNames = once(() => Object.keys(shapes()));
 /** The limits of time are in ms here, however they were given. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
@@ -134,7 +135,7 @@ export function readOptions(
   const known: Record<string, unknown> = {};
   const own: Record<string, JsonObject> = {};
   const faults: OptionFault[] = [];
-  names ??= Object.keys(shapes());
+  const names = optionNames();
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
     if (names.includes(name)) known[name] = STRUCTURES.includes(name) ? withoutNulls(value) : value;

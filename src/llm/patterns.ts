@@ -3,6 +3,7 @@
  * it. Those that might keep it busy with a value's texts are left out.
  */
 import { stepsToMatch } from "../engine/regex/cost.ts";
+import { memo } from "../memo.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
@@ -10,12 +11,11 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 const MAX_STEPS = 100_000_000;
 
 /** The patterns of schemas, as often as they stand there. */
-const known = new WeakMap<JsonObject, readonly string[]>();
+const sourcesOf = memo((schema: JsonObject): readonly string[] => [...patternsOf(schema)]);
 
 /** Those patterns of a schema that might take too long with this value. */
 export function costlyPatterns(schema: JsonObject, value: Json): ReadonlySet<string> {
-  const sources = known.get(schema) ?? [...patternsOf(schema)];
-  known.set(schema, sources);
+  const sources = sourcesOf(schema);
   const costly = new Set<string>();
   if (sources.length === 0) return costly;
   const sizes = sizesOf(value);

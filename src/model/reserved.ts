@@ -84,11 +84,11 @@ const HOLDERS = new Set(
     .map(plain),
 );
 
-const REFUSED = new Map<string, Reason>();
-for (const reasons of Object.values(NAMES)) {
-  for (const [reason, names] of reasons)
-    for (const name of names.split(" ")) REFUSED.set(plain(name), reason);
-}
+const REFUSED: ReadonlyMap<string, Reason> = new Map(
+  Object.values(NAMES)
+    .flat()
+    .flatMap(([reason, names]) => names.split(" ").map((name) => [plain(name), reason] as const)),
+);
 
 /** Servers read names in any case, and some fold letters that only look like those of ASCII. */
 function plain(name: string): string {

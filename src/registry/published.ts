@@ -3,10 +3,12 @@
  * What is immutable is cached in the isolate; the pointer is refreshed in the background.
  */
 import type * as z from "zod/mini";
-import { type Bindings, learnVariables, type Settings, settings } from "../env.ts";
+import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
-import type { Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { RecentMap } from "../recent.ts";
+import type { BundledFile, Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import { readTarFile } from "../skill/tar.ts";
 import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
 import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
@@ -43,47 +45,110 @@ export interface LoadedCatalog {
   uploads: readonly Card[];
 }
 
-interface IsolateCache {
-  pointer: { id: string; checkedAt: number } | null;
-  catalog: LoadedCatalog | null;
-  records: Map<string, SkillRecord>;
-  blobs: BlobCache;
+/** The registry, and what an isolate keeps of it: what is immutable, and the pointer for seconds. */
+export class SkillRegistry {
+  readonly #env: Bindings;
+  readonly #settings: Settings;
+  #pointer: { id: string; checkedAt: number } | null = null;
+  #catalog: LoadedCatalog | null = null;
+  readonly #records = new RecentMap<string, SkillRecord>(MAX_CACHED_RECORDS);
+  readonly #blobs = new BlobCache();
   /** The document of the catalog that is served. */
-  openapi: { digest: string; bytes: Uint8Array } | null;
-}
+  #openapi: { digest: string; bytes: Uint8Array } | null = null;
 
-const caches = new WeakMap<KVNamespace, IsolateCache>();
-
-function cacheOf(env: Bindings): IsolateCache {
-  let cache = caches.get(env.SKILLS);
-  if (cache === undefined) {
-    cache = { pointer: null, catalog: null, records: new Map(), blobs: new BlobCache(), openapi: null };
-    caches.set(env.SKILLS, cache);
+  constructor(env: Bindings, settings: Settings) {
+    this.#env = env;
+    this.#settings = settings;
   }
-  return cache;
+
+  /** Makes a pointer that this isolate has just written take effect here without delay. */
+  pointerMoved(id: string): void {
+    this.#pointer = { id, checkedAt: Date.now() };
+  }
+
+  /**
+   * The catalog that this deployment serves. The redactor knows its variables from then on.
+   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+   * @throws CatalogMissing when nothing was published
+   */
+  async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
+    const id = await this.#currentId(background);
+    if (this.#catalog?.id === id) return this.#catalog;
+    const loaded = await loadCatalog(this.#env, id);
+    learnVariables(this.#settings, loaded.variables);
+    this.#catalog = loaded;
+    return loaded;
+  }
+
+  async #currentId(background: (work: Promise<unknown>) => void): Promise<string> {
+    const { pinnedCatalog } = this.#settings;
+    const known = this.#pointer;
+    if (known === null) {
+      const id = servedId(await readPointer(this.#env), pinnedCatalog);
+      if (id === null) throw new CatalogMissing({});
+      this.#pointer = { id, checkedAt: Date.now() };
+      return id;
+    }
+    if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
+      known.checkedAt = Date.now();
+      background(
+        readPointer(this.#env).then((pointer) => {
+          const id = servedId(pointer, pinnedCatalog);
+          if (id !== null && this.#pointer === known) known.id = id;
+        }),
+      );
+    }
+    return known.id;
+  }
+
+  /** The record of a skill version. */
+  async skill(digest: string): Promise<SkillRecord> {
+    const known = this.#records.get(digest);
+    if (known !== undefined) return known;
+    const record = await readObject(this.#env, "skill", digest, skillRecord);
+    this.#records.set(digest, record);
+    return record;
+  }
+
+  /** The bytes of an OpenAPI document; the one asked for last is kept. */
+  async openapi(digest: string): Promise<Uint8Array> {
+    if (this.#openapi?.digest === digest) return this.#openapi.bytes;
+    const stored = new Response(await readBytes(this.#env, "openapi", digest));
+    const bytes = new Uint8Array(await stored.arrayBuffer());
+    this.#openapi = { digest, bytes };
+    return bytes;
+  }
+
+  /** A file that a skill serves: its bytes where it is small, else a stream. */
+  async blob({ sha256, size }: StoredFile): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+    const known = this.#blobs.get(sha256);
+    if (known !== undefined) return known;
+    const stored = await readBytes(this.#env, "blob", sha256);
+    if (size > MAX_FILE_BYTES) return stored;
+    const bytes = new Uint8Array(await new Response(stored).arrayBuffer());
+    this.#blobs.set(sha256, bytes);
+    return bytes;
+  }
+
+  /** The bytes of a file of a skill's folder; `null` for a bundle of an earlier build, which kept only what it ran. */
+  async file({ manifest, pack }: SkillRecord, file: BundledFile): Promise<Uint8Array | null> {
+    if (file.path === manifest.serve) {
+      return new Uint8Array(await new Response(await this.blob(file)).arrayBuffer());
+    }
+    return pack === null ? null : this.packed(pack, file);
+  }
+
+  /** The bytes of a file of a pack; `null`: the pack lacks it. It is read once while the isolate has room for it. */
+  async packed(pack: string, { path, sha256, size }: BundledFile): Promise<Uint8Array | null> {
+    const known = this.#blobs.get(sha256);
+    if (known !== undefined) return known;
+    const bytes = await readTarFile(await readBytes(this.#env, "pack", pack), path);
+    if (bytes !== null && size <= MAX_FILE_BYTES) this.#blobs.set(sha256, bytes);
+    return bytes;
+  }
 }
 
-/** Makes a pointer that this isolate has just written take effect here without delay. */
-export function pointerMoved(env: Bindings, id: string): void {
-  cacheOf(env).pointer = { id, checkedAt: Date.now() };
-}
-
-/**
- * The catalog that this deployment serves.
- * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
- * @throws CatalogMissing when nothing was published
- */
-export async function currentCatalog(
-  env: Bindings,
-  background: (work: Promise<unknown>) => void,
-): Promise<LoadedCatalog> {
-  const cache = cacheOf(env);
-  const id = await currentId(env, settings(env), cache, background);
-  const loaded = cache.catalog?.id === id ? cache.catalog : await loadCatalog(env, id);
-  cache.catalog = loaded;
-  learnVariables(env, loaded);
-  return loaded;
-}
+type StoredFile = Pick<BundledFile, "sha256" | "size">;
 
 async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
   const catalog = await readCatalog(env, id);
@@ -105,31 +170,6 @@ export function readCatalog(env: Bindings, id: string): Promise<Catalog> {
   return readObject(env, "catalog", id, catalogSchema);
 }
 
-async function currentId(
-  env: Bindings,
-  { pinnedCatalog }: Settings,
-  cache: IsolateCache,
-  background: (work: Promise<unknown>) => void,
-): Promise<string> {
-  const known = cache.pointer;
-  if (known === null) {
-    const id = servedId(await readPointer(env), pinnedCatalog);
-    if (id === null) throw new CatalogMissing({});
-    cache.pointer = { id, checkedAt: Date.now() };
-    return id;
-  }
-  if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
-    known.checkedAt = Date.now();
-    background(
-      readPointer(env).then((pointer) => {
-        const id = servedId(pointer, pinnedCatalog);
-        if (id !== null && cache.pointer === known) known.id = id;
-      }),
-    );
-  }
-  return known.id;
-}
-
 /**
  * What a deployment serves: what was published to it, else the catalog it is pinned to. A pointer that
  * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
@@ -143,57 +183,6 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
   const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
   return value === null ? null : pointerSchema.parse(value);
-}
-
-/** The record of a skill version. */
-export async function readSkill(env: Bindings, digest: string): Promise<SkillRecord> {
-  const { records } = cacheOf(env);
-  const known = records.get(digest);
-  if (known !== undefined) return known;
-  const record = await readObject(env, "skill", digest, skillRecord);
-  const oldest = records.size >= MAX_CACHED_RECORDS ? records.keys().next().value : undefined;
-  if (oldest !== undefined) records.delete(oldest);
-  records.set(digest, record);
-  return record;
-}
-
-/** The bytes of an OpenAPI document; the one asked for last is kept. */
-export async function readOpenapi(env: Bindings, digest: string): Promise<Uint8Array> {
-  const cache = cacheOf(env);
-  if (cache.openapi?.digest === digest) return cache.openapi.bytes;
-  const stored = new Response(await readBytes(env, "openapi", digest));
-  const bytes = new Uint8Array(await stored.arrayBuffer());
-  cache.openapi = { digest, bytes };
-  return bytes;
-}
-
-/** A file that a skill serves: its bytes where it is small, else a stream. */
-export async function readBlob(
-  env: Bindings,
-  { sha256, size }: { sha256: string; size: number },
-): Promise<Uint8Array | ReadableStream<Uint8Array>> {
-  const { blobs } = cacheOf(env);
-  const known = blobs.get(sha256);
-  if (known !== undefined) return known;
-  const stored = await readBytes(env, "blob", sha256);
-  if (size > MAX_FILE_BYTES) return stored;
-  const bytes = new Uint8Array(await new Response(stored).arrayBuffer());
-  blobs.set(sha256, bytes);
-  return bytes;
-}
-
-/** A file of a bundle, which is read once while the isolate has room for it. */
-export async function keptFile(
-  env: Bindings,
-  { sha256, size }: { sha256: string; size: number },
-  read: () => Promise<Uint8Array | null>,
-): Promise<Uint8Array | null> {
-  const { blobs } = cacheOf(env);
-  const known = blobs.get(sha256);
-  if (known !== undefined) return known;
-  const bytes = await read();
-  if (bytes !== null && size <= MAX_FILE_BYTES) blobs.set(sha256, bytes);
-  return bytes;
 }
 
 /** The tar of a skill's folder (`pack`), a file that it serves (`blob`), its hooks or an OpenAPI document, as a stream. */

@@ -5,7 +5,7 @@ import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
-import { POINTER_KEY, pointerMoved } from "./published.ts";
+import { POINTER_KEY } from "./published.ts";
 import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
 /** Catalogs that the pointer remembers, so that a skill's earlier versions can be told. */
@@ -97,6 +97,5 @@ export async function movePointer(
     earlier: [...last, ...(stored?.earlier ?? [])].slice(0, MAX_EARLIER),
   };
   await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
-  pointerMoved(env, id);
   return pointer;
 }

@@ -4,11 +4,12 @@
  * wait for D1. Requests for published skills never come here.
  */
 import type { Bindings } from "../env.ts";
+import { memo } from "../memo.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
 import { RouteTable } from "../skill/route.ts";
-import { type CardLookup, currentCatalog, type LoadedCatalog } from "./published.ts";
+import type { CardLookup, LoadedCatalog, SkillRegistry } from "./published.ts";
 import { uploadsOf } from "./uploads.ts";
 
 /** Age in ms up to which what is known of a tenant's uploads is used: so long an upload may be unseen elsewhere. */
@@ -32,81 +33,79 @@ interface Known {
   view: LoadedCatalog | null;
 }
 
-interface Memory {
-  byTenant: Map<string, Known>;
-  reads: number;
+export class TenantCatalogs {
+  readonly #env: Bindings;
+  readonly #registry: SkillRegistry;
+  readonly #byTenant = new Map<string, Known>();
+  #reads = 0;
   /** The catalog that the views are made with. */
-  catalog: LoadedCatalog | null;
-}
+  #catalog: LoadedCatalog | null = null;
 
-const memories = new WeakMap<D1Database, Memory>();
-
-function memoryOf({ DB }: Bindings): Memory {
-  const memory = memories.get(DB) ?? { byTenant: new Map<string, Known>(), reads: 0, catalog: null };
-  memories.set(DB, memory);
-  return memory;
-}
-
-/**
- * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
- * @param oldestMs greatest age of what is known of the uploads
- * @throws CatalogMissing when nothing was published
- */
-export async function tenantCatalog(
-  env: Bindings,
-  tenant: string,
-  background: (work: Promise<unknown>) => void,
-  oldestMs = KNOWN_FOR_MS,
-): Promise<LoadedCatalog> {
-  const catalog = await currentCatalog(env, background);
-  let known = memoryOf(env).byTenant.get(tenant);
-  const age = Date.now() - (known?.readAt ?? 0);
-  if (known === undefined || age >= oldestMs) {
-    known = await readUploads(env, tenant);
-  } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
-    known.refreshing = true;
-    // What cannot be read again now is read by the request that finds it too old.
-    background(readUploads(env, tenant).catch(() => {}));
+  constructor(env: Bindings, registry: SkillRegistry) {
+    this.#env = env;
+    this.#registry = registry;
   }
-  if (known.uploads.length === 0) return catalog;
-  const memory = memoryOf(env);
-  if (memory.catalog !== catalog) {
-    memory.catalog = catalog;
-    for (const other of memory.byTenant.values()) other.view = null;
-  }
-  if (known.view !== null) return known.view;
-  const view = await merged(catalog, known.uploads);
-  if (memory.catalog === catalog) known.view = view;
-  return view;
-}
 
-/** Reads a tenant's uploads anew; also makes a change through this isolate take effect here at once. */
-export async function readUploads(env: Bindings, tenant: string): Promise<Known> {
-  const memory = memoryOf(env);
-  memory.reads += 1;
-  const sequence = memory.reads;
-  const readAt = Date.now();
-  const uploads = (await uploadsOf(env, tenant)).map(({ card }) => card);
-  const before = memory.byTenant.get(tenant);
-  if (before !== undefined && before.sequence > sequence) return before;
-  const known: Known = { uploads, sequence, readAt, refreshing: false, view: null };
-  if (before !== undefined && sameCards(before.uploads, uploads)) {
-    known.uploads = before.uploads;
-    known.view = before.view;
+  /**
+   * What a tenant is served.
+   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+   * @param oldestMs greatest age of what is known of the uploads
+   * @throws CatalogMissing when nothing was published
+   */
+  async of(
+    tenant: string,
+    background: (work: Promise<unknown>) => void,
+    oldestMs = KNOWN_FOR_MS,
+  ): Promise<LoadedCatalog> {
+    const catalog = await this.#registry.catalog(background);
+    let known = this.#byTenant.get(tenant);
+    const age = Date.now() - (known?.readAt ?? 0);
+    if (known === undefined || age >= oldestMs) {
+      known = await this.read(tenant);
+    } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
+      known.refreshing = true;
+      // What cannot be read again now is read by the request that finds it too old.
+      background(this.read(tenant).catch(() => {}));
+    }
+    if (known.uploads.length === 0) return catalog;
+    if (this.#catalog !== catalog) {
+      this.#catalog = catalog;
+      for (const other of this.#byTenant.values()) other.view = null;
+    }
+    if (known.view !== null) return known.view;
+    const view = await merged(catalog, known.uploads);
+    if (this.#catalog === catalog) known.view = view;
+    return view;
   }
-  memory.byTenant.delete(tenant);
-  memory.byTenant.set(tenant, known);
-  forgetOldest(memory);
-  return known;
-}
 
-function forgetOldest({ byTenant }: Memory): void {
-  let cards = 0;
-  for (const { uploads } of byTenant.values()) cards += uploads.length;
-  for (const [tenant, { uploads }] of byTenant) {
-    if (byTenant.size === 1 || (byTenant.size <= MAX_TENANTS && cards <= MAX_CARDS)) return;
-    byTenant.delete(tenant);
-    cards -= uploads.length;
+  /** Reads a tenant's uploads anew; also makes a change through this isolate take effect here at once. */
+  async read(tenant: string): Promise<Known> {
+    this.#reads += 1;
+    const sequence = this.#reads;
+    const readAt = Date.now();
+    const uploads = (await uploadsOf(this.#env, tenant)).map(({ card }) => card);
+    const before = this.#byTenant.get(tenant);
+    if (before !== undefined && before.sequence > sequence) return before;
+    const known: Known = { uploads, sequence, readAt, refreshing: false, view: null };
+    if (before !== undefined && sameCards(before.uploads, uploads)) {
+      known.uploads = before.uploads;
+      known.view = before.view;
+    }
+    this.#byTenant.delete(tenant);
+    this.#byTenant.set(tenant, known);
+    this.#forgetOldest();
+    return known;
+  }
+
+  #forgetOldest(): void {
+    let cards = 0;
+    for (const { uploads } of this.#byTenant.values()) cards += uploads.length;
+    for (const [tenant, { uploads }] of this.#byTenant) {
+      const { size } = this.#byTenant;
+      if (size === 1 || (size <= MAX_TENANTS && cards <= MAX_CARDS)) return;
+      this.#byTenant.delete(tenant);
+      cards -= uploads.length;
+    }
   }
 }
 
@@ -138,16 +137,14 @@ function both(published: CardLookup, uploaded: ReadonlyMap<string, Card>): CardL
   };
 }
 
-const tables = new WeakMap<LoadedCatalog, RouteTable>();
+const routesOf = memo(({ cards }: LoadedCatalog): RouteTable => {
+  const table = new RouteTable();
+  for (const card of cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
+  return table;
+});
 
 /** The published skill that keeps an upload from being served at its address, by the rules of the build. */
 export function publishedHolder(catalog: LoadedCatalog, { slug, route }: Card): Card | null {
-  let table = tables.get(catalog);
-  if (table === undefined) {
-    table = new RouteTable();
-    for (const card of catalog.cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
-    tables.set(catalog, table);
-  }
-  const conflict = table.conflict({ folder: slug, slug, route });
+  const conflict = routesOf(catalog).conflict({ folder: slug, slug, route });
   return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);
 }

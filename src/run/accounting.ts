@@ -3,6 +3,7 @@
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
+import { memo } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
 import { countsCachedBeside, nanoUsd, type PriceOf, priceAt, promptTokensOf, usdOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
@@ -30,19 +31,11 @@ export interface Tariff {
   refusesUnpriced: (provider: string) => boolean;
 }
 
-/** They live as long as their model registry, which never changes. */
-const tariffs = new WeakMap<ModelRegistry, Tariff>();
 /** Names of models come from callers. */
 const MAX_PRICES = 1000;
 
 /** Prices and rates as the model registry has them. */
-export function tariffOf(modelRegistry: ModelRegistry): Tariff {
-  const made = tariffs.get(modelRegistry) ?? newTariff(modelRegistry);
-  tariffs.set(modelRegistry, made);
-  return made;
-}
-
-function newTariff(modelRegistry: ModelRegistry): Tariff {
+export const tariffOf = memo((modelRegistry: ModelRegistry): Tariff => {
   // To know that a name has no price, all prices are looked at.
   const known = new Map<string, ModelPrice | null>();
   return {
@@ -58,7 +51,7 @@ function newTariff(modelRegistry: ModelRegistry): Tariff {
     rpm: (provider) => modelRegistry.providers.get(provider)?.rpm ?? null,
     refusesUnpriced: (provider) => refusesUnpriced(modelRegistry, provider),
   };
-}
+});
 
 export interface Accountant {
   /** For the options of `callModel`. */

@@ -1,5 +1,7 @@
 /** What a run needs of the place that it runs in: a request's context, or that of a durable execution. */
-import { type Bindings, type Settings, settings } from "../env.ts";
+import type { Deployment } from "../deployment.ts";
+import type { Bindings, Settings } from "../env.ts";
+import type { StoredValue } from "../registry/tool-config/store.ts";
 
 /** Parts of a run's time that are measured apart. */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
@@ -14,6 +16,9 @@ export interface SpanNote {
 }
 
 export interface RunContext {
+  /** What this isolate knows. */
+  readonly deployment: Deployment;
+  /** The deployment's. */
   readonly env: Bindings;
   readonly settings: Settings;
   readonly requestId: string;
@@ -23,6 +28,8 @@ export interface RunContext {
   readonly mockScope: string;
   /** Whose configured values tools of served skills get; `null`: those that count for everybody. */
   readonly bot: string | null;
+  /** What was read of the tenant's tool configuration, by skill and bot: changes count from the run's next life on. */
+  readonly storedConfig: Map<string, Promise<StoredValue[]>>;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
@@ -42,22 +49,24 @@ export interface RunContext {
 
 /** The context of a run that no request carries. */
 export function detachedContext(
-  env: Bindings,
+  deployment: Deployment,
   origin: { requestId: string; tenant: string; mockScope?: string; bot?: string; startedAt: number },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
-  const own = settings(env);
+  const { env, settings } = deployment;
   const { startedAt } = origin;
   const timings: Record<string, number> = {};
   return {
     mockScope: "",
     bot: null,
     ...origin,
+    deployment,
     env,
-    settings: own,
+    settings,
+    storedConfig: new Map(),
     background,
     log: {},
-    ...(own.logsSpans ? { spans: [] } : {}),
+    ...(settings.logsSpans ? { spans: [] } : {}),
     get durationMs() {
       return Date.now() - startedAt;
     },
@@ -66,6 +75,6 @@ export function detachedContext(
       const key = `${name}_ms`;
       timings[key] = Math.round((timings[key] ?? 0) + ms);
     },
-    redacted: (value) => own.toldRedactor.json(value),
+    redacted: (value) => settings.toldRedactor.json(value),
   };
 }

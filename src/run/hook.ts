@@ -1,11 +1,11 @@
 /** Calls hooks of skills: the module comes from the registry, the isolate belongs to one tenant. */
-import { type Bindings, settings } from "../env.ts";
+import type { Deployment } from "../deployment.ts";
 import { readBytes } from "../registry/published.ts";
 import type { Json } from "../skill/manifest.ts";
 import { callInIsolate } from "../tool/isolate/hook.ts";
 
 export interface HookCall {
-  env: Bindings;
+  deployment: Deployment;
   tenant: string;
   /** SHA-256 of the module. */
   module: string;
@@ -26,13 +26,13 @@ export interface HookCall {
  * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
  */
 export function callHook(call: HookCall): Promise<Json> {
-  const { env, tenant, module, exportName, payload, signal, onLog } = call;
-  const { redactor, local, hook_timeout_ms } = settings(env);
+  const { deployment, tenant, module, exportName, payload, signal, onLog } = call;
+  const { redactor, local, hook_timeout_ms } = deployment.settings;
   return callInIsolate({
-    loader: env.LOADER,
+    isolates: deployment.isolates,
     // A digest has a fixed length, so no other tenant's name makes the same id.
     id: call.fresh === true ? null : `hooks:${tenant}:${module}`,
-    source: async () => new Response(await readBytes(env, "module", module)).text(),
+    source: async () => new Response(await readBytes(deployment.env, "module", module)).text(),
     exportName,
     payload,
     timeoutMs: call.timeoutMs ?? hook_timeout_ms,

@@ -28,7 +28,6 @@ import { cacheFigures, costOf, refusesUnpriced } from "../model/registry/price.t
 import { canonicalProvider } from "../model/registry/registry.ts";
 import { resolveModel } from "../model/registry/resolve.ts";
 import { type RouteDecision, route } from "../model/registry/route.ts";
-import { tenantModelRegistry } from "../model/registry/tenant-rules.ts";
 import { contextWindow } from "../model/registry/window.ts";
 import { llmRetries } from "../model/retry.ts";
 import { objectOf } from "../skill/json.ts";
@@ -37,7 +36,6 @@ import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting
 import type { RunContext } from "./context.ts";
 import { tracedCall } from "./gen-ai.ts";
 import { searchDelegate } from "./host-delegate.ts";
-import { countModelCall, countTokens } from "./metrics.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
 
 interface LlmHostOptions {
@@ -63,7 +61,8 @@ export async function llmHost(
   options: LlmHostOptions,
   mock?: Json | undefined,
 ): Promise<LlmHost> {
-  const modelRegistry = options.served ?? (await tenantModelRegistry(context, context.tenant));
+  const modelRegistry =
+    options.served ?? (await context.deployment.tenantRules.registryOf(context.tenant, context.background));
   const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
   if (given !== null && "faults" in given) throw refused(given.faults);
   const mocking = await mocksFor(context, {
@@ -171,13 +170,13 @@ class Host implements LlmHost {
           log: (entry) => this.log({ ...entry }),
         },
       );
-      countModelCall(turn.provider, "ok", Date.now() - started);
-      countTokens(turn.provider, turn.usage);
+      this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
+      this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent += this.figures(turn).cost_usd;
       return { turn, index };
     } catch (error) {
       const code = error instanceof HullError ? error.code : "internal";
-      countModelCall(asked.provider, code, Date.now() - started);
+      this.#context.deployment.metrics.countModelCall(asked.provider, code, Date.now() - started);
       throw error;
     } finally {
       this.#context.time("llm", Date.now() - started);

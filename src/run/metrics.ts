@@ -1,4 +1,4 @@
-/** What an isolate counts, in Prometheus' text format 0.0.4: the primitives, and the counters of runs. */
+/** What an isolate counts, in Prometheus' text format 0.0.4. */
 
 /** Upper bounds in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -6,7 +6,7 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 type Labels = { [name: string]: string | number };
 
 /** Values by their labels. */
-export class Counter {
+class Counter {
   readonly #name: string;
   readonly #help: string;
   readonly #values = new Map<string, { labels: Labels; value: number }>();
@@ -33,7 +33,7 @@ export class Counter {
 }
 
 /** Durations by their labels. */
-export class Histogram {
+class Histogram {
   readonly #name: string;
   readonly #help: string;
   readonly #series = new Map<string, { labels: Labels; counts: number[]; sum: number; count: number }>();
@@ -87,29 +87,50 @@ function escapeValue(text: string): string {
   return text.replace(/[\\"\n]/g, (c) => (c === "\n" ? "\\n" : `\\${c}`));
 }
 
-const modelCalls = new Counter("hull_model_calls_total", "Model calls, retries not counted apart.");
-const modelDurations = new Histogram(
-  "hull_model_call_duration_seconds",
-  "Time of a model call, retries included.",
-);
-const tokens = new Counter("hull_tokens_total", "Tokens of successful model calls.");
-const toolCalls = new Counter("hull_tool_calls_total", "Tool calls by outcome.");
+/** Most skills that are counted by name; further ones are counted together. */
+const MAX_SKILLS = 200;
+export const OTHER = "other";
 
-/** Counters of model and tool calls, for `GET /metrics`. */
-export const RUN_METRICS: readonly { render(): string[] }[] = [modelCalls, modelDurations, tokens, toolCalls];
+/** The counters of an isolate. */
+export class Metrics {
+  readonly requests = new Counter("hull_requests_total", "Answered requests.");
+  readonly durations = new Histogram("hull_request_duration_seconds", "Time until the answer was complete.");
+  readonly runs = new Counter("hull_runs_total", "Runs of skills.");
+  readonly problems = new Counter("hull_problems_total", "Failed requests and runs by error code.");
+  readonly #modelCalls = new Counter("hull_model_calls_total", "Model calls, retries not counted apart.");
+  readonly #modelDurations = new Histogram(
+    "hull_model_call_duration_seconds",
+    "Time of a model call, retries included.",
+  );
+  readonly #tokens = new Counter("hull_tokens_total", "Tokens of successful model calls.");
+  readonly #toolCalls = new Counter("hull_tool_calls_total", "Tool calls by outcome.");
+  readonly #skills = new Set<string>();
 
-/** @param outcome `ok` or the error's code */
-export function countModelCall(provider: string, outcome: string, ms: number): void {
-  modelCalls.add({ provider, outcome });
-  modelDurations.observe({ provider }, ms / 1000);
-}
+  /** @param outcome `ok` or the error's code */
+  countModelCall(provider: string, outcome: string, ms: number): void {
+    this.#modelCalls.add({ provider, outcome });
+    this.#modelDurations.observe({ provider }, ms / 1000);
+  }
 
-export function countTokens(provider: string, usage: { input_tokens: number; output_tokens: number }): void {
-  tokens.add({ provider, direction: "input" }, usage.input_tokens);
-  tokens.add({ provider, direction: "output" }, usage.output_tokens);
-}
+  countTokens(provider: string, usage: { input_tokens: number; output_tokens: number }): void {
+    this.#tokens.add({ provider, direction: "input" }, usage.input_tokens);
+    this.#tokens.add({ provider, direction: "output" }, usage.output_tokens);
+  }
 
-/** @param outcome `ok` or the tool error's code */
-export function countToolCall(outcome: string): void {
-  toolCalls.add({ outcome });
+  /** @param outcome `ok` or the tool error's code */
+  countToolCall(outcome: string): void {
+    this.#toolCalls.add({ outcome });
+  }
+
+  /** The name that a skill's runs are counted under. */
+  shownName(skill: string): string {
+    if (this.#skills.size < MAX_SKILLS) this.#skills.add(skill);
+    return this.#skills.has(skill) ? skill : OTHER;
+  }
+
+  render(): string {
+    const run = [this.#modelCalls, this.#modelDurations, this.#tokens, this.#toolCalls];
+    const all = [this.requests, this.durations, this.runs, this.problems, ...run];
+    return `${all.flatMap((metric) => metric.render()).join("\n")}\n`;
+  }
 }

@@ -4,7 +4,6 @@ import { BadRequest } from "../errors/request.ts";
 import type { Intercept } from "../model/intercept.ts";
 import { answering } from "../model/mock/answering.ts";
 import type { Asker } from "../model/mock/default.ts";
-import { deploymentMocks } from "../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
 import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
 import type { RunContext } from "./context.ts";
@@ -35,7 +34,7 @@ export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock
  * @throws BadRequest for a scope that is none, Internal for a deployment's mocks that cannot be read
  */
 export async function mocksFor(context: RunContext, { given, asker }: MockWish): Promise<Mocking> {
-  const { settings, env } = context;
+  const { settings, deployment } = context;
   const calls: MockCall[] = [];
   const mocking = (active: boolean, source: MockSource): Mocking => {
     const take: MockSource["take"] = (call, prompt) => {
@@ -50,7 +49,7 @@ export async function mocksFor(context: RunContext, { given, asker }: MockWish):
       left: () => (source instanceof RunMocks ? source.queue : null),
     };
   };
-  if ((await deploymentMocks(settings, env)) !== null) return mocking(true, scopeSource(context));
+  if ((await deployment.mocks.load()) !== null) return mocking(true, scopeSource(context));
   if (given !== null) return mocking(true, new RunMocks(given));
   if (!hasMockRoutes(settings)) return mocking(false, remembering(context));
   return mocking(await mockScope(context).begun(), scopeSource(context));
@@ -82,20 +81,13 @@ function ofMockOnly({ call }: Intercept): Intercept {
   };
 }
 
-/** Prompts that the provider `mock` was sent with `cache`, by tenant: as long as the isolate lives. */
-const prompts = new WeakMap<Settings, Set<string>>();
-const MAX_PROMPTS = 1000;
-
-function remembering({ settings, tenant }: RunContext): MockSource {
-  const known = prompts.get(settings) ?? new Set();
-  prompts.set(settings, known);
+/** Whether the provider `mock` was sent a prompt before, as far as this isolate remembers. */
+function remembering({ deployment: { mockPrompts }, tenant }: RunContext): MockSource {
   return {
     take(_, prompt) {
       const name = `${tenant}/${prompt}`;
-      const seen = prompt !== null && known.has(name);
-      const [oldest] = known.size >= MAX_PROMPTS ? known : [];
-      if (oldest !== undefined) known.delete(oldest);
-      if (prompt !== null) known.add(name);
+      const seen = prompt !== null && mockPrompts.get(name) === true;
+      if (prompt !== null) mockPrompts.set(name, true);
       return { mock: null, otherwise: "provider", seen };
     },
   };

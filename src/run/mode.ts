@@ -1,6 +1,5 @@
 /** The modes that a process or a model carries out, by name. */
 import { Internal } from "../errors.ts";
-import { loadModelRegistry, modelRegistryOf } from "../model/registry/load.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { runScript } from "./script.ts";
 import { runServed } from "./served.ts";
@@ -15,8 +14,8 @@ export function hasEffects(mode: string): boolean {
 export async function runMode(handle: RunHandle): Promise<RunOutput> {
   const { manifest } = handle.record;
   const { mode } = manifest;
-  const { settings, env } = handle.context;
-  const modelRegistry = modelRegistryOf(settings) ?? (await loadModelRegistry(settings, env));
+  // No process may start while the provider file cannot be read: it names keys that no process gets.
+  const modelRegistry = await handle.context.deployment.models.registry();
   if (mode === "llm") {
     const release = await takeSlot(handle.context, manifest, handle.id);
     return runServed(handle, modelRegistry).finally(release);

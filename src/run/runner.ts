@@ -11,15 +11,13 @@ const INSTANCES = 4;
 /** How long the runner may take to say that it is ready, in ms. */
 const READY_TIMEOUT_MS = 2000;
 
-/** Ticket keys of this isolate, by runner. */
-const keys = new Map<string, Promise<CryptoKey>>();
-
-function ticketKey(runner: string, secret: () => Promise<string>): Promise<CryptoKey> {
-  const known = keys.get(runner);
-  if (known !== undefined) return known;
-  const key = secret().then(importTicketKey);
-  keys.set(runner, key);
-  key.catch(() => keys.delete(runner));
+async function ticketKey(
+  { deployment: { ticketKeys } }: RunContext,
+  runner: string,
+  secret: () => string | Promise<string>,
+): Promise<CryptoKey> {
+  const key = ticketKeys.get(runner) ?? (await importTicketKey(await secret()));
+  ticketKeys.set(runner, key);
   return key;
 }
 
@@ -31,13 +29,13 @@ export async function runnerEndpoint(context: RunContext, name: string): Promise
   const { url, secret } = context.settings.runner;
   if (url !== null) {
     if (secret === null) throw new RunnerUnavailable({ cause: "HULL_RUNNER_SECRET is not set" });
-    const key = await ticketKey(secret, async () => secret);
+    const key = await ticketKey(context, secret, () => secret);
     return { key, fetch: (path, init) => fetch(new URL(path, url), init) };
   }
   const { RUNNER } = context.env;
   const instance = `runner-${instanceOf(name)}`;
   const stub = RUNNER.get(RUNNER.idFromName(instance));
-  const key = await ticketKey(instance, () => stub.runnerSecret()).catch((error: unknown) => {
+  const key = await ticketKey(context, instance, () => stub.runnerSecret()).catch((error: unknown) => {
     throw new RunnerUnavailable({ cause: `RunnerObject: ${String(error)}` });
   });
   return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };

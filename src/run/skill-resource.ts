@@ -4,8 +4,7 @@ import { toBase64 } from "../bytes.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
 import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Part } from "../engine/messages.ts";
-import type { Bindings } from "../env.ts";
-import { readBundleFile } from "../registry/bundle-file.ts";
+import type { SkillRegistry } from "../registry/published.ts";
 import { fileNamed } from "../skill/file-lookup.ts";
 import { skillFileName } from "../skill/file-text.ts";
 import type { BundledFile, JsonObject, SkillRecord } from "../skill/manifest.ts";
@@ -33,7 +32,7 @@ interface ReadResource {
  * @param images whether the model takes them
  */
 export async function readSkillResource(
-  env: Bindings,
+  registry: SkillRegistry,
   record: SkillRecord | null,
   { skill, path, offset, limit }: JsonObject,
   images: boolean,
@@ -50,7 +49,7 @@ export async function readSkillResource(
   const facts = { path: file.path, size_bytes: file.size, mime: type };
   if (file.size > (image ? MAX_IMAGE_BYTES : MAX_READ_BYTES)) return ok(JSON.stringify(facts));
   if (image && !images) return ok(JSON.stringify(facts));
-  const bytes = await readBundleFile(env, record, file);
+  const bytes = await registry.file(record, file);
   if (bytes === null) return failed(`The file ${file.path} is not stored.`);
   if (image) {
     const name = `${String(skill)}/${file.path}`;

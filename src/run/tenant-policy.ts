@@ -10,22 +10,9 @@ import { askTenant, type Ledger } from "./ledger.ts";
 const REFRESH_AFTER_MS = 5000;
 /** Age in ms up to which it is used; an older one is read before the call. */
 const USED_FOR_MS = 60_000;
-/** Tenants per isolate. */
-const MAX_KNOWN = 5000;
-
-interface Known {
-  policy: Policy;
-  /** When it was asked for, by this isolate's clock. */
-  askedAt: number;
-  refreshing: boolean;
-}
-
-/** By tenant, the one renewed longest ago first. */
-const memory = new Map<string, Known>();
-
 /** The tenant's policy, from memory where it is fresh enough. */
 export async function policyOf(context: RunContext): Promise<Policy> {
-  const known = memory.get(context.tenant);
+  const known = context.deployment.policies.get(context.tenant);
   const age = Date.now() - (known?.askedAt ?? 0);
   if (known === undefined || age >= USED_FOR_MS) return readPolicy(context);
   if (age >= REFRESH_AFTER_MS && !known.refreshing) {
@@ -52,11 +39,8 @@ export async function askWithPolicy<T extends { policy: Policy }>(
 }
 
 /** Unless something newer is known. */
-function remember({ tenant }: RunContext, policy: Policy, askedAt: number): void {
-  const known = memory.get(tenant);
+function remember({ deployment, tenant }: RunContext, policy: Policy, askedAt: number): void {
+  const known = deployment.policies.get(tenant);
   if (known !== undefined && known.policy.at > policy.at) return;
-  memory.delete(tenant);
-  const oldest = memory.size >= MAX_KNOWN ? memory.keys().next().value : undefined;
-  if (oldest !== undefined) memory.delete(oldest);
-  memory.set(tenant, { policy, askedAt, refreshing: false });
+  deployment.policies.set(tenant, { policy, askedAt, refreshing: false });
 }

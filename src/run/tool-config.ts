@@ -1,8 +1,7 @@
 /** The configured values that a tool's handler gets, and those that a run brings along. */
 
-import type { Settings } from "../env.ts";
 import { refusedAt } from "../llm/prepare.ts";
-import { type SealedFor, seal, unseal } from "../registry/tool-config/seal.ts";
+import type { SealedFor, Sealer } from "../registry/tool-config/seal.ts";
 import { readValues, type StoredValue } from "../registry/tool-config/store.ts";
 import {
   type ConfigDiagnostic,
@@ -29,9 +28,6 @@ export interface ConfigChoice {
   perCall: JsonObject | null;
 }
 
-/** What was read for a run; changes count from its next life on. */
-const read = new WeakMap<RunContext, Map<string, Promise<StoredValue[]>>>();
-
 /**
  * The values for one call of a tool, secrets in the clear. The database is asked once in the life of a run, and not for
  * tools without parameters.
@@ -45,8 +41,9 @@ export async function configForCall(
 ): Promise<CallConfig> {
   if (tool.config.length === 0) return { values: {}, secrets: [], diagnostics: [] };
   const rows = await storedFor(context, record.manifest.slug, bot);
-  const { settings, tenant } = context;
-  const layers = await layersOf(settings, rows, { tenant, record, tool: tool.name });
+  const { tenant } = context;
+  const { sealer } = context.deployment;
+  const layers = await layersOf(sealer, rows, { tenant, record, tool: tool.name });
   const own = perCall?.[tool.name];
   if (isObject(own)) {
     const use = sealedFor(tenant, record, tool.name);
@@ -56,7 +53,7 @@ export async function configForCall(
       async ([param, value]): Promise<[string, LayerValue]> => [
         param,
         secret(param) && isSealed(value)
-          ? await opened(settings, value.sealed, { ...use, param, bot: null })
+          ? await opened(sealer, value.sealed, { ...use, param, bot: null })
           : { kind: "plain", value },
       ],
     );
@@ -71,8 +68,7 @@ export async function configForCall(
 }
 
 function storedFor(context: RunContext, slug: string, bot: string | null): Promise<StoredValue[]> {
-  const known = read.get(context) ?? new Map<string, Promise<StoredValue[]>>();
-  read.set(context, known);
+  const known = context.storedConfig;
   const key = `${slug} ${bot ?? ""}`;
   let rows = known.get(key);
   if (rows === undefined) {
@@ -85,11 +81,11 @@ function storedFor(context: RunContext, slug: string, bot: string | null): Promi
 
 /**
  * The stored values of one tool by layer.
- * @param settings whose keys open the secrets; `null`: they stay closed
+ * @param sealer opens the secrets; `null`: they stay closed
  * @throws SecretKeyMissing
  */
 export async function layersOf(
-  settings: Settings | null,
+  sealer: Sealer | null,
   rows: readonly StoredValue[],
   { tenant, record, tool }: { tenant: string; record: SkillRecord; tool: string },
 ): Promise<LayerValues> {
@@ -102,14 +98,14 @@ export async function layersOf(
 
     async function layerValue(): Promise<LayerValue> {
       if (!sealed) return { kind: "plain", value: JSON.parse(value) };
-      return settings === null ? { kind: "sealed" } : opened(settings, value, { ...use, param, bot });
+      return sealer === null ? { kind: "sealed" } : opened(sealer, value, { ...use, param, bot });
     }
   }
   return { global, per_bot };
 }
 
-async function opened(settings: Settings, sealed: string, use: SealedFor): Promise<LayerValue> {
-  const value = await unseal(settings, sealed, use);
+async function opened(sealer: Sealer, sealed: string, use: SealedFor): Promise<LayerValue> {
+  const value = await sealer.unseal(sealed, use);
   return value === null ? { kind: "lost" } : { kind: "secret", value };
 }
 
@@ -129,7 +125,7 @@ export function sealedFor(
  * @throws InputInvalid with a path per finding, SecretKeyMissing
  */
 export async function readToolConfigs(
-  { settings, tenant }: RunContext,
+  { deployment, tenant }: RunContext,
   records: readonly SkillRecord[],
   given: Json | undefined,
 ): Promise<JsonObject | null> {
@@ -146,7 +142,8 @@ export async function readToolConfigs(
     const record = owners.get(tool)?.record;
     if (record === undefined || value === null) continue;
     const use = { ...sealedFor(tenant, record, tool), param: param.name, bot: null };
-    const kept = param.type === "secret" ? { sealed: await seal(settings, String(value), use) } : value;
+    const kept =
+      param.type === "secret" ? { sealed: await deployment.sealer.seal(String(value), use) } : value;
     configs[tool] = { ...configs[tool], [param.name]: kept };
   }
   return configs;

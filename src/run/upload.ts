@@ -3,13 +3,12 @@
  * skills, and served to that tenant from then on.
  */
 
-import type { Bindings } from "../env.ts";
+import type { Deployment } from "../deployment.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
 import { knownProviders } from "../model/registry/known.ts";
-import { loadModelRegistry, modelRegistryOf } from "../model/registry/load.ts";
-import { currentCatalog, type LoadedCatalog } from "../registry/published.ts";
+import type { LoadedCatalog } from "../registry/published.ts";
 import { storeSkill } from "../registry/store.ts";
-import { publishedHolder, readUploads } from "../registry/tenant-catalog.ts";
+import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { forgetValues } from "../registry/tool-config/store.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
 import type { Assembly } from "../skill/assemble.ts";
@@ -48,7 +47,7 @@ export async function uploadSkill(
   slug: string,
   { fresh = false }: { fresh?: boolean } = {},
 ): Promise<UploadedSkill> {
-  const { env, tenant } = context;
+  const { deployment, env, tenant } = context;
   const { skill, positions, diagnostics } = await assemble(context, files, slug);
   if (skill === null) throw refused(diagnostics);
   const { card, record } = skill;
@@ -64,14 +63,14 @@ export async function uploadSkill(
       reason: `its card (${what}) has ${cardBytes} bytes; at most ${MAX_CARD_BYTES}`,
     });
   }
-  const catalog = await currentCatalog(env, context.background);
+  const catalog = await deployment.registry.catalog(context.background);
   const before = await checkAddress(context, catalog, card);
   if (before !== null && fresh) throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
   if (before?.digest !== skill.digest) await storeSkill(env, skill);
   const saved = await saveUpload(env, tenant, card, new Date());
   if (saved === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (saved === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
-  await readUploads(env, tenant);
+  await deployment.catalogs.read(tenant);
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   return { saved, record, existed: before !== null, catalog, diagnostics, positions };
 }
@@ -80,28 +79,35 @@ export async function uploadSkill(
  * Removes a stored skill and what was configured for it; answers whose it was, or `null` where there is none.
  * @param owner `null`: of any tenant
  */
-export async function dropSkill(env: Bindings, slug: string, owner: string | null): Promise<string | null> {
+export async function dropSkill(
+  { env, catalogs }: Deployment,
+  slug: string,
+  owner: string | null,
+): Promise<string | null> {
   const tenant = await removeUpload(env, slug, owner);
   if (tenant === null) return null;
-  await Promise.all([readUploads(env, tenant), forgetValues(env, { tenant, slug })]);
+  await Promise.all([catalogs.read(tenant), forgetValues(env, { tenant, slug })]);
   return tenant;
 }
 
 /** Uploads are not bundled: a module is taken as it is, once it was loaded. */
-async function readHooks({ env, settings }: RunContext, source: SourceFile): ReturnType<HookReader> {
+async function readHooks({ deployment, settings }: RunContext, source: SourceFile): ReturnType<HookReader> {
   const fault = uploadFault(source);
   if (fault !== null) return { faults: [fault] };
   const text = new TextDecoder().decode(source.bytes);
-  const found = await exportsOf(env.LOADER, text, { guarded: settings.local, timeoutMs: MAX_LOAD_MS });
+  const found = await exportsOf(deployment.isolates, text, {
+    guarded: settings.local,
+    timeoutMs: MAX_LOAD_MS,
+  });
   return "names" in found
     ? { bytes: source.bytes, exports: found.names }
     : { faults: [loadFault(settings.redactor.text(found.fault))] };
 }
 
 async function assemble(context: RunContext, files: SourceFile[], slug: string): Promise<Assembly> {
-  const { settings, env, tenant } = context;
+  const { settings, deployment, tenant } = context;
   const granted = grantedTo(settings, tenant, slug);
-  const modelRegistry = modelRegistryOf(settings) ?? (await loadModelRegistry(settings, env));
+  const modelRegistry = await deployment.models.registry();
   const providers = knownProviders(modelRegistry, settings.providerKeys);
   // Evaluated when first needed: it brings the YAML parser along.
   const { assembleSkill } = await import("../skill/assemble.ts");

@@ -11,18 +11,9 @@ const COLLECT_MS = 200;
 /** A batch whose collector is gone with its request is taken over after this long, in ms. */
 const STUCK_MS = 1000;
 
-interface Batch {
-  id: string;
-  charges: Map<string, Charge>;
-  /** Unix ms. */
-  collectedSince: number;
-}
-
-/** By tenant; what one request notes another one may send. */
-const batches = new Map<string, Batch>();
-
 /** Takes note of a call; the ledger learns of it in the background. */
 export function noteCharge(context: RunContext, charge: Charge): void {
+  const { usage: batches } = context.deployment;
   const now = Date.now();
   const open = batches.get(context.tenant);
   const batch = open ?? { id: crypto.randomUUID(), charges: new Map(), collectedSince: now };
@@ -40,6 +31,7 @@ export function noteCharge(context: RunContext, charge: Charge): void {
 
 /** Tells the ledger at once what this isolate has noted of the tenant, so that what is read next holds it. */
 export async function sendUsage(context: RunContext): Promise<void> {
+  const { usage: batches } = context.deployment;
   const batch = batches.get(context.tenant);
   if (batch === undefined) return;
   batches.delete(context.tenant);

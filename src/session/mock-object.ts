@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
-import { type Bindings, type MockRpc, settings } from "../env.ts";
-import { deploymentMocks } from "../model/mock/deployment.ts";
+import { deploymentOf } from "../deployment.ts";
+import type { Bindings, MockRpc } from "../env.ts";
 import { type CallPage, MockScope } from "./mocks/scope.ts";
 
 /** The mocks of a scope, addressed by `<tenant>/<scope>`. There is one only where mocks are used. */
@@ -21,8 +21,8 @@ export class MockObject extends DurableObject<Bindings> implements MockRpc {
   }
 
   async take(call: string, prompt: string | null): Promise<string> {
-    const deployment = await deploymentMocks(settings(this.env), this.env);
-    return JSON.stringify(await this.#scope.take(JSON.parse(call), prompt, deployment));
+    const configured = await deploymentOf(this.env).mocks.load();
+    return JSON.stringify(await this.#scope.take(JSON.parse(call), prompt, configured));
   }
 
   calls(limit: number, after: number): CallPage {

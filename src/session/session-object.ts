@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
@@ -39,8 +40,11 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     super(ctx, env);
     const { storage } = ctx;
     const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
-    this.#conversation = new Conversation({ storage, env, background, parts: SESSION_PARTS });
-    this.#unlisted = new UnlistedSession({ storage, env, background, log: this.#conversation.log });
+    const deployment = deploymentOf(env);
+    // What the object answers, and what it stores, passes redactors that know all secrets by then.
+    if (!deployment.isOpen) void ctx.blockConcurrencyWhile(() => deployment.open(background));
+    this.#conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS });
+    this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
     this.#desk = new SessionDesk(this.#conversation, daemon);

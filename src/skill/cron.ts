@@ -79,7 +79,7 @@ export function parseCron(text: string): { cron: Cron } | { fault: string } {
 /** Whether this is the name of a time zone (IANA). */
 export function isTimeZone(name: string): boolean {
   try {
-    return formatOf(name) !== null;
+    return formatOf(name).resolvedOptions().timeZone !== "";
   } catch {
     return false;
   }
@@ -87,9 +87,10 @@ export function isTimeZone(name: string): boolean {
 
 /** The first time (Unix ms) after `after` at which the expression fires in the zone; `null`: never. */
 export function nextCron(cron: Cron, zone: string, after: number): number | null {
-  const moved = offsetAt(zone, after - LARGEST_SHIFT_MS) !== offsetAt(zone, after + LARGEST_SHIFT_MS);
+  const offsetAt = offsetsOf(zone);
+  const moved = offsetAt(after - LARGEST_SHIFT_MS) !== offsetAt(after + LARGEST_SHIFT_MS);
   // Near a change of the clocks, local times that seem to lie behind may still come.
-  const from = after + offsetAt(zone, after) - (moved ? LARGEST_SHIFT_MS : 0);
+  const from = after + offsetAt(after) - (moved ? LARGEST_SHIFT_MS : 0);
   const firstDay = Math.floor(from / DAY_MS);
   for (let day = firstDay; day < firstDay + HORIZON_DAYS; day += 1) {
     if (!matchesDay(cron, day * DAY_MS)) continue;
@@ -97,7 +98,7 @@ export function nextCron(cron: Cron, zone: string, after: number): number | null
       for (const minute of cron.minutes) {
         const local = day * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS;
         if (local < from) continue;
-        const at = instantOf(local, zone);
+        const at = instantOf(local, offsetAt);
         if (at > after) return at;
       }
     }
@@ -116,51 +117,45 @@ function matchesDay(cron: Cron, local: number): boolean {
 }
 
 /** When a local time is there for the first time; the next minute that there is, where it is left out. */
-function instantOf(local: number, zone: string): number {
-  const before = offsetAt(zone, local - DAY_MS);
-  const after = offsetAt(zone, local + DAY_MS);
+function instantOf(local: number, offsetAt: (at: number) => number): number {
+  const before = offsetAt(local - DAY_MS);
+  const after = offsetAt(local + DAY_MS);
   const early = local - Math.max(before, after);
   const late = local - Math.min(before, after);
-  for (const at of [early, late]) if (at + offsetAt(zone, at) === local) return at;
+  for (const at of [early, late]) if (at + offsetAt(at) === local) return at;
   let [low, high] = [early, late];
   while (high - low > MINUTE_MS) {
     const middle = low + Math.floor((high - low) / 2 / MINUTE_MS) * MINUTE_MS;
-    if (offsetAt(zone, middle) === before) low = middle;
+    if (offsetAt(middle) === before) low = middle;
     else high = middle;
   }
   return high;
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatOf(zone: string): Intl.DateTimeFormat {
-  let format = formats.get(zone);
-  if (format === undefined) {
-    const parts = {
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-    } as const;
-    format = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      hourCycle: "h23",
-      calendar: "gregory",
-      ...parts,
-    });
-    formats.set(zone, format);
-  }
-  return format;
+/** @throws RangeError: there is no such zone */
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    hourCycle: "h23",
+    calendar: "gregory",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+  });
 }
 
-/** What the zone's clocks are ahead of UTC by, in ms, whole minutes. */
-function offsetAt(zone: string, at: number): number {
-  if (zone === "UTC") return 0;
-  const parts: Record<string, number> = {};
-  for (const { type, value } of formatOf(zone).formatToParts(at)) parts[type] = Number(value);
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0 } = parts;
-  return Date.UTC(year, month - 1, day, hour, minute) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
+/** What the zone's clocks are ahead of UTC by at a time, in ms, whole minutes. */
+function offsetsOf(zone: string): (at: number) => number {
+  if (zone === "UTC") return () => 0;
+  const format = formatOf(zone);
+  return (at) => {
+    const parts: Record<string, number> = {};
+    for (const { type, value } of format.formatToParts(at)) parts[type] = Number(value);
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0 } = parts;
+    return Date.UTC(year, month - 1, day, hour, minute) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
+  };
 }
 
 /** The numbers that a field allows, in order; `null`: it cannot be read. */

@@ -18,9 +18,11 @@ const ARGS = JSON.stringify({ text: "one two three" });
 
 const WORKER = `
 import { callHandler } from "./src/tool/isolate/handler.ts";
+import { Isolates } from "./src/tool/isolate/isolate.ts";
 const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY_ISOLATE)} }, globalOutbound: null };
 const tool = { name: "count_words", script: "scripts/count_words.js" };
 let count = 0;
+let isolates = null;
 export default {
   async fetch(request, { LOADER }) {
     const text = await request.text();
@@ -30,7 +32,8 @@ export default {
       return new Response(await LOADER.get(fresh ? "empty " + count++ : "empty", () => empty).getEntrypoint().call(text));
     const call = { tool, args: JSON.parse(text), callId: "c", sessionId: null, bot: null, models: {}, config: {}, env: {},
       timeoutMs: 10_000, signal: request.signal, note() {} };
-    const isolate = { loader: LOADER, id: fresh ? "handler " + count++ : "handler", outbound: null, guarded: true,
+    isolates ??= new Isolates(LOADER);
+    const isolate = { isolates, id: fresh ? "handler " + count++ : "handler", outbound: null, guarded: true,
       source: async () => ${JSON.stringify(HANDLER)} };
     const { outcome } = await callHandler(call, isolate, { files: [], python: null });
     return Response.json(outcome.value, { status: outcome.fault === null ? 200 : 500 });

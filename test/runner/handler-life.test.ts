@@ -262,13 +262,13 @@ describe("where it works, and what it is given", () => {
     const call = handlerCall(files, "x.js", {});
     const bare = { ...call, record: { ...call.record, pack: null } };
     const deps = processDeps(runner, files);
-    expect(await runPython(bare, "print(1)", null, deps)).toEqual({
+    expect(await runPython(bare, "print(1)", 1, null, deps)).toEqual({
       stdout: "1\n",
       stderr: "",
       exit_code: 0,
     });
-    expect(await runPython(call, "import sys; sys.exit(3)", null, deps)).toMatchObject({ exit_code: 3 });
-    const late = await runPython(call, "import time; time.sleep(60)", 300, deps);
+    expect(await runPython(call, "import sys; sys.exit(3)", 1, null, deps)).toMatchObject({ exit_code: 3 });
+    const late = await runPython(call, "import time; time.sleep(60)", 2, 300, deps);
     expect(late).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("300 ms") });
   });
 

@@ -133,9 +133,9 @@ describe("a runner that keeps what tools declare", () => {
   test("Python that a handler asks for has what the tool has", async () => {
     const code = `url = ${JSON.stringify(url)}\n${ASK_PYTHON.replace("urllib.request.url", "text = urllib.request.url")}\nprint(text)`;
     const deps = processDeps(runner, files);
-    const closed = await runPython(handlerCall(files, "ask.js", {}), code, null, deps);
+    const closed = await runPython(handlerCall(files, "ask.js", {}), code, 1, null, deps);
     expect(closed).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("unreachable") });
-    const open = await runPython(handlerCall(files, "ask.js", {}, withNetwork), code, null, deps);
+    const open = await runPython(handlerCall(files, "ask.js", {}, withNetwork), code, 1, null, deps);
     expect(open).toMatchObject({ exit_code: 0, stdout: "reached\n" });
   });
 

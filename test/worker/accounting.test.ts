@@ -1,6 +1,7 @@
 /** Who pays for model calls, with the real ledger: hard limits under load, lost ends, and the pace of a provider. */
 import { env as boundEnv } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { deploymentOf } from "../../src/deployment.ts";
 import type { ModelRequest, ModelTurn } from "../../src/engine/messages.ts";
 import type { Bindings } from "../../src/env.ts";
 import { HullError } from "../../src/errors.ts";
@@ -21,7 +22,11 @@ const bindings = boundEnv as Bindings;
 /** A place to call from, of a tenant of its own unless one is named; `variables` beside those of local dev. */
 function place(variables: Record<string, string> = {}, tenant: string = crypto.randomUUID()): RunContext {
   const env = Object.assign({}, bindings, LOCAL, variables);
-  return detachedContext(env, { tenant, requestId: "request-1", startedAt: Date.now() }, () => {});
+  return detachedContext(
+    deploymentOf(env),
+    { tenant, requestId: "request-1", startedAt: Date.now() },
+    () => {},
+  );
 }
 const ledger = ({ env, tenant }: RunContext) => env.LEDGER.get(env.LEDGER.idFromName(`tenant:${tenant}`));
 const limit = (context: RunContext, limits: Partial<Limits>, scope = "tenant") =>

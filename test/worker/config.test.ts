@@ -1,8 +1,7 @@
 /** What tenants configure of skills' tools: stored, sealed, read for a call. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { settings } from "../../src/env.ts";
-import { seal, unseal } from "../../src/registry/tool-config/seal.ts";
+import { Sealer } from "../../src/registry/tool-config/seal.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { configForCall, readToolConfigs } from "../../src/run/tool-config.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
@@ -63,7 +62,7 @@ const faults = async (response: Response): Promise<unknown> => {
   return [status, ...errors.map((error) => error.path)];
 };
 const contextOf = (who: Tenant, name: string) =>
-  detachedContext(who.client.env, { requestId: "r", tenant: name, startedAt: 0 }, () => {});
+  detachedContext(who.client.deployment, { requestId: "r", tenant: name, startedAt: 0 }, () => {});
 const call = (
   who: Tenant,
   name: string,
@@ -197,10 +196,10 @@ describe("secrets", () => {
   });
 
   it("a sealed value opens only in its own place", async () => {
-    const own = settings(keyed(OLD).env);
+    const own = new Sealer([OLD]);
     const use = { tenant: "red", slug: "site", owner: null, tool: "build", param: "token", bot: "" };
-    const sealed = await seal(own, CANARY, use);
-    expect(await unseal(own, sealed, use)).toBe(CANARY);
+    const sealed = await own.seal(CANARY, use);
+    expect(await own.unseal(sealed, use)).toBe(CANARY);
     const others = [
       { tenant: "blue" },
       { slug: "bare" },
@@ -210,7 +209,7 @@ describe("secrets", () => {
       { bot: "shop" },
       { bot: null },
     ];
-    for (const other of others) expect(await unseal(own, sealed, { ...use, ...other })).toBeNull();
+    for (const other of others) expect(await own.unseal(sealed, { ...use, ...other })).toBeNull();
     const broken = [
       `${sealed.slice(0, -1)}x`,
       sealed.slice(0, -2),
@@ -218,8 +217,8 @@ describe("secrets", () => {
       "v1.",
       "",
     ];
-    for (const text of broken) expect(await unseal(own, text, use)).toBeNull();
-    expect(await unseal(settings(keyed(NEW).env), sealed, use)).toBeNull();
+    for (const text of broken) expect(await own.unseal(text, use)).toBeNull();
+    expect(await new Sealer([NEW]).unseal(sealed, use)).toBeNull();
   });
 
   it("a row that was put in another's place is lost, and said to be", async () => {

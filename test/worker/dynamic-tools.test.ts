@@ -202,6 +202,8 @@ describe("a persistent tool", () => {
       { error: expect.stringContaining("fetch-weather") },
     ]);
     expect(await stored()).toEqual(["fetch-weather"]);
+    // The session stored it in an isolate of its own.
+    await client.deployment.catalogs.read("default");
     const other = await turns(
       await session(),
       [

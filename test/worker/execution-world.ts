@@ -1,6 +1,7 @@
 /** Calls that outlive their connection, the processes that carry them out one after the other, and a runner for them. */
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
+import { deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
 import { Conversation } from "../../src/session/conversation/conversation.ts";
@@ -97,16 +98,17 @@ export interface Life {
 }
 
 export function life(env: Bindings, storage: DurableObjectStorage): Life {
+  const deployment = deploymentOf(env);
   const work: Promise<unknown>[] = [];
   const background = (promise: Promise<unknown>): void => void work.push(promise);
-  const { log } = new Conversation({ storage, env, background, parts: SESSION_PARTS });
+  const { log } = new Conversation({ storage, deployment, background, parts: SESSION_PARTS });
   const over = async (): Promise<void> => {
     for (let seen = -1; seen !== work.length; ) {
       seen = work.length;
       await Promise.allSettled(work);
     }
   };
-  return { session: new UnlistedSession({ storage, env, background, log }), store: log.store, over };
+  return { session: new UnlistedSession({ storage, deployment, background, log }), store: log.store, over };
 }
 
 /** Runs `test` with the storage of an object of its own. */

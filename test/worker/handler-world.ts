@@ -1,5 +1,6 @@
 /** One handler called as a run calls it: in real isolates of Worker Loader, with what it says kept. */
 import { env as boundEnv } from "cloudflare:workers";
+import { Deployment } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import type { RunEvent } from "../../src/run/events.ts";
@@ -74,15 +75,25 @@ export interface Heard extends SkillToolResult {
   artifacts: JsonObject[];
 }
 
+const deployments = new Map<string, Deployment>();
+
+/** The same for the same variables. */
+function deploymentWith(variables: Record<string, unknown> = {}): Deployment {
+  const name = JSON.stringify(Object.entries(variables).map(([key, value]) => [key, String(value)]));
+  const env: Bindings = Object.assign({}, boundEnv as Bindings, { HULL_ENV: "local" }, variables);
+  const known = deployments.get(name) ?? new Deployment(env);
+  deployments.set(name, known);
+  return known;
+}
+
 /** Calls a handler; `source` is its module. */
 export async function handle(source: string, scene: Scene = {}): Promise<Heard> {
   const events: RunEvent[] = [];
   const inRunner: HandlerCall[] = [];
   const artifacts: JsonObject[] = [];
-  const env: Bindings = Object.assign({}, boundEnv as Bindings, { HULL_ENV: "local" }, scene.variables);
   const origin = { requestId: "req_test", tenant: scene.tenant ?? "acme", startedAt: Date.now() };
   const place: HandlerPlace = {
-    context: detachedContext(env, origin, () => {}),
+    context: detachedContext(deploymentWith(scene.variables), origin, () => {}),
     emit: (event) => events.push(event),
     runner: async (call) => {
       inRunner.push(call);

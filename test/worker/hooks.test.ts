@@ -1,5 +1,6 @@
 /** Hooks in real isolates of Worker Loader. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { Deployment } from "../../src/deployment.ts";
 import { callHook, type HookCall } from "../../src/run/hook.ts";
 import { webCryptoHash } from "../../src/skill/bundle.ts";
 import type { Json } from "../../src/skill/manifest.ts";
@@ -68,7 +69,7 @@ beforeAll(async () => {
 });
 
 const call = (exportName: string, payload: Json = null, more: Partial<HookCall> = {}): Promise<Json> =>
-  callHook({ env: client.env, tenant: "acme", module, exportName, payload, ...more });
+  callHook({ deployment: client.deployment, tenant: "acme", module, exportName, payload, ...more });
 const failure = (work: Promise<Json>) =>
   work.then(
     (value) => ({ value }),
@@ -122,8 +123,8 @@ describe("a hook", () => {
   );
 
   it("has the time that the deployment gives hooks", async () => {
-    const { env } = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"hook_timeout_ms":120}' });
-    const slow = await failure(call("hangs", { what: "sleep" }, { env }));
+    const { deployment } = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"hook_timeout_ms":120}' });
+    const slow = await failure(call("hangs", { what: "sleep" }, { deployment }));
     expect(slow).toMatchObject({ code: "hook_timeout", message: expect.stringContaining("120 ms") });
   });
 
@@ -189,7 +190,7 @@ describe("a hook", () => {
 
   it("without the binding is unavailable", async () => {
     const { LOADER: _, ...env } = client.env;
-    const outcome = await failure(call("echo", null, { env }));
+    const outcome = await failure(call("echo", null, { deployment: new Deployment(env) }));
     expect(outcome).toMatchObject({
       code: "hooks_unavailable",
       status: 503,

@@ -1,8 +1,6 @@
 /** Queued mocks over HTTP: routes, scopes, tenants, and the skills whose calls they answer. */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { settings } from "../../src/env.ts";
-import { deploymentMocks } from "../../src/model/mock/deployment.ts";
 import type { Mock } from "../../src/model/mock/mock.ts";
 import { MockScope } from "../../src/session/mocks/scope.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
@@ -172,8 +170,8 @@ describe("mocks of the whole deployment", () => {
   const mocks: Mock[] = [{ text: "first" }, { text: "second", match: "*two*", consume_match: true }];
   const text = mocks.map((mock) => JSON.stringify(mock)).join("\n");
   const load = (value: string, further: Record<string, string> = {}) => {
-    const { env } = new Client({ ...LOCAL, HULL_LLM_MOCKS: value, ...further });
-    return deploymentMocks(settings(env), env);
+    const client = new Client({ ...LOCAL, HULL_LLM_MOCKS: value, ...further });
+    return client.deployment.mocks.load();
   };
 
   it("are read as text or from KV, and named by text and run", async () => {

@@ -2,10 +2,8 @@
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import text from "../../docs/models.md?raw";
-import { settings } from "../../src/env.ts";
 import { modelDefaults } from "../../src/model/registry/infer.ts";
 import { layerSchema } from "../../src/model/registry/layer.ts";
-import { modelRegistryOf } from "../../src/model/registry/load.ts";
 import { blocks } from "../support/documents.ts";
 import { Client, LOCAL } from "./served.ts";
 
@@ -32,7 +30,7 @@ it.each(examples.map((example) => example.text))("%s", async (toml) => {
     expect([path, await response.json()]).toMatchObject([path, JSON.parse(expected)]);
   }
   if (toml.includes("model_defaults")) {
-    const modelRegistry = modelRegistryOf(settings(client.env)) ?? expect.fail("not loaded");
+    const modelRegistry = await client.deployment.models.registry();
     expect(modelDefaults(modelRegistry, "gpt-4o-mini")).toEqual({ temperature: 0, seed: 7 });
   } else {
     expect(claims).not.toEqual([]);

@@ -186,7 +186,7 @@ it.each<[JsonObject | null, boolean]>([
 ])("under the ceiling %j handlers in isolates may start processes: %s", (policy, processes) => {
   const origin = { requestId: "r", tenant: "acme", startedAt: 0 };
   const place = handlerPlace(
-    detachedContext(new Client().env, origin, () => {}),
+    detachedContext(new Client().deployment, origin, () => {}),
     {
       emit: () => {},
       known: null,

@@ -1,6 +1,6 @@
 /** Which calls of skills' tools a deployment lets pass unattended. */
 import { describe, expect, it } from "vitest";
-import { settings } from "../../src/env.ts";
+import { readSettings } from "../../src/env.ts";
 import { toolPolicy, unattendedRefusal } from "../../src/run/handler/policy.ts";
 import { RISKS, type Risk, type SkillRecord, type SkillTool } from "../../src/skill/manifest.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -9,7 +9,7 @@ import { publishTools, skillTool } from "./tool-skills.ts";
 const { site } = await publishTools(new Client(), { site: [] });
 const published: SkillRecord = site ?? expect.fail(mockSkill("site"));
 const uploaded: SkillRecord = { ...published, uploaded_by: "red" };
-const configured = (config: object) => settings(new Client({ HULL_CONFIG: JSON.stringify(config) }).env);
+const configured = (config: object) => readSettings(new Client({ HULL_CONFIG: JSON.stringify(config) }).env);
 
 /** The risks that are let pass. */
 const passing = (config: object, record: SkillRecord): Risk[] =>

@@ -1,6 +1,7 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
+import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
@@ -17,11 +18,19 @@ const app = createApp();
 /** Settings of a Worker as `hull dev` starts it; a test may change them. */
 export const LOCAL = { HULL_ENV: "local" };
 
+/** Isolates of clients that were served: they share what is stored. */
+const isolates = new Set<Deployment>();
+
 export class Client {
   readonly env: Bindings;
 
   constructor(variables: Record<string, string> = LOCAL) {
     this.env = Object.assign({}, boundEnv as Bindings, variables);
+  }
+
+  /** What the isolate of this client knows. */
+  get deployment(): Deployment {
+    return deploymentOf(this.env);
   }
 
   /** One request through the whole app, background work included. */
@@ -45,6 +54,8 @@ export class Client {
     const context = createExecutionContext();
     const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
     const response = await app.fetch(request, this.env, context);
+    // Without settings that can be read there is no deployment.
+    if (response.status !== 500) isolates.add(this.deployment);
     const body = response.body === null ? null : await response.arrayBuffer();
     return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
@@ -99,6 +110,8 @@ export class Client {
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
     const moved = await this.post("/_hull/catalog", { id: catalog.id });
     if (!moved.ok) throw new TypeError(await moved.text());
+    // The others learn of it within seconds; nobody waits for that here.
+    for (const { registry } of isolates) registry.pointerMoved(catalog.id);
     return catalog.id;
   }
 

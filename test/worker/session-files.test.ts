@@ -1,6 +1,7 @@
 /** A session's files in its object and a real bucket, over HTTP. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { deploymentOf } from "../../src/deployment.ts";
 import { HullError } from "../../src/errors.ts";
 import { RequestContext } from "../../src/http/context.ts";
 import { MAX_FILE_BYTES, putSessionFile } from "../../src/http/sessions/files.ts";
@@ -57,7 +58,7 @@ const code = async (response: Response) => (await codeOf(response)).join(" ");
 async function putWithin(path: string, body: string): Promise<number | HullError["data"]> {
   const request = new Request(`http://localhost:3000/sessions/${id}/files/${path}`, { method: "PUT", body });
   try {
-    return (await putSessionFile(new RequestContext(request, env, () => {}), access)).status;
+    return (await putSessionFile(new RequestContext(request, deploymentOf(env), () => {}), access)).status;
   } catch (error) {
     if (error instanceof HullError) return error.data;
     throw error;
@@ -350,7 +351,7 @@ describe("the session", () => {
     const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
     const workspace = clientWorkspace(
       sessionClient(
-        detachedContext(env, asked, () => {}),
+        detachedContext(deploymentOf(env), asked, () => {}),
         id,
       ),
     );

@@ -1,6 +1,7 @@
 /** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
 import { runInDurableObject } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
+import { Deployment } from "../../src/deployment.ts";
 import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
 import type { AgentRequest } from "../../src/engine/agent/step.ts";
@@ -110,7 +111,7 @@ export class World {
     const work: Promise<unknown>[] = [];
     const conversation = new Conversation({
       storage,
-      env: Object.assign({}, boundEnv as Bindings, this.script.env),
+      deployment: new Deployment(Object.assign({}, boundEnv as Bindings, this.script.env)),
       background: (promise) => void work.push(promise),
       parts: this.#parts(),
       now: () => ++this.now,

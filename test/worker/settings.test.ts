@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import { settings } from "../../src/env.ts";
+import { readSettings } from "../../src/env.ts";
 import { Client } from "./served.ts";
 
-const settingsOf = (variables: Record<string, string>) => settings(new Client(variables).env);
+const settingsOf = (variables: Record<string, string>) => readSettings(new Client(variables).env);
 
 describe("settings", () => {
   it("have a default for everything that is not set", () => {

@@ -1,6 +1,7 @@
 /** Uploaded skills over HTTP: two tenants, and isolates that learn of each other's changes. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { COMPLETE_FOR_MS, KNOWN_FOR_MS, readUploads } from "../../src/registry/tenant-catalog.ts";
+import { Deployment } from "../../src/deployment.ts";
+import { COMPLETE_FOR_MS, KNOWN_FOR_MS } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -294,10 +295,11 @@ describe("other isolates", () => {
         return (sql: string) => (sql.startsWith("SELECT") ? held(sql) : target.prepare(sql));
       },
     });
-    const slow = readUploads(env, "red");
+    const { catalogs } = new Deployment(env);
+    const slow = catalogs.read("red");
     await vi.waitFor(() => expect(answers).toHaveLength(1), 20_000);
     await red.put("fox", skill("fox"));
-    const quick = readUploads(env, "red");
+    const quick = catalogs.read("red");
     await vi.waitFor(() => expect(answers).toHaveLength(2), 20_000);
     answers[1]?.resolve();
     expect((await quick).uploads).toHaveLength(1);

@@ -1,18 +1,13 @@
 /** Which skills of a run are active, and what that means for prompt and tools. Pure. */
 
+import { memo } from "../../memo.ts";
 import { globMatches } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { CATALOGUE_TOKENS, catalogue, MOST_LISTED } from "../skill-choice/catalogue.ts";
-import {
-  type Candidate,
-  chooseSkills,
-  indexSkills,
-  rankSkills,
-  type SkillIndex,
-} from "../skill-choice/choose.ts";
+import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
 import { fitsEntries } from "../workspace-tools/approved.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
 import { brokenConstraint } from "./policy.ts";
@@ -31,16 +26,8 @@ const MOST_FOUND = 10;
 /** Names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** By the run's list of skills, which never changes. */
-const indexes = new WeakMap<readonly AgentSkill[], SkillIndex>();
-
-function indexOf(skills: readonly AgentSkill[]): SkillIndex {
-  const known = indexes.get(skills);
-  if (known !== undefined) return known;
-  const index = indexSkills(skills);
-  indexes.set(skills, index);
-  return index;
-}
+/** Of the run's list of skills, which never changes. */
+const indexOf = memo(indexSkills);
 
 /** Candidates with a score, best first; ties in the order of the registry. */
 export function matchSkills(

@@ -1,4 +1,5 @@
 /** Sets of UTF-16 code units. Those of case-insensitive expressions are sets of units of lower-cased text. */
+import { once } from "../../memo.ts";
 
 /** Sorted, disjoint ranges: first, last, first, last, … */
 export type CharSet = readonly number[];
@@ -64,19 +65,16 @@ function rangesOf(set: CharSet): [number, number][] {
   return ranges;
 }
 
-let pairs: [number, number][] | null = null;
-
-/** Capital letters beyond ASCII with their small ones, as the platform knows them; computed when first asked for. */
-function letterPairs(): [number, number][] {
-  if (pairs !== null) return pairs;
-  pairs = [];
+/** Capital letters beyond ASCII with their small ones, as the platform knows them. */
+const letterPairs = once((): [number, number][] => {
+  const pairs: [number, number][] = [];
   for (let unit = 0x80; unit <= MAX_UNIT; unit++) {
     const upper = String.fromCharCode(unit);
     const lower = upper.toLowerCase();
     if (lower !== upper && lower.length === 1) pairs.push([unit, lower.charCodeAt(0)]);
   }
   return pairs;
-}
+});
 
 export const DIGIT = setOf([0x30, 0x39]);
 export const WORD = setOf([0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]);

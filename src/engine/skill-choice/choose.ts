@@ -24,7 +24,7 @@ const MOST_TOLD = 5;
 const NAME_WEIGHT = 3;
 
 /** The words of the skills, by which prompts are ranked. Costs time in proportion to their descriptions. */
-export interface SkillIndex {
+interface SkillIndex {
   words: WordIndex;
   /** The score of a word that one skill alone has, once. */
   rarest: number;

@@ -1,5 +1,6 @@
 /** A set of tools, parted into what a model sees and what a search finds, with the indexes of the latter. */
 
+import { memo } from "../../memo.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import { definitionOf, type Tool } from "../tools.ts";
 import { wordScores, wordsOf } from "./bm25.ts";
@@ -77,15 +78,15 @@ export function openly(tool: Tool): ReturnType<typeof definitionOf> {
   return open;
 }
 
-const sets = new WeakMap<readonly Tool[], { pins: string; set: ToolSet }>();
+/** The sets of a list of tools, by the names that are pinned. */
+const setsOf = memo((_: readonly Tool[]) => new Map<string, ToolSet>());
 
 /** The set of a list of tools. Made once per list, since its indexes are costly: pass the same list again. */
 export function toolSetOf(tools: readonly Tool[], pinned: readonly string[]): ToolSet {
+  const sets = setsOf(tools);
   const pins = JSON.stringify(pinned.toSorted());
-  const known = sets.get(tools);
-  if (known?.pins === pins) return known.set;
-  const set = new ToolSet(tools, new Set(pinned));
-  sets.set(tools, { pins, set });
+  const set = sets.get(pins) ?? new ToolSet(tools, new Set(pinned));
+  sets.set(pins, set);
   return set;
 }
 

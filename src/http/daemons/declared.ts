@@ -3,11 +3,9 @@
  * skill its tenant's. Safe to repeat: what is as it should be stays as it is.
  */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
-import type { Bindings } from "../../env.ts";
+import type { Deployment } from "../../deployment.ts";
 import { CatalogMissing } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { currentCatalog, readSkill } from "../../registry/published.ts";
-import { tenantCatalog } from "../../registry/tenant-catalog.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import { sha256 } from "../../run/digest.ts";
@@ -23,9 +21,13 @@ async function daemonId(tenant: string, slug: string): Promise<string> {
 }
 
 /** Brings the daemons of a tenant's served skills up to date. What cannot be done is logged, and done by a later sweep. */
-export async function reconcileDaemons(env: Bindings, tenant: string, background: Background): Promise<void> {
+export async function reconcileDaemons(
+  deployment: Deployment,
+  tenant: string,
+  background: Background,
+): Promise<void> {
   try {
-    await reconcile(env, tenant, background);
+    await reconcile(contextOf(deployment, tenant, background));
   } catch (error) {
     const { code, operator } = toHullError(error);
     // Before the first publish there is nothing to bring up to date.
@@ -34,12 +36,12 @@ export async function reconcileDaemons(env: Bindings, tenant: string, background
   }
 }
 
-async function reconcile(env: Bindings, tenant: string, background: Background): Promise<void> {
-  const context = contextOf(env, tenant, background);
+async function reconcile(context: RunContext): Promise<void> {
+  const { deployment, env, tenant, background } = context;
   const catalog =
     tenant === DEFAULT_TENANT
-      ? await currentCatalog(env, background)
-      : await tenantCatalog(env, tenant, background, 0);
+      ? await deployment.registry.catalog(background)
+      : await deployment.catalogs.of(tenant, background, 0);
   const own = tenant === DEFAULT_TENANT ? [...catalog.cards, ...(await uploadsOf(context))] : catalog.uploads;
   const wanted = new Map(own.filter(({ daemon }) => daemon === true).map((card) => [card.slug, card]));
   for (const { id, skill, status } of await declaredDaemons(env, tenant)) {
@@ -50,12 +52,12 @@ async function reconcile(env: Bindings, tenant: string, background: Background):
 }
 
 /** The operator's tenant may have uploads too. */
-async function uploadsOf({ env, tenant, background }: RunContext): Promise<readonly Card[]> {
-  return (await tenantCatalog(env, tenant, background, 0)).uploads;
+async function uploadsOf({ deployment, tenant, background }: RunContext): Promise<readonly Card[]> {
+  return (await deployment.catalogs.of(tenant, background, 0)).uploads;
 }
 
 async function declare(context: RunContext, { slug, version }: Card): Promise<void> {
-  const { manifest } = await readSkill(context.env, version);
+  const { manifest } = await context.deployment.registry.skill(version);
   const { daemon } = manifest;
   if (daemon === undefined) return;
   const id = await daemonId(context.tenant, slug);
@@ -90,6 +92,10 @@ async function attempt(skill: string, work: () => Promise<unknown>): Promise<voi
   }
 }
 
-export function contextOf(env: Bindings, tenant: string, background: Background): RunContext {
-  return detachedContext(env, { requestId: crypto.randomUUID(), tenant, startedAt: Date.now() }, background);
+export function contextOf(deployment: Deployment, tenant: string, background: Background): RunContext {
+  return detachedContext(
+    deployment,
+    { requestId: crypto.randomUUID(), tenant, startedAt: Date.now() },
+    background,
+  );
 }

@@ -1,5 +1,6 @@
 /** What looks after daemons from outside: a scheduled look at those that should have been heard of (wrangler.toml). */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
+import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { toHullError } from "../../errors.ts";
 import { uploadersOfDaemons } from "../../registry/uploads.ts";
@@ -16,28 +17,30 @@ export async function sweepDaemons(
   env: Bindings,
   background: (work: Promise<unknown>) => void,
 ): Promise<void> {
+  const deployment = deploymentOf(env);
+  if (!deployment.isOpen) await deployment.open(background);
   const overdue = await overdueDaemons(env, Date.now(), MOST);
   const left = overdue.values();
   const worker = async (): Promise<void> => {
-    for (const { tenant, id } of left) await poke(env, tenant, id, background);
+    for (const { tenant, id } of left) await poke(deployment, tenant, id, background);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   if (overdue.length > 0) console.log(JSON.stringify({ event: "daemons_swept", overdue: overdue.length }));
   const tenants = new Set([DEFAULT_TENANT, ...(await uploadersOfDaemons(env))]);
-  for (const tenant of tenants) await reconcileDaemons(env, tenant, background);
+  for (const tenant of tenants) await reconcileDaemons(deployment, tenant, background);
 }
 
 async function poke(
-  env: Bindings,
+  deployment: Deployment,
   tenant: string,
   id: string,
   background: (work: Promise<unknown>) => void,
 ): Promise<void> {
   try {
-    await sessionClient(contextOf(env, tenant, background), id).ask("poke", null);
+    await sessionClient(contextOf(deployment, tenant, background), id).ask("poke", null);
   } catch (error) {
     const { code } = toHullError(error);
-    if (code === "not_found") await forgetDaemon(env, tenant, id);
+    if (code === "not_found") await forgetDaemon(deployment.env, tenant, id);
     else console.error(JSON.stringify({ event: "daemon_not_poked", id, tenant, code }));
   }
 }

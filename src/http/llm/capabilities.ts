@@ -4,7 +4,6 @@ import { InputInvalid, MalformedToml } from "../../errors/request.ts";
 import { type CapabilityTables, capabilityTables } from "../../model/registry/layer.ts";
 import { capabilitiesOf } from "../../model/registry/matrix.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
-import { clearRules, installRules, tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -17,7 +16,7 @@ const MAX_RULES_BYTES = 64 * 1024;
 export async function getCapabilities(context: RequestContext): Promise<Response> {
   const query = queryOf(context);
   const asked = required(query, "provider");
-  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const provider = canonicalProvider(registry, asked);
   const model = query.get("model")?.trim() || (registry.providers.get(provider)?.default_model ?? "");
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
@@ -27,14 +26,14 @@ export async function getCapabilities(context: RequestContext): Promise<Response
 /** `PUT`, TOML text: replaces what the tenant installed before. @throws MalformedToml, InputInvalid; then nothing changed */
 export async function putCapabilities(context: RequestContext): Promise<Response> {
   const rules = await readRules(context.request);
-  await installRules(context, context.caller.tenant, rules);
+  await context.deployment.tenantRules.install(context.tenant, rules);
   const { provider = {}, provider_family = {} } = rules;
   return jsonNow({ providers: Object.keys(provider), provider_family });
 }
 
 /** `DELETE`: the deployment's rules only. */
 export async function deleteCapabilities(context: RequestContext): Promise<Response> {
-  await clearRules(context, context.caller.tenant);
+  await context.deployment.tenantRules.clear(context.tenant);
   return new Response(null, { status: 204 });
 }
 

@@ -7,14 +7,13 @@ import { costOf, priceOf } from "../../model/registry/price.ts";
 import { isAvailable } from "../../model/registry/reach.ts";
 import { defaultTarget, expand, knownProvider, toolFormat } from "../../model/registry/resolve.ts";
 import { retirementOf } from "../../model/registry/retirements.ts";
-import { tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { queryOf, required, tokens } from "./query.ts";
 
 const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
-  tenantModelRegistry(context, context.caller.tenant);
+  context.deployment.tenantRules.registryOf(context.tenant, context.background);
 
 /** `GET /llm/info`: where a call goes that names nothing. */
 export async function getInfo(context: RequestContext): Promise<Response> {

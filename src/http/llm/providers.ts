@@ -5,7 +5,6 @@ import type { ModelRegistry, ProviderDefinition } from "../../model/registry/def
 import { keyVariables } from "../../model/registry/layer.ts";
 import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/registry/reach.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
-import { tenantModelRegistry } from "../../model/registry/tenant-rules.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
@@ -28,7 +27,7 @@ export async function getProvider(
   context: RequestContext,
   { name = "" }: Record<string, string>,
 ): Promise<Response> {
-  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const provider = canonicalProvider(registry, name);
   const definition = registry.providers.get(provider);
   if (definition === undefined) {
@@ -42,7 +41,7 @@ export async function getProviderHealth(
   context: RequestContext,
   { name = "" }: Record<string, string>,
 ): Promise<Response> {
-  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const { settings, env } = context;
   const { AI } = settings.local ? { AI: undefined } : env;
   const health = await checkHealth(canonicalProvider(registry, name), {
@@ -59,7 +58,7 @@ async function listed(
   context: RequestContext,
   wanted: (name: string, registry: ModelRegistry) => boolean,
 ): Promise<Response> {
-  const registry = await tenantModelRegistry(context, context.caller.tenant);
+  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const data = [...registry.providers]
     .filter(([name]) => wanted(name, registry))
     .map(([name, definition]) => shown(context, registry, name, definition));

@@ -1,7 +1,6 @@
 /** `/llm/rate-limit/:provider`: calls a minute to a provider, of the caller's tenant. */
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
-import { loadModelRegistry } from "../../model/registry/load.ts";
 import { tariffOf } from "../../run/accounting.ts";
 import { configuredRpm } from "../../run/provider-rate.ts";
 import { askWithPolicy } from "../../run/tenant-policy.ts";
@@ -38,7 +37,7 @@ export async function putRateLimit(
 async function rateOf(context: RequestContext, provider: string, { rpm }: Policy) {
   const own = rpm[provider];
   if (own !== undefined) return { provider, rpm: own, source: "tenant" };
-  const registry = await loadModelRegistry(context.settings, context.env);
+  const registry = await context.deployment.models.registry();
   const configured = configuredRpm(context, provider, tariffOf(registry).rpm);
   return { provider, rpm: configured, source: configured === null ? null : "deployment" };
 }

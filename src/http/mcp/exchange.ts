@@ -1,5 +1,4 @@
 /** What the answer to one MCP request is made with. */
-import { readSkill } from "../../registry/published.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { RequestContext } from "../context.ts";
@@ -40,7 +39,10 @@ export async function skillsAfter(
   const { cards } = await servedTo(context);
   const rest = cards.filter((card) => byteOrder(card.slug, slug) > 0);
   const page = rest.slice(0, PAGE);
-  const skills = page.map(async (card) => ({ card, record: await readSkill(context.env, card.version) }));
+  const skills = page.map(async (card) => ({
+    card,
+    record: await context.deployment.registry.skill(card.version),
+  }));
   return { skills: await Promise.all(skills), last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null };
 }
 
@@ -48,5 +50,5 @@ export async function skillsAfter(
 export async function skillOf({ context, invokes }: Exchange, slug: string): Promise<Served | null> {
   if (!invokes) return null;
   const card = (await servedTo(context)).bySlug.get(slug);
-  return card === undefined ? null : { card, record: await readSkill(context.env, card.version) };
+  return card === undefined ? null : { card, record: await context.deployment.registry.skill(card.version) };
 }

@@ -1,7 +1,6 @@
 /** The files of skills as MCP resources: `skill://<slug>/<path>`, and nothing outside a bundle. */
 
 import { toBase64 } from "../../bytes.ts";
-import { readBundleFile } from "../../registry/bundle-file.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
@@ -63,7 +62,7 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   if (file.size > MAX_BYTES) {
     return invalidParams(`The file has ${file.size} bytes; resources of up to ${MAX_BYTES} can be read.`);
   }
-  const bytes = await readBundleFile(exchange.context.env, served.record, file);
+  const bytes = await exchange.context.deployment.registry.file(served.record, file);
   if (bytes === null) return unknown;
   const text = utf8OrNull(bytes);
   const content = text === null || text.includes("\0") ? { blob: toBase64(bytes) } : { text };

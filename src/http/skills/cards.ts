@@ -2,7 +2,7 @@
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { currentCatalog, type LoadedCatalog, readSkill } from "../../registry/published.ts";
+import type { LoadedCatalog } from "../../registry/published.ts";
 import { searchCards } from "../../registry/search.ts";
 import { type Card, MODES, type SkillRecord } from "../../skill/manifest.ts";
 import { signatureFault } from "../../skill/trust.ts";
@@ -45,15 +45,15 @@ export async function listSkills(context: RequestContext): Promise<Response> {
  * what the build has found, and how each tool is run.
  */
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
-  const { env, caller, background, settings } = context;
-  const catalog = grants(caller.scopes, "publish") ? await currentCatalog(env, background) : null;
+  const { deployment, caller, background, settings } = context;
+  const catalog = grants(caller.scopes, "publish") ? await deployment.registry.catalog(background) : null;
   const parts = [card.version.slice(0, 32)];
   // A card that turns stale keeps its version.
   if (card.stale === true) parts.push("stale");
   if (catalog !== null) parts.push(catalog.tag);
   const etag = `"${parts.join("-")}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
-  const record = await readSkill(env, card.version);
+  const record = await deployment.registry.skill(card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
   const signature = record.signature === undefined ? {} : signatureShown(record, settings);
   const details = catalog === null ? {} : publisherDetails(record, catalog.overrides);

@@ -2,8 +2,6 @@
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
-import { readSkill } from "../../registry/published.ts";
-import { seal, sealedNow, unseal } from "../../registry/tool-config/seal.ts";
 import {
   readSecrets,
   readValues,
@@ -53,7 +51,7 @@ export async function putConfig(
 
 async function recordOf(context: RequestContext, slug: string): Promise<SkillRecord> {
   const { card } = await findSlug(context, slug);
-  return readSkill(context.env, card.version);
+  return context.deployment.registry.skill(card.version);
 }
 
 /** @throws BadRequest */
@@ -66,7 +64,7 @@ function botIn({ url }: Request): string | null {
 }
 
 async function rowOf(
-  { settings, tenant }: RequestContext,
+  { deployment, tenant }: RequestContext,
   record: SkillRecord,
   { tool, param, value }: GivenValue,
   of: string | null,
@@ -76,19 +74,23 @@ async function rowOf(
   if (value === null) return { ...name, value, sealed: false };
   if (param.type !== "secret") return { ...name, value: JSON.stringify(value), sealed: false };
   const use = { ...sealedFor(tenant, record, tool), param: param.name, bot };
-  return { ...name, value: await seal(settings, String(value), use), sealed: true };
+  return { ...name, value: await deployment.sealer.seal(String(value), use), sealed: true };
 }
 
 /** Seals by the first key what another one sealed, so that this may be given up. */
-async function sealAnew({ settings, env, tenant }: RequestContext, record: SkillRecord): Promise<void> {
+async function sealAnew(
+  { settings, deployment, env, tenant }: RequestContext,
+  record: SkillRecord,
+): Promise<void> {
   if (settings.secretKeys.length < 2) return;
+  const { sealer } = deployment;
   const of = { tenant, slug: record.manifest.slug };
   const renewed: Parameters<typeof replaceSealed>[2][number][] = [];
   for (const { tool, param, bot, value: before } of await readSecrets(env, of)) {
-    if (await sealedNow(settings, before)) continue;
+    if (await sealer.isCurrent(before)) continue;
     const use = { ...sealedFor(tenant, record, tool), param, bot };
-    const secret = await unseal(settings, before, use);
-    if (secret !== null) renewed.push({ tool, param, bot, before, value: await seal(settings, secret, use) });
+    const secret = await sealer.unseal(before, use);
+    if (secret !== null) renewed.push({ tool, param, bot, before, value: await sealer.seal(secret, use) });
   }
   await replaceSealed(env, of, renewed);
 }
@@ -101,7 +103,7 @@ async function shown(context: RequestContext, record: SkillRecord, bot: string |
   for (const { name, config } of record.tools ?? []) {
     if (config.length === 0) continue;
     const own = rows.filter(({ tool }) => tool === name);
-    const opening = settings.secretKeys.length === 0 ? null : settings;
+    const opening = settings.secretKeys.length === 0 ? null : context.deployment.sealer;
     const layers = await layersOf(opening, own, { tenant, record, tool: name });
     const { values, sources, diagnostics } = effectiveConfig(config, layers);
     for (const { name: param, type } of config) {
@@ -125,13 +127,13 @@ function publicParam({ default: given, ...param }: ConfigParam): JsonObject {
 }
 
 async function oldKeys(
-  { settings }: RequestContext,
+  { settings, deployment }: RequestContext,
   rows: readonly StoredValue[],
 ): Promise<ConfigDiagnostic[]> {
   if (settings.secretKeys.length < 2) return [];
   const found: ConfigDiagnostic[] = [];
   for (const { param, bot, value, sealed } of rows) {
-    if (!sealed || (await sealedNow(settings, value))) continue;
+    if (!sealed || (await deployment.sealer.isCurrent(value))) continue;
     found.push({
       code: "config_secret_old_key",
       param,

@@ -1,7 +1,7 @@
 /** `<method> <route>` of a skill, and its card. */
 import { MethodNotAllowed, NotFound } from "../../errors/request.ts";
 import { HullError, toHullError } from "../../errors.ts";
-import { currentCatalog, type LoadedCatalog } from "../../registry/published.ts";
+import type { LoadedCatalog } from "../../registry/published.ts";
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -25,7 +25,7 @@ export async function cardRoute(context: RequestContext, params: Record<string, 
 /** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of one that is served elsewhere. */
 export async function skillRoute(context: RequestContext, path: string): Promise<Response> {
   const { method } = context.request;
-  const catalog = await currentCatalog(context.env, context.background).catch(toHullError);
+  const catalog = await context.deployment.registry.catalog(context.background).catch(toHullError);
   const known = catalog instanceof HullError ? undefined : find(catalog, path);
   if (known !== undefined) context.route = "skill";
   if (method === "OPTIONS") return optionsResponse(known === undefined ? ANY_METHOD : allowed(known, path));

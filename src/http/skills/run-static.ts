@@ -1,6 +1,6 @@
 /** mode: static-file — one file from the registry. */
 import { Internal } from "../../errors.ts";
-import { readBlob, readBytes } from "../../registry/published.ts";
+import { readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
@@ -31,7 +31,7 @@ export function serveStatic(context: RequestContext, record: SkillRecord): Promi
     etag: `"${file.sha256}"`,
     headers,
     open: async (range) => {
-      const blob = await readBlob(context.env, file);
+      const blob = await context.deployment.registry.blob(file);
       if (range === null) return blob;
       if (blob instanceof Uint8Array) return blob.subarray(range.start, range.end);
       return blob.pipeThrough(sliceStream(range));

@@ -4,7 +4,6 @@
 
 import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
-import { readSkill } from "../../registry/published.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
@@ -39,10 +38,10 @@ export async function runSkill(
   card: Card,
   watch: Watch | null = null,
 ): Promise<Response> {
-  const { request, settings, env } = context;
+  const { request, settings, deployment } = context;
   context.log.skill = card.slug;
   context.log.digest = card.version.slice(0, 12);
-  const record = await readSkill(env, card.version);
+  const record = await deployment.registry.skill(card.version);
   checkTrust(settings, record);
   const { manifest } = record;
   if (card.uploaded) context.log.uploaded = true;

@@ -15,25 +15,33 @@ export interface DeploymentMocks {
   mocks: readonly Mock[];
 }
 
-const loaded = new WeakMap<Settings, Promise<DeploymentMocks>>();
+/** Those that the deployment is configured with. */
+export class ConfiguredMocks {
+  readonly #env: Bindings;
+  readonly #settings: Settings;
+  #mocks: DeploymentMocks | null = null;
 
-/** Read once per isolate; `null`: the deployment has none. @throws Internal for mocks that cannot be read */
-export async function deploymentMocks(settings: Settings, env: Bindings): Promise<DeploymentMocks | null> {
-  const value = settings.read(MOCKS_VARIABLE);
-  if (value === undefined) return null;
-  const loading = loaded.get(settings) ?? load(value, settings, env);
-  loaded.set(settings, loading);
-  loading.catch(() => loaded.delete(settings));
-  return loading;
-}
+  constructor(env: Bindings, settings: Settings) {
+    this.#env = env;
+    this.#settings = settings;
+  }
 
-async function load(value: string, settings: Settings, env: Bindings): Promise<DeploymentMocks> {
-  const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
-  const key = /^kv:(.+)$/.exec(value)?.[1];
-  const text = key === undefined ? value : await env.SKILLS.get(key);
-  if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
-  const read = readMockLines(text);
-  if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
-  const id = await webCryptoHash(utf8(`${settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
-  return { id, mocks: read.mocks };
+  /** Read once; `null`: the deployment has none. @throws Internal for mocks that cannot be read */
+  async load(): Promise<DeploymentMocks | null> {
+    const value = this.#settings.read(MOCKS_VARIABLE);
+    if (value === undefined) return null;
+    this.#mocks ??= await this.#read(value);
+    return this.#mocks;
+  }
+
+  async #read(value: string): Promise<DeploymentMocks> {
+    const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
+    const key = /^kv:(.+)$/.exec(value)?.[1];
+    const text = key === undefined ? value : await this.#env.SKILLS.get(key);
+    if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+    const read = readMockLines(text);
+    if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
+    const id = await webCryptoHash(utf8(`${this.#settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
+    return { id, mocks: read.mocks };
+  }
 }

@@ -1,5 +1,6 @@
 /** What a model can do, by the rules of the capability matrix. */
 
+import { memo } from "../../memo.ts";
 import { modelMatches } from "../../skill/glob.ts";
 import { ALL_OFF, type Capabilities, type ThinkingMode } from "../capabilities.ts";
 import { isAtLeast, modelVersion } from "../model-version.ts";
@@ -9,8 +10,8 @@ import type { CapabilityRule } from "./layer.ts";
 /** The mock is whatever model it is asked for. */
 const MOCK_CHAIN = ["mock", "anthropic", "openai"];
 
-/** What was looked up lives as long as its model registry, which never changes: each request asks, and all rules are globs. */
-const lookups = new WeakMap<ModelRegistry, Map<string, Capabilities>>();
+/** What was looked up in a model registry: each request asks, and all rules are globs. */
+const lookups = memo((_: ModelRegistry) => new Map<string, Capabilities>());
 /** Names of models come from callers. */
 const MAX_LOOKUPS = 1000;
 
@@ -19,8 +20,7 @@ const MAX_LOOKUPS = 1000;
  * merged, but a user rule takes the fields after `thinking` that it leaves out from the shipped rule that it hides.
  */
 export function capabilitiesOf(registry: ModelRegistry, provider: string, model: string): Capabilities {
-  const known = lookups.get(registry) ?? new Map<string, Capabilities>();
-  lookups.set(registry, known);
+  const known = lookups(registry);
   const name = `${provider} ${model}`;
   const capabilities = known.get(name) ?? lookUp(registry, provider, model.toLowerCase());
   if (known.size >= MAX_LOOKUPS) known.clear();

@@ -1,4 +1,5 @@
 /** What Hull ships of a model: its price and context window, from the data of a day. Pure. */
+import { once } from "../../memo.ts";
 import type { ModelPrice } from "./definition.ts";
 import { MODEL_DATA } from "./model-data.ts";
 
@@ -14,16 +15,12 @@ type Row = ShippedModel & { pattern: RegExp };
 const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx", "mock"]);
 
 /** The data never changes, so each provider's lines are read once, when a model of its is first asked for. */
-const tables = new Map<string, readonly Row[]>();
-
-function tableOf(provider: string): readonly Row[] {
-  const known = tables.get(provider);
-  if (known !== undefined) return known;
-  const text = Object.hasOwn(MODEL_DATA, provider) ? MODEL_DATA[provider] : undefined;
-  const rows = (text ?? "").split("\n").flatMap((line) => (line === "" ? [] : [rowOf(line)]));
-  tables.set(provider, rows);
-  return rows;
-}
+const TABLES = new Map(
+  Object.entries(MODEL_DATA).map(([provider, text]) => [
+    provider,
+    once(() => text.split("\n").flatMap((line) => (line === "" ? [] : [rowOf(line)]))),
+  ]),
+);
 
 const number = (text: string | undefined): number | undefined =>
   text === undefined || text === "-" ? undefined : Number(text);
@@ -51,7 +48,7 @@ function rowOf(line: string): Row {
 }
 
 const find = (provider: string, id: string): ShippedModel | undefined =>
-  tableOf(provider).find(({ pattern }) => pattern.test(id));
+  TABLES.get(provider)?.().find(({ pattern }) => pattern.test(id));
 
 /**
  * The model of a provider; where that one's table lacks it, of whichever vendor sells a model of this name, since providers

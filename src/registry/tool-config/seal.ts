@@ -3,7 +3,6 @@
  * that HKDF (RFC 5869) derives from a key of `HULL_SECRET_KEY`. What a value is for is authenticated with it, so that a
  * sealed value is of no use in another's place.
  */
-import type { Settings } from "../../env.ts";
 import { SecretKeyMissing } from "../../errors/request.ts";
 
 /** What a secret is for. */
@@ -30,57 +29,68 @@ interface SealKey {
   aes: CryptoKey;
 }
 
-/** Derived keys of this isolate. */
-const derived = new Map<string, Promise<SealKey>>();
+/** Seals and opens with a deployment's keys. */
+export class Sealer {
+  readonly #secrets: readonly string[];
+  readonly #derived = new Map<string, SealKey>();
 
-/** @throws SecretKeyMissing */
-export async function seal(settings: Settings, secret: string, use: SealedFor): Promise<string> {
-  const { id, aes } = await keyOf(keysOf(settings)[0] ?? "");
-  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-  const data = new TextEncoder().encode(secret);
-  const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, data);
-  return `${VERSION}${id}${hex(nonce)}${hex(new Uint8Array(text))}`;
-}
-
-/**
- * The secret; `null`: no key opens it, or it was sealed for something else.
- * @throws SecretKeyMissing
- */
-export async function unseal(settings: Settings, sealed: string, use: SealedFor): Promise<string | null> {
-  const keys = await Promise.all(keysOf(settings).map(keyOf));
-  const key = keys.find(({ id }) => sealed.startsWith(VERSION + id));
-  if (key === undefined) return null;
-  const bytes = fromHex(sealed.slice(VERSION.length + 2 * ID_BYTES));
-  if (bytes === null) return null;
-  const nonce = bytes.subarray(0, NONCE_BYTES);
-  try {
-    const text = await crypto.subtle.decrypt(algorithm(nonce, use), key.aes, bytes.subarray(NONCE_BYTES));
-    return new TextDecoder().decode(text);
-  } catch {
-    return null;
+  /** @param secrets those of `HULL_SECRET_KEY`: the first one seals, all of them open */
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets;
   }
-}
 
-/** Whether the first key sealed it. @throws SecretKeyMissing */
-export async function sealedNow(settings: Settings, sealed: string): Promise<boolean> {
-  const { id } = await keyOf(keysOf(settings)[0] ?? "");
-  return sealed.startsWith(VERSION + id);
-}
-
-function keysOf({ secretKeys }: Settings): readonly string[] {
-  if (secretKeys.length === 0) throw new SecretKeyMissing({ reason: "HULL_SECRET_KEY is not set" });
-  if (secretKeys.some((key) => key.length < MIN_KEY)) {
-    throw new SecretKeyMissing({ reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters` });
+  /** @throws SecretKeyMissing */
+  async seal(secret: string, use: SealedFor): Promise<string> {
+    const { id, aes } = await this.#first();
+    const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+    const data = new TextEncoder().encode(secret);
+    const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, data);
+    return `${VERSION}${id}${hex(nonce)}${hex(new Uint8Array(text))}`;
   }
-  return secretKeys;
-}
 
-function keyOf(secret: string): Promise<SealKey> {
-  const known = derived.get(secret);
-  if (known !== undefined) return known;
-  const key = derive(secret);
-  derived.set(secret, key);
-  return key;
+  /**
+   * The secret; `null`: no key opens it, or it was sealed for something else.
+   * @throws SecretKeyMissing
+   */
+  async unseal(sealed: string, use: SealedFor): Promise<string | null> {
+    const keys = await Promise.all(this.#usable().map((secret) => this.#key(secret)));
+    const key = keys.find(({ id }) => sealed.startsWith(VERSION + id));
+    if (key === undefined) return null;
+    const bytes = fromHex(sealed.slice(VERSION.length + 2 * ID_BYTES));
+    if (bytes === null) return null;
+    const nonce = bytes.subarray(0, NONCE_BYTES);
+    try {
+      const text = await crypto.subtle.decrypt(algorithm(nonce, use), key.aes, bytes.subarray(NONCE_BYTES));
+      return new TextDecoder().decode(text);
+    } catch {
+      return null;
+    }
+  }
+
+  /** Whether the first key sealed it. @throws SecretKeyMissing */
+  async isCurrent(sealed: string): Promise<boolean> {
+    const { id } = await this.#first();
+    return sealed.startsWith(VERSION + id);
+  }
+
+  #first(): Promise<SealKey> {
+    return this.#key(this.#usable()[0] ?? "");
+  }
+
+  #usable(): readonly string[] {
+    const secrets = this.#secrets;
+    if (secrets.length === 0) throw new SecretKeyMissing({ reason: "HULL_SECRET_KEY is not set" });
+    if (secrets.some((key) => key.length < MIN_KEY)) {
+      throw new SecretKeyMissing({ reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters` });
+    }
+    return secrets;
+  }
+
+  async #key(secret: string): Promise<SealKey> {
+    const key = this.#derived.get(secret) ?? (await derive(secret));
+    this.#derived.set(secret, key);
+    return key;
+  }
 }
 
 async function derive(secret: string): Promise<SealKey> {

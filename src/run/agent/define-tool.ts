@@ -113,10 +113,9 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
   if (persistent && !stores) return failed(`${MAY_NOT_STORE}; leave out persistent.`);
   const read = readDefinition(args, spec);
   if (typeof read === "string") return failed(read);
-  const { LOADER: loader } = context.env;
-  if (loader === undefined)
-    return failed("Tools cannot be defined here: the deployment has no LOADER binding.");
-  const isolate = { loader, source: async () => read.code, guarded: context.settings.local };
+  const { isolates } = context.deployment;
+  if (isolates === null) return failed("Tools cannot be defined here: the deployment has no LOADER binding.");
+  const isolate = { isolates, source: async () => read.code, guarded: context.settings.local };
   const fault = await handlerFault(isolate, `scripts/${read.name}.js`, MAX_LOAD_MS);
   if (fault !== null) return failed(`The code cannot be loaded: ${context.settings.redactor.text(fault)}`);
   const defined = persistent ? await stored(context, read) : ofSession(context, read);
@@ -187,7 +186,7 @@ async function remove(
   if (tool.trust !== "session" && stored !== "defined" && !outlived)
     return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
   if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
-  if (slug !== null && stored === "defined") await dropSkill(context.env, slug, context.tenant);
+  if (slug !== null && stored === "defined") await dropSkill(context.deployment, slug, context.tenant);
   const content = { removed: name };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
 }

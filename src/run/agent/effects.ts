@@ -25,7 +25,6 @@ import { logToolCall } from "../handler/log.ts";
 import type { HeldFile } from "../llm-input.ts";
 import { bindServers, callRemoteTool } from "../mcp/agent-tools.ts";
 import { RunServers } from "../mcp/servers.ts";
-import { countToolCall } from "../metrics.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { openSpan } from "../spans.ts";
 import { grantsOf } from "../variables.ts";
@@ -190,7 +189,7 @@ async function runTool(
         : carryOut(options, planned, at));
     const result = bounded(options.spec, tool, carried);
     const outcome = result.status === "ok" ? "ok" : (result.code ?? result.error_category ?? "failed");
-    countToolCall(outcome);
+    options.context.deployment.metrics.countToolCall(outcome);
     const { executor, skill } = tool;
     if (executor !== "isolate") {
       const { duration_ms } = result;

@@ -12,6 +12,7 @@ import { HullError } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
+import { once } from "../../memo.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 
@@ -83,14 +84,7 @@ interface Shape {
   words: string;
 }
 
-let known: Record<HookPurpose, Shape> | null = null;
-
-function shapes(): Record<HookPurpose, Shape> {
-  known ??= madeShapes();
-  return known;
-}
-
-function madeShapes(): Record<HookPurpose, Shape> {
+const shapes = once((): Record<HookPurpose, Shape> => {
   const text = z.string();
   const flag = z.boolean();
   const maybe = z.exactOptional;
@@ -134,7 +128,7 @@ function madeShapes(): Record<HookPurpose, Shape> {
       words: "null, a text, or an object with content and status",
     },
   };
-}
+});
 
 /** Canonical messages, which a payload holds as JSON, as requests hold them. */
 function publicForm(messages: Json): Json[] {

@@ -75,5 +75,6 @@ export function callRunHook(
     throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
   }
   const { module, exportName, fresh } = target;
-  return callHook({ env: context.env, tenant: context.tenant, module, exportName, payload, fresh, signal });
+  const { deployment, tenant } = context;
+  return callHook({ deployment, tenant, module, exportName, payload, fresh, signal });
 }

@@ -4,6 +4,7 @@ import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { TEXTS } from "../../llm/options.ts";
+import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
 import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -138,13 +139,8 @@ function shapes() {
 const runOptions = z.lazy(() => z.object(shapes()));
 export type RunOptions = z.infer<typeof runOptions>;
 
-let names: readonly string[] | null = null;
-
 /** The names of the options of runs alone. */
-export function runOptionNames(): readonly string[] {
-  names ??= Object.keys(shapes());
-  return names;
-}
+export const runOptionNames = once((): readonly string[] => Object.keys(shapes()));
 
 /** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
 const STRUCTURES = [

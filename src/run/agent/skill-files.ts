@@ -2,8 +2,7 @@
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { Bindings } from "../../env.ts";
-import { readSkill } from "../../registry/published.ts";
+import type { SkillRegistry } from "../../registry/published.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { readSkillResource } from "../skill-resource.ts";
@@ -13,7 +12,7 @@ import { readSkillResource } from "../skill-resource.ts";
  * @param own the skill that the run is, where it is at hand
  */
 export async function readSkillFile(
-  { env }: RunContext,
+  { deployment: { registry } }: RunContext,
   { own_skill, skills, model }: AgentSpec,
   own: SkillRecord | null,
   args: JsonObject,
@@ -21,12 +20,12 @@ export async function readSkillFile(
   const started = Date.now();
   const known = own_skill === undefined ? skills : [own_skill, ...skills];
   const skill = known.find(({ name }) => name === args.skill);
-  const record = await (own !== null && skill === own_skill ? own : recordOf(env, skill?.digest));
-  const { ok, content, parts } = await readSkillResource(env, record, args, model.vision !== false);
+  const record = await (own !== null && skill === own_skill ? own : recordOf(registry, skill?.digest));
+  const { ok, content, parts } = await readSkillResource(registry, record, args, model.vision !== false);
   const result = plainResult(ok ? "ok" : "error", content, ok ? null : "tool_error");
   const shown = parts === undefined ? {} : { parts };
   return { ...result, ...shown, duration_ms: Date.now() - started };
 }
 
-const recordOf = async (env: Bindings, digest: string | undefined): Promise<SkillRecord | null> =>
-  digest === undefined ? null : readSkill(env, digest);
+const recordOf = async (registry: SkillRegistry, digest: string | undefined): Promise<SkillRecord | null> =>
+  digest === undefined ? null : registry.skill(digest);

@@ -7,8 +7,6 @@ import { sha256 } from "../../engine/sha256.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
-import { readSkill } from "../../registry/published.ts";
-import { tenantCatalog } from "../../registry/tenant-catalog.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -78,7 +76,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
 /** `*` stands for all served llm skills of the tenant's; each of them once. */
 async function named(context: RunContext, list: readonly Json[]): Promise<Json[]> {
   if (!list.includes("*")) return [...list];
-  const { cards } = await tenantCatalog(context.env, context.tenant, context.background);
+  const { cards } = await context.deployment.catalogs.of(context.tenant, context.background);
   const all = cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
   return [...new Set([...list.filter((item) => item !== "*"), ...all])];
 }
@@ -111,7 +109,7 @@ async function servedVersion(
   context: RunContext,
   slug: string,
 ): Promise<{ record: SkillRecord; digest: string }> {
-  const catalog = await tenantCatalog(context.env, context.tenant, context.background);
+  const catalog = await context.deployment.catalogs.of(context.tenant, context.background);
   const card = catalog.bySlug.get(slugOf(catalog.cards, slug));
   if (card === undefined) {
     throw new SkillNotFound({
@@ -123,7 +121,7 @@ async function servedVersion(
       ),
     });
   }
-  const record = await readSkill(context.env, card.version);
+  const record = await context.deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
   return { record, digest: card.version };
 }

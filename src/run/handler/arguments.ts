@@ -4,12 +4,18 @@ import type { ToolCallBlock } from "../../engine/messages.ts";
 import { HullError } from "../../errors.ts";
 import { readSchema } from "../../llm/schema.ts";
 import { schemaErrors } from "../../llm/validate.ts";
+import { memo } from "../../memo.ts";
 import type { Json, JsonObject, SkillTool } from "../../skill/manifest.ts";
 
-type Read = { schema: JsonObject } | { error: string };
-
-/** What schemas were read to: they live as long as the records that hold them. */
-const schemas = new WeakMap<JsonObject, Read>();
+/** What schemas of tools are read to; the records that hold them never change. */
+const schemaOf = memo((schema: JsonObject): { schema: JsonObject } | { error: string } => {
+  try {
+    return { schema: readSchema(schema, "parameters") };
+  } catch (error) {
+    if (!(error instanceof HullError)) throw error;
+    return { error: error.message };
+  }
+});
 
 /**
  * The arguments as the handler gets them, or what the model is told of what is wrong with them. Keys that begin with
@@ -34,21 +40,4 @@ export function checkedArguments(
 export function faultsOf(schema: JsonObject, value: Json): string[] {
   const read = schemaOf(schema);
   return "error" in read ? [read.error] : schemaErrors(read.schema, value);
-}
-
-function schemaOf(schema: JsonObject): Read {
-  const known = schemas.get(schema);
-  if (known !== undefined) return known;
-  const read = readAs(schema);
-  schemas.set(schema, read);
-  return read;
-}
-
-function readAs(schema: JsonObject): Read {
-  try {
-    return { schema: readSchema(schema, "parameters") };
-  } catch (error) {
-    if (!(error instanceof HullError)) throw error;
-    return { error: error.message };
-  }
 }

@@ -28,6 +28,7 @@ export function runnerPorts(
   known: KnownExecutions | null,
   access: WorkspaceAccess | null,
 ): RunnerPorts {
+  const pythonCalls = new WeakMap<HandlerCall, number>();
   const depsOf = async ({ executionId, signal }: HandlerCall): Promise<ProcessDeps> => {
     const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
     return {
@@ -47,6 +48,10 @@ export function runnerPorts(
         return outcomeOfError(error);
       }
     },
-    python: async (call, code, timeoutMs) => runPython(call, code, timeoutMs, await depsOf(call)),
+    python: async (call, code, timeoutMs) => {
+      const count = (pythonCalls.get(call) ?? 0) + 1;
+      pythonCalls.set(call, count);
+      return runPython(call, code, count, timeoutMs, await depsOf(call));
+    },
   };
 }

@@ -7,7 +7,7 @@ import { HullError } from "../../errors.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
 import type { AllowedHosts } from "../../tool/mcp/address.ts";
-import { type Dialect, type ListedTool, McpClient } from "../../tool/mcp/client.ts";
+import { type ListedTool, McpClient } from "../../tool/mcp/client.ts";
 import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
 import { type RemoteTool, remoteTools, resultText } from "../../tool/mcp/remote-tool.ts";
 import type { Wire } from "../../tool/mcp/transport.ts";
@@ -20,19 +20,6 @@ const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
 /** A run begins when its servers have listed their tools, or at the latest after so many ms. */
 const LIST_TIMEOUT_MS = 15_000;
-/** Servers that an isolate remembers. */
-const MAX_KNOWN = 200;
-
-interface Known {
-  tools: readonly ListedTool[];
-  dialect: Dialect;
-  /** Unix ms. */
-  at: number;
-}
-
-/** By address and headers, and by deployment: another one has other secrets. */
-const memory = new WeakMap<object, Map<string, Known>>();
-
 export interface FoundTool extends RemoteTool {
   /** The skill's name of the server that has it. */
   server: string;
@@ -147,7 +134,7 @@ export class RunServers {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
     const reply = await client.callTool(remote, args, parameters, limit);
     // The tool may be gone, or want other arguments: the next run asks for the list again.
-    if (!reply.ok && reply.failure.kind === "error") this.#known().delete(key);
+    if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
   }
 
@@ -155,33 +142,18 @@ export class RunServers {
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
     const { client, key } = opened.value;
-    const known = this.#known().get(key);
+    const known = this.#context.deployment.mcpServers.get(key);
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
     const limit = AbortSignal.timeout(Math.min(server.timeout_ms, LIST_TIMEOUT_MS));
     const reply = await client.listTools(limit);
     if (reply.ok) {
-      this.#remember(key, { ...reply.value, at: Date.now() });
+      this.#context.deployment.mcpServers.set(key, { ...reply.value, at: Date.now() });
       return { ok: true, value: reply.value.tools };
     }
     if (known === undefined || age > STALE_MS) return reply;
     this.#note(owner, server, reply.failure);
     return { ok: true, value: known.tools };
-  }
-
-  #known(): Map<string, Known> {
-    const { settings } = this.#context;
-    const known = memory.get(settings) ?? new Map<string, Known>();
-    memory.set(settings, known);
-    return known;
-  }
-
-  #remember(key: string, known: Known): void {
-    const all = this.#known();
-    all.delete(key);
-    const oldest = all.size >= MAX_KNOWN ? all.keys().next().value : undefined;
-    if (oldest !== undefined) all.delete(oldest);
-    all.set(key, known);
   }
 
   #client(owner: ServerOwner, server: McpServer): Reply<{ client: McpClient; key: string }> {
@@ -198,8 +170,10 @@ export class RunServers {
       allowed: allowedHosts(settings),
       fetch: (url, init) => fetch(url, init),
     };
-    const dialect = this.#known().get(key)?.dialect ?? null;
-    const client = new McpClient(wire, dialect, background, () => this.#known().delete(key));
+    const dialect = this.#context.deployment.mcpServers.get(key)?.dialect ?? null;
+    const client = new McpClient(wire, dialect, background, () =>
+      this.#context.deployment.mcpServers.delete(key),
+    );
     const made = { client, key };
     this.#clients.set(name, made);
     return { ok: true, value: made };

@@ -1,8 +1,7 @@
 /** The folders of a run's skills, as the workspace tools see them: read-only, side by side, under the skills' names. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { Bindings, Settings } from "../../env.ts";
-import { readBundleFile, readPackedFile } from "../../registry/bundle-file.ts";
-import { readSkill } from "../../registry/published.ts";
+import type { Settings } from "../../env.ts";
+import type { SkillRegistry } from "../../registry/published.ts";
 import { fileNamed } from "../../skill/file-lookup.ts";
 import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -27,7 +26,7 @@ export interface FoundFile {
 }
 
 export class SkillFolders {
-  readonly #env: Bindings;
+  readonly #registry: SkillRegistry;
   readonly #settings: Settings;
   readonly #spec: AgentSpec;
   readonly #own: SkillRecord | null;
@@ -35,11 +34,11 @@ export class SkillFolders {
 
   /** @param own the served skill that the run is, where it is at hand */
   constructor(
-    { env, settings }: Pick<RunContext, "env" | "settings">,
+    { deployment, settings }: Pick<RunContext, "deployment" | "settings">,
     spec: AgentSpec,
     own: SkillRecord | null,
   ) {
-    this.#env = env;
+    this.#registry = deployment.registry;
     this.#settings = settings;
     this.#spec = spec;
     this.#own = own;
@@ -85,8 +84,8 @@ export class SkillFolders {
     const folders = await Promise.all(
       [...served].map(async ([name, digest]) => {
         const own = this.#own?.manifest.slug === name ? this.#own : null;
-        const record = own ?? (await readSkill(this.#env, digest));
-        return foldersOf(this.#env, name, record, mayHaveWorkspaceTools(this.#settings, record));
+        const record = own ?? (await this.#registry.skill(digest));
+        return foldersOf(this.#registry, name, record, mayHaveWorkspaceTools(this.#settings, record));
       }),
     );
     return folders.flat();
@@ -94,12 +93,12 @@ export class SkillFolders {
 }
 
 /** @param runs whether its programs may be run */
-function foldersOf(env: Bindings, name: string, record: SkillRecord, runs: boolean): Folder[] {
+function foldersOf(registry: SkillRegistry, name: string, record: SkillRecord, runs: boolean): Folder[] {
   const { files, pack, plugin } = record;
-  const own: Folder = { name, files, pack, runs, read: (file) => readBundleFile(env, record, file) };
+  const own: Folder = { name, files, pack, runs, read: (file) => registry.file(record, file) };
   if (plugin?.folder === undefined) return [own];
   const { folder } = plugin;
-  const read = (file: BundledFile): Promise<Uint8Array | null> => readPackedFile(env, folder.pack, file);
+  const read = (file: BundledFile): Promise<Uint8Array | null> => registry.packed(folder.pack, file);
   return [own, { name: `.plugins/${name}`, files: folder.files, pack: folder.pack, runs, read }];
 }
 

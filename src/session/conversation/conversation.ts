@@ -3,9 +3,10 @@
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
 
+import type { Deployment } from "../../deployment.ts";
 import type { SessionState, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import { type Bindings, settings } from "../../env.ts";
+import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
@@ -59,7 +60,7 @@ export interface ConversationHooks {
 
 interface ConversationOptions {
   storage: DurableObjectStorage;
-  env: Bindings;
+  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   parts: AgentParts;
   /** Unix ms. */
@@ -67,6 +68,7 @@ interface ConversationOptions {
 }
 
 export class Conversation {
+  readonly deployment: Deployment;
   readonly env: Bindings;
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
@@ -83,11 +85,13 @@ export class Conversation {
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
 
-  constructor({ storage, env, background, parts, now = Date.now }: ConversationOptions) {
+  constructor({ storage, deployment, background, parts, now = Date.now }: ConversationOptions) {
+    const { env, settings } = deployment;
+    this.deployment = deployment;
     this.env = env;
     this.background = background;
     this.parts = parts;
-    const { redactor: answers, toldRedactor: told, logsAll } = settings(env);
+    const { redactor: answers, toldRedactor: told, logsAll } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, told });
     this.files = new SessionFiles({
@@ -99,7 +103,7 @@ export class Conversation {
     });
     this.runs = new Runs({
       log: this.log,
-      env,
+      deployment,
       parts,
       background,
       logsAll,

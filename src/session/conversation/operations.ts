@@ -78,7 +78,7 @@ export class SessionDesk {
 }
 
 function handlersOf(conversation: Conversation): Handlers {
-  const { log, runs, files, env, background, parts } = conversation;
+  const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Under way, by request: one that is asked twice at the same time is made once. */
   const forks = new Map<string, Promise<void>>();
@@ -151,7 +151,7 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
       const place = placeOf({
-        env,
+        deployment,
         background,
         store,
         workspace: files,

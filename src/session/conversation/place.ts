@@ -1,5 +1,5 @@
 /** Where effects of a session take place: what they may know, note and tell. */
-import type { Bindings } from "../../env.ts";
+import type { Deployment } from "../../deployment.ts";
 import type { RunPlace } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -8,7 +8,7 @@ import type { Json } from "../../skill/manifest.ts";
 import type { ConversationStore, SessionIdentity } from "./store.ts";
 
 export interface PlaceOptions {
-  env: Bindings;
+  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   store: ConversationStore;
   workspace: WorkspaceAccess;
@@ -25,14 +25,14 @@ export interface PlaceOptions {
 }
 
 export function placeOf(options: PlaceOptions): RunPlace {
-  const { env, background, store, workspace, session, run_id, request_id, mock_scope } = options;
+  const { deployment, background, store, workspace, session, run_id, request_id, mock_scope } = options;
   const { startedAt, emit, memo, remember } = options;
   const request = { requestId: request_id, mockScope: mock_scope, tenant: session.tenant, startedAt };
   return {
     run_id,
     session_id: session.id,
     workspace,
-    context: detachedContext(env, request, background),
+    context: detachedContext(deployment, request, background),
     records: () => store.records(),
     artifact: (id) => store.artifacts.latest(id),
     emit,

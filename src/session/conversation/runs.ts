@@ -2,12 +2,13 @@
  * The runs of a session, one at a time: begun, carried on after the death of the process that had
  * them, waited for, stopped.
  */
+
+import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
@@ -29,7 +30,7 @@ import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
 interface RunsOptions extends EndOptions {
-  env: Bindings;
+  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
   /** Told when a run begins; what it writes is stored with that. */
@@ -354,9 +355,9 @@ export class Runs {
   }
 
   #place({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunPlace {
-    const { env, background, workspace, session } = this.#options;
+    const { deployment, background, workspace, session } = this.#options;
     return placeOf({
-      env,
+      deployment,
       background,
       workspace,
       store: this.#log.store,

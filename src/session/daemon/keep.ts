@@ -53,12 +53,12 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
 
 /** A host that does not answer is no reason to wake. */
 async function tellHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
-  const { env, background, log } = conversation;
+  const { deployment, background, log } = conversation;
   const session = log.store.session();
   if (session === null) return;
   const { tenant, id: session_id } = session;
   const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-  const host = hostDelegate(detachedContext(env, origin, background));
+  const host = hostDelegate(detachedContext(deployment, origin, background));
   const row = daemon.store.row();
   if (host === null || row === null) return;
   const { watch_paths, persist_path } = options;

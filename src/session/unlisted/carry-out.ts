@@ -1,6 +1,5 @@
 /** How a life of a call carries it out: by the code that carries out every such run, with a log that outlives the process. */
-import type { Bindings } from "../../env.ts";
-import { currentCatalog, readSkill } from "../../registry/published.ts";
+import type { Deployment } from "../../deployment.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { Durable } from "../../run/durable.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -30,7 +29,7 @@ export interface KnownRun {
 }
 
 export interface Place {
-  env: Bindings;
+  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   log: SessionLog;
   calls: CallStore;
@@ -43,10 +42,10 @@ export interface Place {
 export async function carryOut(known: KnownRun, life: CallLife, place: Place): Promise<RunOutput> {
   const { name, digest } = known.call;
   if (isOperation(name)) return runOperation(await handleOf(known, life, place, { operation: name }));
-  const { env, background } = place;
+  const { registry } = place.deployment;
   // What the catalog's proxy skills send must not be told by this run's events either.
-  await currentCatalog(env, background).catch(() => null);
-  const record = await readSkill(env, digest);
+  await registry.catalog(place.background).catch(() => null);
+  const record = await registry.skill(digest);
   const { slug, mode } = record.manifest;
   return runMode({ ...(await handleOf(known, life, place, { skill: slug, mode })), record });
 }
@@ -58,7 +57,7 @@ async function handleOf(
   place: Place,
   what: { operation: string } | { skill: string; mode: string },
 ): Promise<OperationHandle> {
-  const { env, log, calls, context } = place;
+  const { deployment, log, calls, context } = place;
   const { store } = log;
   const script = "mode" in what && what.mode === "script";
   const replayed = new ReplayedOutput(call.begun && script ? outputTold(store) : []);
@@ -67,7 +66,7 @@ async function handleOf(
   return {
     id: run.id,
     context,
-    input: await inputOf(env, calls, call.input),
+    input: await inputOf(deployment.env, calls, call.input),
     signal: life.abort.signal,
     streaming: true,
     keep: true,

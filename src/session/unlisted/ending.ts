@@ -1,5 +1,4 @@
 /** How a call ends: what is told, kept and logged of it, and what is stopped. */
-import { settings } from "../../env.ts";
 import type { HullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -69,5 +68,5 @@ export function logEnd(
     ...context.log,
     ...(context.spans === undefined ? {} : { spans: context.spans }),
   };
-  console.log(JSON.stringify(settings(context.env).toldRedactor.json(line)));
+  console.log(JSON.stringify(context.redacted(line)));
 }

@@ -3,6 +3,7 @@
  * run's end. The run is carried out by the same code as one that the Worker waits for; what happens is stored before it is told,
  * so that the run goes on after the death of its process.
  */
+import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
@@ -41,12 +42,13 @@ const EXPIRY = "expiry";
 
 interface UnlistedOptions {
   storage: DurableObjectStorage;
-  env: Bindings;
+  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   log: SessionLog;
 }
 
 export class UnlistedSession {
+  readonly #deployment: Deployment;
   readonly #env: Bindings;
   readonly #storage: DurableObjectStorage;
   readonly #background: (work: Promise<unknown>) => void;
@@ -56,8 +58,9 @@ export class UnlistedSession {
   readonly #lives: Lives<CallLife>;
   #armed = false;
 
-  constructor({ storage, env, background, log }: UnlistedOptions) {
-    this.#env = env;
+  constructor({ storage, deployment, background, log }: UnlistedOptions) {
+    this.#deployment = deployment;
+    this.#env = deployment.env;
     this.#storage = storage;
     this.#background = background;
     this.#log = log;
@@ -268,7 +271,7 @@ export class UnlistedSession {
     const [tenant = ""] = call.caller.split("/");
     const { bot } = call.input;
     const origin = { requestId, tenant, mockScope, startedAt, ...(bot === undefined ? {} : { bot }) };
-    return detachedContext(this.#env, origin, this.#background);
+    return detachedContext(this.#deployment, origin, this.#background);
   }
 
   #giveUp(): void {
@@ -288,7 +291,12 @@ export class UnlistedSession {
     const context = this.#context(known);
     let ended: { output: RunOutput } | { fault: HullError };
     try {
-      const place = { env: this.#env, background: this.#background, log: this.#log, calls: this.#calls };
+      const place = {
+        deployment: this.#deployment,
+        background: this.#background,
+        log: this.#log,
+        calls: this.#calls,
+      };
       const { id, call } = known;
       const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
       ended = { output: await carryOut(known, life, { ...place, context, files }) };

@@ -69,23 +69,20 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
   }
 }
 
-/** Calls of `ctx.python` so far, of the calls under way. */
-const pythonCalls = new WeakMap<HandlerCall, number>();
-
 /**
  * Runs Python for a handler, where the session's files are. The same code, asked for in the same order by
  * the same call, is the same execution.
+ * @param count how many times the call has asked for Python by now, this one included
  * @param timeoutMs `null`: what the call itself has
  * @throws HullError for faults of the runner
  */
 export async function runPython(
   call: HandlerCall,
   code: string,
+  count: number,
   timeoutMs: number | null,
   deps: ProcessDeps,
 ): Promise<{ stdout: string; stderr: string; exit_code: number }> {
-  const count = (pythonCalls.get(call) ?? 0) + 1;
-  pythonCalls.set(call, count);
   const { record, signal } = call;
   const packed = { ...call, record: { ...record, pack: record.pack ?? EMPTY_PACK } };
   const handler = { language: "program" as const, ...textsOf(call) };

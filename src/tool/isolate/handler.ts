@@ -18,13 +18,11 @@ import {
   handlerHarness,
 } from "./handler-harness.ts";
 import {
-  abandonIsolate,
-  freshIsolate,
   type IsolateCode,
   type IsolateLimits,
   type IsolateOutcome,
+  type Isolates,
   overCpu,
-  warmIsolate,
   withinTime,
 } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
@@ -42,7 +40,7 @@ const MARGIN_MS = 2000;
 
 /** The isolate that a call is made in. */
 export interface HandlerIsolate {
-  loader: WorkerLoader;
+  isolates: Isolates;
   /** Isolates of one id share what the module keeps; `null`: one for this call alone. */
   id: string | null;
   /** Text of the ES module. */
@@ -103,7 +101,7 @@ export async function callHandler(
   const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal);
   if (outcome.by === "signal") return ended("cancelled", CANCELLED);
   const late = () => {
-    if (isolate.id !== null) abandonIsolate(isolate.loader, isolate.id);
+    if (isolate.id !== null) isolate.isolates.abandon(isolate.id);
     return ended("timeout", `${tool.name} was stopped: its time limit is ${timeoutMs} ms.`);
   };
   if (outcome.by === "time" || (outcome.by === "error" && overCpu(outcome.message))) return late();
@@ -141,7 +139,7 @@ export async function handlerFault(
 const CANCELLED = "The call was cancelled.";
 
 async function isolateOf(
-  { loader, id, source, outbound, guarded }: HandlerIsolate,
+  { isolates, id, source, outbound, guarded }: HandlerIsolate,
   { script, env, timeoutMs }: { script: string; env: Record<string, string>; timeoutMs: number },
 ): Promise<Fetcher<HandlerRpc>> {
   const limits: IsolateLimits = { cpuMs: timeoutMs, subRequests: MAX_SUBREQUESTS };
@@ -151,7 +149,7 @@ async function isolateOf(
     const modules = { [MAIN]: handlerHarness(`../${module}`), [module]: guarded ? guardLoops(text) : text };
     return { main: MAIN, modules, env, outbound, node: true };
   };
-  return id === null ? freshIsolate(loader, await code(), limits) : warmIsolate(loader, id, code, limits);
+  return id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
 }
 
 /** No script's name begins with a dot segment of this name. */

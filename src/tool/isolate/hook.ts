@@ -5,14 +5,7 @@ import type { Redactor } from "../../redact.ts";
 import { nestsTooDeep } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { HOOK_HARNESS, HOOKS_NAME } from "./hook-harness.ts";
-import {
-  abandonIsolate,
-  freshIsolate,
-  type IsolateCode,
-  overCpu,
-  warmIsolate,
-  withinTime,
-} from "./isolate.ts";
+import { type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
 
 const MAIN = "hull.js";
@@ -39,7 +32,8 @@ interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
 const OUT_OF_TURN = "its isolate answered out of turn";
 
 export interface IsolateCall {
-  loader: WorkerLoader | undefined;
+  /** `null`: the deployment has none. */
+  isolates: Isolates | null;
   /** Isolates of one id may share state; `null`: one for this call alone. */
   id: string | null;
   source: () => Promise<string>;
@@ -59,11 +53,11 @@ export interface IsolateCall {
 export async function callInIsolate(call: IsolateCall): Promise<Json> {
   const { id, exportName: hook, payload, redactor, timeoutMs, signal, guarded } = call;
   signal?.throwIfAborted();
-  const loader = present(call.loader);
+  const isolates = present(call.isolates);
   const limits = { cpuMs: timeoutMs, subRequests: 0 };
   const code = async () => codeOf(await call.source(), guarded);
   const isolate: Fetcher<HarnessRpc> =
-    id === null ? freshIsolate(loader, await code(), limits) : warmIsolate(loader, id, code, limits);
+    id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
   const asked = payload === null ? null : JSON.stringify(payload);
   const failed = (reason: string) => new HookFailed({ hook, reason: shortened(redactor.text(reason)) });
   const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
@@ -71,7 +65,7 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   if (outcome.by === "error" && !overCpu(outcome.message)) throw failed(outcome.message);
   const answer = outcome.by === "answer" ? answerShape.safeParse(outcome.value) : undefined;
   if (answer === undefined || (answer.success && answer.data.kind === "timeout")) {
-    if (id !== null) abandonIsolate(loader, id);
+    if (id !== null) isolates.abandon(id);
     throw new HookTimeout({ hook, timeout_ms: timeoutMs });
   }
   if (!answer.success) throw new HookInvalid({ hook, reason: OUT_OF_TURN });
@@ -97,12 +91,12 @@ function parsed(hook: string, text: string): Json {
 
 /** Names of the functions that a module exports, or what keeps it from being loaded. @throws HooksUnavailable */
 export async function exportsOf(
-  loader: WorkerLoader | undefined,
+  isolates: Isolates | null,
   source: string,
   { guarded, timeoutMs }: { guarded: boolean; timeoutMs: number },
 ): Promise<{ names: string[] } | { fault: string }> {
   const limits = { cpuMs: timeoutMs, subRequests: 0 };
-  const isolate: Fetcher<HarnessRpc> = freshIsolate(present(loader), codeOf(source, guarded), limits);
+  const isolate: Fetcher<HarnessRpc> = present(isolates).fresh(codeOf(source, guarded), limits);
   const outcome = await withinTime(isolate.exports(timeoutMs), timeoutMs, undefined);
   if (outcome.by === "error") return { fault: outcome.message };
   if (outcome.by !== "answer") return { fault: `it was not loaded within ${timeoutMs} ms` };
@@ -112,9 +106,9 @@ export async function exportsOf(
   return fault === null ? { names: names.sort() } : { fault };
 }
 
-function present(loader: WorkerLoader | undefined): WorkerLoader {
-  if (loader === undefined) throw new HooksUnavailable({});
-  return loader;
+function present(isolates: Isolates | null): Isolates {
+  if (isolates === null) throw new HooksUnavailable({});
+  return isolates;
 }
 
 function codeOf(source: string, guarded: boolean): IsolateCode {

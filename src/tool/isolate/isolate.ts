@@ -24,39 +24,39 @@ export interface IsolateCode {
   node: boolean;
 }
 
-/** How many isolates of an id were given up: the next one gets another id. */
-const abandoned = new WeakMap<WorkerLoader, Map<string, number>>();
+/** The isolates of a deployment. */
+export class Isolates {
+  readonly #loader: WorkerLoader;
+  /** How many isolates of an id were given up: the next one gets another id. */
+  readonly #abandoned = new Map<string, number>();
 
-/**
- * The isolate of this id; started when it is first asked for something, unless one is warm.
- * @param code asked for only when an isolate starts
- */
-export function warmIsolate<T extends Rpc.WorkerEntrypointBranded>(
-  loader: WorkerLoader,
-  id: string,
-  code: () => Promise<IsolateCode>,
-  limits: IsolateLimits,
-): Fetcher<T> {
-  const name = `${id}:${abandoned.get(loader)?.get(id) ?? 0}`;
-  return loader
-    .get(name, async () => workerCode(await code()))
-    .getEntrypoint<T>(undefined, { limits: { ...limits } });
-}
+  constructor(loader: WorkerLoader) {
+    this.#loader = loader;
+  }
 
-/** An isolate for one use. */
-export function freshIsolate<T extends Rpc.WorkerEntrypointBranded>(
-  loader: WorkerLoader,
-  code: IsolateCode,
-  limits: IsolateLimits,
-): Fetcher<T> {
-  return loader.load(workerCode(code)).getEntrypoint<T>(undefined, { limits: { ...limits } });
-}
+  /**
+   * The isolate of this id; started when it is first asked for something, unless one is warm.
+   * @param code asked for only when an isolate starts
+   */
+  warm<T extends Rpc.WorkerEntrypointBranded>(
+    id: string,
+    code: () => Promise<IsolateCode>,
+    limits: IsolateLimits,
+  ): Fetcher<T> {
+    return this.#loader
+      .get(`${id}:${this.#abandoned.get(id) ?? 0}`, async () => workerCode(await code()))
+      .getEntrypoint<T>(undefined, { limits: { ...limits } });
+  }
 
-/** Gives up the warm isolate of an id, which may be busy for ever. */
-export function abandonIsolate(loader: WorkerLoader, id: string): void {
-  const counts = abandoned.get(loader) ?? new Map<string, number>();
-  abandoned.set(loader, counts);
-  counts.set(id, (counts.get(id) ?? 0) + 1);
+  /** An isolate for one use. */
+  fresh<T extends Rpc.WorkerEntrypointBranded>(code: IsolateCode, limits: IsolateLimits): Fetcher<T> {
+    return this.#loader.load(workerCode(code)).getEntrypoint<T>(undefined, { limits: { ...limits } });
+  }
+
+  /** Gives up the warm isolate of an id, which may be busy for ever. */
+  abandon(id: string): void {
+    this.#abandoned.set(id, (this.#abandoned.get(id) ?? 0) + 1);
+  }
 }
 
 function workerCode({ main, modules, env, outbound, node }: IsolateCode): WorkerLoaderWorkerCode {

@@ -7,6 +7,8 @@ test("a clean house has no violations", () => {
     "src/errors.ts": 'export const throwing = "throw new Error(";\n',
     "src/skill/a.ts":
       'import { throwing } from "../errors.ts";\n// any of these, as any reader sees\nexport const a = [throwing];\n',
+    "src/skill/constants.ts":
+      'const TABLE = new Map([["a", 1]]);\nconst NONE: ReadonlySet<string> = new Set();\nconst EMPTY: readonly string[] = [];\nconst PROGRAM = `\nlet ticks = 0;\n`;\n',
     "scripts/x.ts": 'import { a } from "../src/skill/a.ts";\nthrow new Error(String(a));\n',
     "test/t.ts": 'import { a } from "../src/skill/a.ts";\nexport const t = a;\n',
   });
@@ -49,6 +51,21 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     1,
     /may not/,
   ],
+  ...[
+    "let last: string | null = null;",
+    "let count = 0;",
+    "const known = new Map<string, { at: number }>();",
+    "const known: WeakMap<object, () => void> = new WeakMap();",
+    "const names: string[] = [];",
+    "const recent = new RecentMap<string, number>(10);",
+    "class A {\n  static #made = 0;\n}",
+  ].map((code): [string, Record<string, string>, string, number, RegExp] => [
+    "state of modules",
+    { "src/skill/a.ts": code },
+    "src/skill/a.ts",
+    code.startsWith("class") ? 2 : 1,
+    /a module keeps something/,
+  ]),
   [
     "exports",
     {

@@ -1,0 +1,26 @@
+/**
+ * Values that follow from others, and so can be forgotten at any time: the one kind of thing that a module may remember. What an
+ * isolate learns while it serves belongs to its `Deployment`.
+ */
+
+/** A function that computes its value once for each argument object, which must never change, and keeps it as long as that object lives. */
+export function memo<K extends object, V>(compute: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, { value: V }>();
+  return (key) => {
+    let entry = known.get(key);
+    if (entry === undefined) {
+      entry = { value: compute(key) };
+      known.set(key, entry);
+    }
+    return entry.value;
+  };
+}
+
+/** A function that computes a constant when it is first asked for it, so that starting the Worker does not pay for it. */
+export function once<V>(compute: () => V): () => V {
+  let entry: { value: V } | null = null;
+  return () => {
+    entry ??= { value: compute() };
+    return entry.value;
+  };
+}

@@ -1,0 +1,26 @@
+/** A map of limited size: when it is full, setting another key removes the entry that was set longest ago. */
+export class RecentMap<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #most: number;
+
+  /** @param most entries */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** The entry counts as the newest one. */
+  set(key: K, value: V): void {
+    this.#entries.delete(key);
+    const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;
+    if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(key, value);
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key);
+  }
+}
