@@ -21,7 +21,7 @@ import { republishRows } from "./republish.ts";
 import type { Row } from "./row.ts";
 import { scriptRows } from "./script.ts";
 import { servingRows } from "./serving.ts";
-import { sessionRows } from "./sessions.ts";
+import { runRows, sessionRows } from "./sessions.ts";
 import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
@@ -52,6 +52,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   model: () => modelRows(rounds),
   tools: async () => [...(await toolVaultRows(rounds)), ...(await skillToolRows(rounds))],
   hooks: () => hookRows(rounds),
+  runs: () => runRows(rounds),
   sessions: () => sessionRows(rounds),
   handlers: () => isolateRows(rounds),
   "handlers-runner": () => handlerRows(rounds),

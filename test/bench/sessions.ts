@@ -1,12 +1,13 @@
-/** Sessions beside the least that does the same work: a Durable Object that appends each message and calls the provider. */
+/** Sessions beside the least that keeps the same promises, and runs without one beside a bare Worker. Creation counts. */
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalServer } from "../../scripts/dev/server.ts";
+import { leanClose, leanPost } from "./lean-client.ts";
 import { ask, compare, load } from "./load.ts";
 import { cpuOf, residentOf, withWorkerd } from "./processes.ts";
 import { megabytes, ms, perSecond, type Row, row, times } from "./row.ts";
-import { bareLoop, bareObject, piping } from "./session-floors.ts";
+import { bareLoop, piping, rawDo, rawDoPlus } from "./session-floors.ts";
 import { type Provider, startBare, startHull, startProvider, writeProject } from "./subjects.ts";
 
 /** In the log of a long session. */
@@ -28,7 +29,6 @@ const options = (model: string, more: object = {}) => ({
   provider: "anthropic",
   model,
   max_tokens: 4096,
-  stream: false,
   tool_format: "native",
   tools: [STEP],
   skills: ["steps"],
@@ -50,7 +50,8 @@ const now = (): number => performance.timeOrigin + performance.now();
 interface Subjects {
   provider: Provider;
   hull: { started: LocalServer; pid: number };
-  object: { started: { url: string }; pid: number };
+  plus: { started: { url: string }; pid: number };
+  object: { url: string };
   worker: { url: string };
   pipe: { url: string };
 }
@@ -58,95 +59,137 @@ interface Subjects {
 let names = 0;
 const newName = (): string => `s${++names}`;
 
-export async function sessionRows(rounds: number): Promise<Row[]> {
+/** Starts what is measured, and answers the rows that come of it. @param last after Hull was stopped */
+async function withSubjects<T>(
+  measure: (subjects: Subjects) => Promise<T>,
+  last: (dir: string) => Promise<Row[]> = async () => [],
+): Promise<{ measured: T; rest: Row[] }> {
   const project = await writeProject(SKILLS);
   const provider = await startProvider("session-provider.ts");
   process.env.HULL_LOG = "failures";
   const hull = await withWorkerd(() => startHull(project.dir));
-  const object = await withWorkerd(() => startBare(bareObject(provider.provider), join(project.dir, "bare")));
+  const plus = await withWorkerd(() => startBare(rawDoPlus(provider.provider), join(project.dir, "plus")));
+  const object = await startBare(rawDo(provider.provider), join(project.dir, "bare"));
   const worker = await startBare(bareLoop(provider.provider));
   const pipe = await startBare(piping(provider.provider));
-  const subjects: Subjects = { provider, hull, object, worker, pipe };
-  const few = Math.ceil(rounds / 6);
   let running = true;
   try {
-    const rows = [
-      ...(await loopRows(subjects, few)),
-      await conversationRow(subjects, few),
-      ...(await streamRows(subjects, few)),
-      await wakeRow(subjects),
-      ...(await longRows(subjects, few)),
-    ];
-    const big = await bigSession(hull.started.url);
+    const measured = await measure({ provider, hull, plus, object, worker, pipe });
     await hull.started.stop();
     running = false;
-    return [...rows, ...(await memoryRows(project.dir, big))];
+    return { measured, rest: await last(project.dir) };
   } finally {
     if (running) await hull.started.stop();
-    await object.started.stop();
+    await plus.started.stop();
+    await object.stop();
     await worker.stop();
     await pipe.stop();
     provider.stop();
+    leanClose();
     delete process.env.HULL_LOG;
     await project.remove();
   }
 }
 
-/** Sessions that are there before they are used, of Hull and of the bare object. */
-async function opened({ hull, object }: Pick<Subjects, "hull" | "object">, count: number): Promise<string[]> {
+/** Runs over the least that keeps the same promises. */
+export async function runRows(rounds: number): Promise<Row[]> {
+  const few = Math.ceil(rounds / 6);
+  const { measured } = await withSubjects(async (subjects) => [
+    ...(await loopRows(subjects, few)),
+    ...(await throughputRows(subjects, few)),
+    await firstTokenRow(subjects, few),
+  ]);
+  return measured;
+}
+
+export async function sessionRows(rounds: number): Promise<Row[]> {
+  const few = Math.ceil(rounds / 6);
+  let big = "";
+  const { measured, rest } = await withSubjects(
+    async (subjects) => {
+      const rows = [
+        ...(await streamRows(subjects, few)),
+        await wakeRow(subjects),
+        ...(await longRows(subjects, few)),
+      ];
+      big = await bigSession(subjects.hull.started.url);
+      return rows;
+    },
+    (dir) => memoryRows(dir, big),
+  );
+  return [...measured, ...rest];
+}
+
+/** New sessions of Hull. */
+async function opened({ hull }: Pick<Subjects, "hull">, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, newName);
-  for (const id of ids) {
-    await post(`${hull.started.url}/sessions`, { id }, 201);
-    await ask(`${object.started.url}/${id}`);
-  }
+  for (const id of ids) await post(`${hull.started.url}/sessions`, { id }, 201);
   return ids;
+}
+
+/** A session that is made, then so many runs in it; alike for Hull and for the floor, over the same client. */
+function talks({ plus, hull }: Pick<Subjects, "plus" | "hull">, model: "loop" | "short", turns: number) {
+  const said = model === "loop" ? "All done." : "Hello from the provider.";
+  const turn = async (url: string, body: string): Promise<void> => {
+    for (let n = 0; n < turns; n += 1) {
+      const text = await leanPost(url, body);
+      if (!text.includes(said)) throw new RangeError(text.slice(0, 500));
+    }
+  };
+  const asked = JSON.stringify({ prompt: "go", model });
+  const body = JSON.stringify(model === "loop" ? LOOP : SHORT);
+  return {
+    floor: async (): Promise<void> => {
+      const url = `${plus.started.url}/${newName()}`;
+      await leanPost(`${url}/new`, "{}");
+      await turn(url, asked);
+    },
+    ours: async (): Promise<void> => {
+      const id = newName();
+      await leanPost(`${hull.started.url}/sessions`, JSON.stringify({ id }), 201);
+      await turn(`${hull.started.url}/sessions/${id}/runs`, body);
+    },
+  };
 }
 
 /** Ten rounds with a tool, each loop in a session of its own; then without a session. */
 async function loopRows(subjects: Subjects, rounds: number): Promise<Row[]> {
-  const { hull, object, worker } = subjects;
-  const runs = `${hull.started.url}/runs`;
-  const own = async (url: string): Promise<void> => {
-    const text = await post(url, LOOP);
-    if (!text.includes("All done.")) throw new RangeError(text.slice(0, 500));
-  };
+  const { hull, plus, worker } = subjects;
   const blocks = 5 * rounds + 2 * Math.ceil(rounds / 4);
-  const ids = { floor: await opened(subjects, blocks), ours: await opened(subjects, blocks) };
   const taken = { floor: 0, ours: 0 };
-  const measured =
-    (pid: number, side: "floor" | "ours", once: (id: string) => Promise<unknown>) => async () => {
-      const before = cpuOf(pid);
-      await once(ids[side].pop() ?? "");
-      taken[side] += cpuOf(pid) - before;
-    };
+  const measured = (pid: number, side: "floor" | "ours", once: () => Promise<void>) => async () => {
+    const before = cpuOf(pid);
+    await once();
+    taken[side] += cpuOf(pid) - before;
+  };
+  const { floor, ours } = talks(subjects, "loop", 1);
   const durable = await compare(
-    measured(object.pid, "floor", (id) =>
-      post(`${object.started.url}/${id}`, { prompt: "go", model: "loop" }),
-    ),
-    measured(hull.pid, "ours", (id) => own(`${hull.started.url}/sessions/${id}/runs`)),
+    measured(plus.pid, "floor", floor),
+    measured(hull.pid, "ours", ours),
     1,
     rounds,
   );
+  const body = JSON.stringify(LOOP);
   const stateless = await compare(
-    () => post(worker.url, { prompt: "go", model: "loop" }),
-    () => own(runs),
+    () => leanPost(worker.url, JSON.stringify({ prompt: "go", model: "loop" })),
+    () => leanPost(`${hull.started.url}/runs`, body),
     1,
     rounds,
   );
   const cpu = { floor: taken.floor / blocks, ours: taken.ours / blocks };
   return [
     ratio(
-      "10 rounds with a tool in a session: p50 over the bare object",
+      "10 rounds with a tool, fresh session: p50 over raw-do-plus",
       durable.floor.p50,
       durable.ours.p50,
-      1.3,
+      1.5,
     ),
     ratio("the same: CPU", cpu.floor, cpu.ours, 1.5),
     ratio(
-      "the same without a session: p50 over a bare Worker",
+      "the same without a session: p50 over a bare Worker with isolates",
       stateless.floor.p50,
       stateless.ours.p50,
-      1.25,
+      1.2,
     ),
   ];
 }
@@ -154,29 +197,77 @@ async function loopRows(subjects: Subjects, rounds: number): Promise<Row[]> {
 const ratio = (what: string, floor: number, ours: number, limit: number): Row =>
   row(what, ms(floor), ms(ours), ours / floor, limit, times);
 
-/** Ten turns each, sixteen conversations at a time. */
-async function conversationRow(subjects: Subjects, rounds: number): Promise<Row> {
-  const { hull, object } = subjects;
-  const talks = Math.max(32, rounds);
-  const talk = (turn: (id: string) => Promise<string>, ids: string[]) => async () => {
-    const id = ids.pop() ?? "";
-    for (let n = 0; n < 10; n += 1) await turn(id);
-  };
-  const bare = (id: string) => post(`${object.started.url}/${id}`, { prompt: "go", model: "short" });
-  const own = (id: string) => post(`${hull.started.url}/sessions/${id}/runs`, SHORT);
-  const measure = async (turn: (id: string) => Promise<string>): Promise<number> => {
-    const { per_second } = await load(talk(turn, await opened(subjects, talks)), 16, talks);
-    return per_second * 10;
-  };
-  const figures: { floor: number[]; ours: number[] } = { floor: [], ours: [] };
-  for (let block = 0; block < 3; block += 1) {
-    figures.floor.push(await measure(bare));
-    figures.ours.push(await measure(own));
+/** As fast as `share` of the floor. */
+const atLeast = (what: string, floor: number, ours: number, share: number): Row =>
+  row(what, perSecond(floor), perSecond(ours), floor / ours, 1 / share, times);
+
+/** Turns a second, sixteen at a time; floor and Hull in turns. */
+async function throughput(
+  floor: () => Promise<unknown>,
+  ours: () => Promise<unknown>,
+  count: number,
+): Promise<{ floor: number; ours: number }> {
+  const figures = { floor: [] as number[], ours: [] as number[] };
+  await load(floor, 16, 32);
+  await load(ours, 16, 32);
+  for (let block = 0; block < 5; block += 1) {
+    figures.floor.push((await load(floor, 16, count)).per_second);
+    figures.ours.push((await load(ours, 16, count)).per_second);
+  }
+  return { floor: middle(figures.floor), ours: middle(figures.ours) };
+}
+
+async function throughputRows(subjects: Subjects, rounds: number): Promise<Row[]> {
+  const { hull, worker } = subjects;
+  const long = talks(subjects, "short", 10);
+  const talked = await throughput(long.floor, long.ours, Math.max(32, rounds));
+  const one = talks(subjects, "short", 1);
+  const turned = await throughput(one.floor, one.ours, Math.max(64, 6 * rounds));
+  const asked = JSON.stringify({ prompt: "go", model: "short" });
+  const body = JSON.stringify({ prompt: "go", options: options("short", { tools: [], skills: [] }) });
+  const stateless = await throughput(
+    () => leanPost(worker.url, asked),
+    () => leanPost(`${hull.started.url}/runs`, body),
+    Math.max(128, 12 * rounds),
+  );
+  return [
+    atLeast(
+      "conversations of 10 turns, c=16: turns, raw-do-plus's over Hull's",
+      talked.floor * 10,
+      talked.ours * 10,
+      0.5,
+    ),
+    atLeast("one turn in a fresh session, c=16: raw-do-plus's over Hull's", turned.floor, turned.ours, 0.6),
+    atLeast(
+      "one turn without a session, c=16: a bare Worker's over Hull's",
+      stateless.floor,
+      stateless.ours,
+      0.6,
+    ),
+  ];
+}
+
+/** From the request that makes a session to the first token of the run in it. */
+async function firstTokenRow({ hull, object }: Subjects, rounds: number): Promise<Row> {
+  const headers = { ...JSON_TYPE, accept: "text/event-stream" };
+  const one = { pattern: /token\d+ /g, count: 1 };
+  const body = JSON.stringify({ prompt: "go", options: options("tokens", { tools: [], skills: [] }) });
+  const raw = JSON.stringify({ prompt: "go", model: "tokens" });
+  const figures = { floor: [] as number[], ours: [] as number[] };
+  for (let turn = 0; turn < 3 * rounds + 3; turn += 1) {
+    const id = newName();
+    const begun = performance.now();
+    await leanPost(`${object.url}/${id}/new`, "{}");
+    await follow(`${object.url}/${id}`, { body: raw, headers }, one);
+    const then = performance.now();
+    await leanPost(`${hull.started.url}/sessions`, JSON.stringify({ id }), 201);
+    await follow(`${hull.started.url}/sessions/${id}/runs`, { body, headers }, one);
+    if (turn < 3) continue;
+    figures.floor.push(then - begun);
+    figures.ours.push(performance.now() - then);
   }
   const [floor, ours] = [middle(figures.floor), middle(figures.ours)];
-  const what = "conversations of 10 turns, c=16: turns over the bare object's";
-  // Slower by at most a third is three quarters as fast.
-  return row(what, perSecond(floor), perSecond(ours), floor / ours, 1 / 0.75, times);
+  return row("first token, fresh session: p50 over a bare object", ms(floor), ms(ours), ours - floor, 3, ms);
 }
 
 /** 200 tokens as fast as the provider sends them. */
