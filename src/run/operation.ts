@@ -57,7 +57,7 @@ export type OperationRequest = { account: string } & (
 const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion"];
 
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
-export const isOperation = (name: string): boolean => NAMES.includes(name);
+export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
 
 /** The run without a session that an execution is. */
 export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;

@@ -1,5 +1,5 @@
 /** One operation of a fixed route, and the parts that several of them have. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
 
 type Scope = "open" | "invoke" | "publish" | "admin";

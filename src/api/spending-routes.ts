@@ -1,5 +1,5 @@
 /** Usage, budgets and rates of calls to models. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
 import { answer, inPath, query, TEXT } from "./parts.ts";
 

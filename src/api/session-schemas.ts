@@ -1,5 +1,5 @@
 /** The shapes that the routes of sessions take and give. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 
 const OBJECT: JsonObject = { type: "object" };

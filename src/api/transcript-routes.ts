@@ -1,5 +1,5 @@
 /** `POST /transcripts/{operation}`. A test compares the names with the operations that there are. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
 import { answer, inPath } from "./parts.ts";
 

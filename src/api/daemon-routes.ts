@@ -1,5 +1,5 @@
 /** The routes of daemons, and the shapes that they take and give. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";

@@ -1,5 +1,5 @@
 /** The routes of a session's workspace. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
 import { answer, BINARY, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
 

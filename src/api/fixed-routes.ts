@@ -1,5 +1,5 @@
 /** The routes that Hull serves whatever the skills are. A test compares them with those that are mounted. */
-import { type JsonObject, MODES } from "../manifest.ts";
+import { type JsonObject, MODES } from "../skill/manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
 import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";

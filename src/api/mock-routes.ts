@@ -1,6 +1,6 @@
 /** The routes that queue answers in the providers' place, and what they take and give. */
-import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
-import type { JsonObject } from "../manifest.ts";
+import { ERROR_CATEGORIES } from "../errors/failure-class.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { cursor, json, type Operation, schema } from "./operation.ts";
 import { answer, object, query, ref, TEXT } from "./parts.ts";
 

@@ -1,5 +1,5 @@
 /** The routes of sessions, and of runs in them. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
 

@@ -1,5 +1,5 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
-import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
+import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";

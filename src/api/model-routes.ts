@@ -1,5 +1,5 @@
 /** The routes that say which models there are, and the shapes that they answer with. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, schema } from "./operation.ts";
 import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
 

@@ -1,5 +1,5 @@
 /** The routes that call models, and the shapes that they take and give. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
 

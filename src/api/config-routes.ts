@@ -1,6 +1,6 @@
 /** The routes of what a tenant configured of skills' tools. */
-import { CONFIG_LAYERS } from "../config/effective.ts";
-import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../manifest.ts";
+import { CONFIG_LAYERS } from "../skill/config/effective.ts";
+import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema, slug } from "./operation.ts";
 import { answer, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
 
