@@ -1,40 +1,44 @@
 /** The routes that call models, and the shapes that they take and give. */
-import type { Json, JsonObject } from "../skill/manifest.ts";
-import { json, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
+import type * as z from "zod/mini";
+import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
+import { objectOf } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
+import { schemaOf } from "./shape-schema.ts";
 
 const ANY: JsonObject = {};
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };
-const OPTIONS: JsonObject = {
-  type: "object",
-  description:
-    "Options of the call by name, and under the name of a provider what is merged into the body that it is sent.",
-};
-/** What can go wrong beside the request's own faults: budgets, rates, the provider. */
-const FAULTS = [400, 402, 404, 413, 422, 502, 504];
+const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
-const EVENTS: JsonObject = {
-  "text/event-stream": {
-    schema: { ...TEXT, description: "Events `delta`, `thought`, `round`, `error`, `done`." },
-  },
-};
+/** What every call takes beside its body. */
+const CALL = {
+  tag: "models",
+  scope: "invoke",
+  parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
+  faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+} as const satisfies Partial<Operation>;
+const ACCEPTED = ref("responses", "Accepted");
 
-const body = (shape: Json): JsonObject => ({ required: true, content: json(shape) });
+const body = (shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject => ({
+  required: true,
+  content: json(bodySchema(shape, options)),
+});
 
-const CALL = object({ prompt: MAYBE_TEXT, system: MAYBE_TEXT, options: OPTIONS }, [
-  "prompt",
-  "system",
-  "options",
-]);
+/** The body that a shape reads, its `options` by their own schema. */
+export function bodySchema(shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject {
+  const read = schemaOf(shape);
+  const properties = { ...objectOf(read.properties), options: schema(options) };
+  return { ...read, properties };
+}
 
 export const CALL_OPERATIONS: Operations = {
   "/runs": {
     post: {
+      ...CALL,
       id: "runAgent",
-      tag: "models",
       summary: "Runs an agent without a session",
-      scope: "invoke",
       parameters: [
         query(
           "wait",
@@ -43,65 +47,55 @@ export const CALL_OPERATIONS: Operations = {
             enum: ["terminal", "idle", "none"],
           },
         ),
+        ...CALL.parameters,
       ],
-      body: body(CALL),
-      answers: { 200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }) },
-      faults: FAULTS,
+      body: { required: true, content: json(schema("RunRequest")) },
+      answers: {
+        200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
+        202: ACCEPTED,
+      },
     },
   },
   "/llm/call": {
     post: {
+      ...CALL,
       id: "callModel",
-      tag: "models",
       summary: "Calls a model",
-      scope: "invoke",
-      body: body(CALL),
-      answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }) },
-      faults: FAULTS,
+      body: body(callBody, "CallOptions"),
+      answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
     },
   },
   "/llm/stream": {
     post: {
+      ...CALL,
       id: "streamModel",
-      tag: "models",
       summary: "Calls a model and streams its answer",
-      scope: "invoke",
-      body: body(CALL),
-      answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS) },
-      faults: FAULTS,
+      body: body(callBody, "CallOptions"),
+      answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS), 202: ACCEPTED },
     },
   },
   "/llm/structured": {
     post: {
+      ...CALL,
       id: "callStructured",
-      tag: "models",
       summary: "Calls a model until its answer matches a schema",
-      scope: "invoke",
-      body: body(
-        object({ prompt: TEXT, schema: { type: "object" }, system: MAYBE_TEXT, options: OPTIONS }, [
-          "system",
-          "options",
-        ]),
-      ),
-      answers: { 200: answer("The data, or the reason why there is none", json(schema("StructuredResult"))) },
-      faults: FAULTS,
+      body: body(structuredBody, "CallOptions"),
+      answers: {
+        200: answer("The data, or the reason why there is none", {
+          ...json(schema("StructuredResult")),
+          ...EVENTS,
+        }),
+        202: ACCEPTED,
+      },
     },
   },
   "/llm/completion": {
     post: {
+      ...CALL,
       id: "completeText",
-      tag: "models",
       summary: "Asks for the text between a prefix and a suffix",
-      scope: "invoke",
-      body: body(
-        object({ prefix: TEXT, suffix: MAYBE_TEXT, system: MAYBE_TEXT, options: OPTIONS }, [
-          "suffix",
-          "system",
-          "options",
-        ]),
-      ),
-      answers: { 200: answer("The result", json(schema("CallResult"))) },
-      faults: FAULTS,
+      body: body(completionBody, "CallOptions"),
+      answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
     },
   },
 };

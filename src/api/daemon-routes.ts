@@ -9,7 +9,6 @@ const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" }
 const STATUS: JsonObject = { enum: ["running", "stopped", "failed"] };
 const REASON: JsonObject = { enum: ["message", "event", "resume", "watch", "cron", "timer"] };
 const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
-const FOLDER: JsonObject = { ...TEXT, description: "A folder of the session's files." };
 
 const daemon = (id: string, summary: string, more: Partial<Operation> = {}): Operation => ({
   id,
@@ -120,26 +119,6 @@ const LIST: JsonObject = { type: "array" };
 
 /** All of `components/schemas` that these routes use. */
 export function daemonSchemas(): JsonObject {
-  const request = {
-    task: TEXT,
-    prompt: { ...TEXT, description: "The same as `task`." },
-    system: MAYBE_TEXT,
-    name: TEXT,
-    persist_path: FOLDER,
-    state_dir: { ...FOLDER, description: "The same as `persist_path`." },
-    event_queue_capacity: { ...POSITIVE, default: 1024 },
-    queue_capacity: { ...POSITIVE, description: "The same as `event_queue_capacity`." },
-    webhook: object(
-      {
-        secret_env: { ...TEXT, description: "Name of the variable that holds the secret." },
-        header: { ...TEXT, description: "Of the signature: HMAC-SHA256 in hex." },
-        algorithm: { const: "hmac-sha256" },
-        timestamp_header: { ...TEXT, description: "`<its value>.<body>` is signed then, else the body." },
-        tolerance_s: { ...POSITIVE, maximum: 43_200, default: 300 },
-      },
-      ["algorithm", "timestamp_header", "tolerance_s"],
-    ),
-  };
   const snapshot = {
     _type: { const: "daemon_snapshot" },
     visible_messages: LIST,
@@ -161,10 +140,5 @@ export function daemonSchemas(): JsonObject {
     Daemon: object(SUMMARY, OPTIONAL),
     Daemons: object({ data: { type: "array", items: object(LISTED) }, next_cursor: MAYBE_TEXT }),
     DaemonSnapshot: object({ ...SUMMARY, ...snapshot }, OPTIONAL),
-    DaemonRequest: {
-      ...object(request, Object.keys(request)),
-      description: "`task`, what the daemon is to be, and options of its run.",
-      additionalProperties: true,
-    },
   };
 }

@@ -1,7 +1,10 @@
 /** `POST /transcripts/{operation}`. A test compares the names with the operations that there are. */
+import { messageShape } from "../llm/messages.ts";
+import { transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
-import { answer, inPath } from "./parts.ts";
+import { answer, inPath, ref } from "./parts.ts";
+import { schemaOf } from "./shape-schema.ts";
 
 const NAMES = [
   "transcript",
@@ -37,7 +40,7 @@ const BODY: JsonObject = {
   description: "The conversation, as `transcript` or `messages`, and the operation's options beside it.",
   properties: {
     transcript: { oneOf: [schema("Transcript"), { type: "string" }, { type: "null" }] },
-    messages: { type: ["array", "null"], items: { type: "object" } },
+    messages: { type: ["array", "null"], items: schema("Message") },
   },
 };
 
@@ -57,23 +60,9 @@ export const TRANSCRIPT_OPERATIONS: Operations = {
 };
 
 export function transcriptSchemas(): JsonObject {
-  const list: JsonObject = { type: "array", items: { type: "object" } };
+  const message = ref("schemas", "Message");
   return {
-    Transcript: {
-      type: "object",
-      required: ["_type", "version", "id", "messages", "events", "assets"],
-      properties: {
-        _type: { const: "transcript" },
-        version: { const: 2 },
-        id: { type: "string", format: "uuid" },
-        messages: list,
-        events: list,
-        assets: list,
-        summary: { type: "string" },
-        metadata: { type: "object" },
-        state: { type: "string" },
-        archived_messages: { type: "integer", minimum: 0 },
-      },
-    },
+    Message: schemaOf(messageShape),
+    Transcript: schemaOf(transcriptShape, new Map([[messageShape, message]])),
   };
 }

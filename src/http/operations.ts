@@ -3,15 +3,9 @@ import type * as z from "zod/mini";
 import { toHullError } from "../errors.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
-import {
-  callBody,
-  completionBody,
-  type OperationRequest,
-  operationInput,
-  runOperation,
-  structuredBody,
-} from "../run/operation.ts";
+import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { logError, problemOf } from "../run/problem.ts";
+import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";

@@ -135,7 +135,8 @@ function shapes() {
   };
 }
 
-const runOptions = z.lazy(() => z.object(shapes()));
+/** The options of runs alone. */
+export const runOptions = z.lazy(() => z.object(shapes()));
 export type RunOptions = z.infer<typeof runOptions>;
 
 let names: readonly string[] | null = null;
