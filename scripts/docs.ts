@@ -4,9 +4,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openapiDocument } from "../src/api/document.ts";
 import { eventData } from "../src/api/events.ts";
+import { OPERATIONS } from "../src/api/fixed-routes.ts";
+import type { Operation } from "../src/api/operation.ts";
 import { optionGroups } from "../src/api/options.ts";
 import { wordsOf } from "../src/api/shape-schema.ts";
+import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
 import { objectOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
 
@@ -19,9 +23,85 @@ const PAGES: Record<string, () => string> = {
   "docs/events.md": eventsPage,
 };
 
-/** Every generated document as it should be, by path. @param read gives the text of a document as it is */
+/** Tables within pages, between `<!-- name: … -->` and `<!-- /name -->`. */
+const TABLES: [path: string, name: string, table: () => string][] = [["docs/http.md", "routes", routeTables]];
+
+/** Every document that follows from the code, as it should be, by path. */
 export function generatedDocuments(): Map<string, string> {
-  return new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
+  const documents = new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
+  for (const [path, name, table] of TABLES) {
+    const page = documents.get(path) ?? readFileSync(join(ROOT, path), "utf8");
+    const between = new RegExp(`(<!-- ${name}:[^\\n]*-->\\n)[\\s\\S]*?(<!-- /${name} -->)`);
+    documents.set(
+      path,
+      page.replace(between, (_, begin, end) => `${begin}\n${table()}\n\n${end}`),
+    );
+  }
+  return documents;
+}
+
+/** Headings of the tables of routes, and where more is said of them. */
+const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
+  [
+    "skills",
+    "Skills",
+    "[Input](#input-of-a-run), [answers](#answer-of-a-run), [MCP](mcp.md), [configuration](configuration.md).",
+  ],
+  ["files", "Files", "[Files](#files) of calls, and [files of sessions](session-files.md)."],
+  [
+    "models",
+    "Models and runs",
+    "[Model calls and runs](#model-calls-and-runs), [models.md](models.md), [transcripts.md](transcripts.md), [mocks](testing.md#mocks).",
+  ],
+  ["sessions", "Sessions and daemons", "[sessions.md](sessions.md), [daemons.md](daemons.md)."],
+  ["spending", "Spending", "[budgets.md](budgets.md)."],
+  ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],
+  ["operation", "Operation", "[Keys and tenants](#keys-and-tenants)."],
+];
+
+const SCOPES: { [scope in RouteScope]: string } = {
+  open: "open",
+  any: "any",
+  own: "invoke, or signed",
+  invoke: "invoke",
+  publish: "publish",
+  admin: "admin",
+};
+
+function routeTables(): string {
+  const document = openapiDocument([], "");
+  const at = (value: Json | undefined): JsonObject => {
+    const schema = objectOf(value);
+    const path = typeof schema.$ref === "string" ? schema.$ref.slice(2).split("/") : [];
+    return path.length === 0 ? schema : path.reduce((here, name) => objectOf(here[name]), document);
+  };
+  const takes = ({ parameters, body }: Operation): string => {
+    const named = (parameters ?? []).map(at).filter((parameter) => parameter.in === "query");
+    const content = Object.entries(objectOf(body?.content));
+    const bodies = content.map(([type, media]) => {
+      const schema = at(objectOf(media).schema);
+      const fields = wordsOf(schema);
+      if (type !== "application/json") return type === "*/*" ? "any body" : `\`${type}\``;
+      return schema.allOf === undefined
+        ? fields === "object"
+          ? "JSON"
+          : fields
+        : "[options](options.md#daemons)";
+    });
+    return [...named.map((parameter) => `\`?${text(parameter.name)}\``), bodies.join(" or ")]
+      .filter((part) => part !== "" && part !== "`{}`")
+      .join(", ");
+  };
+  const tables = TAGS.map(([tag, heading, more]) => {
+    const rows = FIXED_ROUTES.filter(([id]) => OPERATIONS[id].tag === tag).map(
+      ([id, method, path, scope]) => {
+        const shown = path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
+        return [`\`${method} ${shown}\``, SCOPES[scope], takes(OPERATIONS[id]), OPERATIONS[id].summary];
+      },
+    );
+    return `### ${heading}\n\n${more}\n\n${markdownTable(["Route", "Scope", "Takes", "Does"], rows)}`;
+  });
+  return tables.join("\n\n");
 }
 
 const OPTIONS = `# Options

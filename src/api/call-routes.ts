@@ -15,7 +15,6 @@ const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } }
 /** What every call takes beside its body. */
 const CALL = {
   tag: "models",
-  scope: "invoke",
   parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
   faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
 } as const satisfies Partial<Operation>;
@@ -33,72 +32,57 @@ export function bodySchema(shape: z.core.$ZodType, options: "CallOptions" | "Run
   return { ...read, properties };
 }
 
-export const CALL_OPERATIONS: Operations = {
-  "/runs": {
-    post: {
-      ...CALL,
-      id: "runAgent",
-      summary: "Runs an agent without a session",
-      parameters: [
-        query(
-          "wait",
-          "Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202.",
-          {
-            enum: ["terminal", "idle", "none"],
-          },
-        ),
-        ...CALL.parameters,
-      ],
-      body: { required: true, content: json(schema("RunRequest")) },
-      answers: {
-        200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
-        202: ACCEPTED,
-      },
+export const CALL_OPERATIONS = {
+  runAgent: {
+    ...CALL,
+    summary: "Runs an agent without a session",
+    parameters: [
+      query(
+        "wait",
+        "Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202.",
+        {
+          enum: ["terminal", "idle", "none"],
+        },
+      ),
+      ...CALL.parameters,
+    ],
+    body: { required: true, content: json(schema("RunRequest")) },
+    answers: {
+      200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
+      202: ACCEPTED,
     },
   },
-  "/llm/call": {
-    post: {
-      ...CALL,
-      id: "callModel",
-      summary: "Calls a model",
-      body: body(callBody, "CallOptions"),
-      answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+  callModel: {
+    ...CALL,
+    summary: "Calls a model",
+    body: body(callBody, "CallOptions"),
+    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+  },
+  streamModel: {
+    ...CALL,
+    summary: "Calls a model and streams its answer",
+    body: body(callBody, "CallOptions"),
+    answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS), 202: ACCEPTED },
+  },
+  callStructured: {
+    ...CALL,
+    summary: "Calls a model until its answer matches a schema",
+    body: body(structuredBody, "CallOptions"),
+    answers: {
+      200: answer("The data, or the reason why there is none", {
+        ...json(schema("StructuredResult")),
+        ...EVENTS,
+      }),
+      202: ACCEPTED,
     },
   },
-  "/llm/stream": {
-    post: {
-      ...CALL,
-      id: "streamModel",
-      summary: "Calls a model and streams its answer",
-      body: body(callBody, "CallOptions"),
-      answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS), 202: ACCEPTED },
-    },
+  completeText: {
+    ...CALL,
+    summary: "Asks for the text between a prefix and a suffix",
+    body: body(completionBody, "CallOptions"),
+    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
   },
-  "/llm/structured": {
-    post: {
-      ...CALL,
-      id: "callStructured",
-      summary: "Calls a model until its answer matches a schema",
-      body: body(structuredBody, "CallOptions"),
-      answers: {
-        200: answer("The data, or the reason why there is none", {
-          ...json(schema("StructuredResult")),
-          ...EVENTS,
-        }),
-        202: ACCEPTED,
-      },
-    },
-  },
-  "/llm/completion": {
-    post: {
-      ...CALL,
-      id: "completeText",
-      summary: "Asks for the text between a prefix and a suffix",
-      body: body(completionBody, "CallOptions"),
-      answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
-    },
-  },
-};
+} satisfies Operations;
 
 const USAGE = object({
   input_tokens: COUNT,

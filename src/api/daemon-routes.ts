@@ -10,79 +10,61 @@ const STATUS: JsonObject = { enum: ["running", "stopped", "failed"] };
 const REASON: JsonObject = { enum: ["message", "event", "resume", "watch", "cron", "timer"] };
 const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 
-const daemon = (id: string, summary: string, more: Partial<Operation> = {}): Operation => ({
-  id,
+const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
-  scope: "invoke",
   parameters: [ID, KEY],
   body: body(object({}), false),
   answers: { 200: answer("The daemon as it is now", json(schema("Daemon"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
 });
-const read = { tag: "sessions", scope: "invoke" } as const;
+const read = { tag: "sessions" } as const;
 
-export const DAEMON_OPERATIONS: Operations = {
-  "/daemons": {
-    get: {
-      ...read,
-      id: "listDaemons",
-      summary: "The tenant's daemons, the newest first",
-      parameters: PAGE,
-      answers: { 200: answer("The page", json(schema("Daemons"))) },
-      faults: [400],
-    },
-    post: daemon("spawnDaemon", "Starts an agent that waits, and wakes when something comes or is due", {
-      parameters: [KEY],
-      body: body(schema("DaemonRequest")),
-      answers: { 201: answer("It runs", json(schema("Daemon")), LOCATED) },
+export const DAEMON_OPERATIONS = {
+  listDaemons: {
+    ...read,
+    summary: "The tenant's daemons, the newest first",
+    parameters: PAGE,
+    answers: { 200: answer("The page", json(schema("Daemons"))) },
+    faults: [400],
+  },
+  spawnDaemon: daemon("Starts an agent that waits, and wakes when something comes or is due", {
+    parameters: [KEY],
+    body: body(schema("DaemonRequest")),
+    answers: { 201: answer("It runs", json(schema("Daemon")), LOCATED) },
+    faults: [400, 404, 408, 409, 413, 422],
+  }),
+  resumeDaemonAt: daemon("Starts the daemon again that last had a path", {
+    parameters: [KEY],
+    body: body(object({ persist_path: TEXT })),
+  }),
+  getDaemon: {
+    ...read,
+    summary: "A daemon with its snapshot and the beginning of its queue",
+    parameters: [ID],
+    answers: { 200: answer("The daemon", json(schema("DaemonSnapshot"))) },
+    faults: [404],
+  },
+  deleteDaemon: {
+    ...read,
+    summary: "Stops a daemon and removes everything of it, its session included",
+    parameters: [ID],
+    answers: { 204: answer("It is removed", null) },
+    faults: [404],
+  },
+  sendEvent: daemon(
+    "Puts an event into the daemon's queue: the body, JSON or text. Wants a key, or the signature of the daemon's webhook",
+    {
+      body: { required: true, content: { ...json({}), "text/plain": { schema: TEXT } } },
+      answers: { 202: answer("It is stored", json(schema("Daemon"))) },
       faults: [400, 404, 408, 409, 413, 422],
-    }),
-  },
-  "/daemons/resume": {
-    post: daemon("resumeDaemonAt", "Starts the daemon again that last had a path", {
-      parameters: [KEY],
-      body: body(object({ persist_path: TEXT })),
-    }),
-  },
-  "/daemons/{id}": {
-    get: {
-      ...read,
-      id: "getDaemon",
-      summary: "A daemon with its snapshot and the beginning of its queue",
-      parameters: [ID],
-      answers: { 200: answer("The daemon", json(schema("DaemonSnapshot"))) },
-      faults: [404],
     },
-    delete: {
-      ...read,
-      id: "deleteDaemon",
-      summary: "Stops a daemon and removes everything of it, its session included",
-      parameters: [ID],
-      answers: { 204: answer("It is removed", null) },
-      faults: [404],
-    },
-  },
-  "/daemons/{id}/events": {
-    post: daemon(
-      "sendEvent",
-      "Puts an event into the daemon's queue: the body, JSON or text. Wants a key, or the signature of the daemon's webhook",
-      {
-        body: { required: true, content: { ...json({}), "text/plain": { schema: TEXT } } },
-        answers: { 202: answer("It is stored", json(schema("Daemon"))) },
-        faults: [400, 404, 408, 409, 413, 422],
-      },
-    ),
-  },
-  "/daemons/{id}/wake": { post: daemon("wakeDaemon", "Wakes a daemon, as soon as it is idle") },
-  "/daemons/{id}/stop": {
-    post: daemon("stopDaemon", "Stops a daemon; an event in flight goes back to the front of its queue"),
-  },
-  "/daemons/{id}/resume": {
-    post: daemon("resumeDaemon", "Starts a daemon again that was stopped or has failed"),
-  },
-};
+  ),
+  wakeDaemon: daemon("Wakes a daemon, as soon as it is idle"),
+  stopDaemon: daemon("Stops a daemon; an event in flight goes back to the front of its queue"),
+  resumeDaemon: daemon("Starts a daemon again that was stopped or has failed"),
+} satisfies Operations;
 
 const EVENT = object({ seq: POSITIVE, enqueued_at: TIME, payload: {} });
 const LISTED: JsonObject = {

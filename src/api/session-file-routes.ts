@@ -18,60 +18,48 @@ const NAMED = [
   inPath("path", { type: "string", minLength: 1, description: "Relative, with `/` between segments." }),
 ];
 
-export const SESSION_FILE_OPERATIONS: Operations = {
-  "/sessions/{id}/files": {
-    get: {
-      id: "listSessionFiles",
-      tag: "files",
-      summary: "The files of a session, in the order of their paths",
-      scope: "invoke",
-      parameters: [
-        inPath("id"),
-        query("limit", "Files per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-        cursor,
-      ],
-      answers: { 200: answer("Files", json(schema("SessionFiles"))) },
-      faults: [400, 404],
-    },
+export const SESSION_FILE_OPERATIONS = {
+  listSessionFiles: {
+    tag: "files",
+    summary: "The files of a session, in the order of their paths",
+    parameters: [
+      inPath("id"),
+      query("limit", "Files per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
+      cursor,
+    ],
+    answers: { 200: answer("Files", json(schema("SessionFiles"))) },
+    faults: [400, 404],
   },
-  "/sessions/{id}/files/{path}": {
-    get: {
-      id: "getSessionFile",
-      tag: "files",
-      summary: "A file of a session",
-      scope: "invoke",
-      parameters: [...NAMED, NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
-      answers: {
-        200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
-        206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
-        304: UNCHANGED,
-      },
-      faults: [400, 404, 416],
+  getSessionFile: {
+    tag: "files",
+    summary: "A file of a session",
+    parameters: [...NAMED, NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: {
+      200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
+      206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
+      304: UNCHANGED,
     },
-    put: {
-      id: "putSessionFile",
-      tag: "files",
-      summary: "Stores a file of a session, up to 32 MiB: the body as it stands",
-      scope: "invoke",
-      parameters: [...NAMED, ...CONDITIONS],
-      body: { required: true, content: { "*/*": { schema: BINARY } } },
-      answers: {
-        200: answer("The file is replaced", json(schema("SessionFile")), tagged()),
-        201: answer("The file is new", json(schema("SessionFile")), tagged()),
-      },
-      faults: [400, 404, 408, 409, 412, 413],
-    },
-    delete: {
-      id: "deleteSessionFile",
-      tag: "files",
-      summary: "Removes a file of a session",
-      scope: "invoke",
-      parameters: [...NAMED, ...CONDITIONS],
-      answers: { 204: answer("It is removed", null) },
-      faults: [400, 404, 412],
-    },
+    faults: [400, 404, 416],
   },
-};
+  putSessionFile: {
+    tag: "files",
+    summary: "Stores a file of a session, up to 32 MiB: the body as it stands",
+    parameters: [...NAMED, ...CONDITIONS],
+    body: { required: true, content: { "*/*": { schema: BINARY } } },
+    answers: {
+      200: answer("The file is replaced", json(schema("SessionFile")), tagged()),
+      201: answer("The file is new", json(schema("SessionFile")), tagged()),
+    },
+    faults: [400, 404, 408, 409, 412, 413],
+  },
+  deleteSessionFile: {
+    tag: "files",
+    summary: "Removes a file of a session",
+    parameters: [...NAMED, ...CONDITIONS],
+    answers: { 204: answer("It is removed", null) },
+    faults: [400, 404, 412],
+  },
+} satisfies Operations;
 
 export function sessionFileSchemas(): JsonObject {
   return {

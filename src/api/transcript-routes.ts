@@ -44,20 +44,16 @@ const BODY: JsonObject = {
   },
 };
 
-export const TRANSCRIPT_OPERATIONS: Operations = {
-  "/transcripts/{operation}": {
-    post: {
-      id: "operateOnTranscript",
-      tag: "models",
-      summary: "Reads, changes or shortens a transcript; nothing is stored",
-      scope: "invoke",
-      parameters: [inPath("operation", { type: "string", enum: NAMES })],
-      body: { required: true, content: json(BODY) },
-      answers: { 200: answer("The operation's answer, bare: a transcript, a list, a text, …", json({})) },
-      faults: [400, 402, 404, 408, 413, 422, 502, 504],
-    },
+export const TRANSCRIPT_OPERATIONS = {
+  operateOnTranscript: {
+    tag: "models",
+    summary: "Reads, changes or shortens a transcript; nothing is stored",
+    parameters: [inPath("operation", { type: "string", enum: NAMES })],
+    body: { required: true, content: json(BODY) },
+    answers: { 200: answer("The operation's answer, bare: a transcript, a list, a text, …", json({})) },
+    faults: [400, 402, 404, 408, 413, 422, 502, 504],
   },
-};
+} satisfies Operations;
 
 export function transcriptSchemas(): JsonObject {
   const message = ref("schemas", "Message");
