@@ -124,6 +124,8 @@ export function schemaComponents(): JsonObject {
         "uploaded",
         "daemon",
         "signer",
+        "workspaceTools",
+        "namespace",
         "signature",
         "diagnostics",
         "tool_details",
