@@ -63,6 +63,7 @@ export class Redactor {
   }
 
   /** A JSON-like value with every string redacted, keys included: itself where it holds no secret, else a copy. */
+  json<T>(value: T): T;
   json(value: unknown): unknown {
     return this.#holdsSecret(value) ? this.#redacted(value) : value;
   }

@@ -104,7 +104,7 @@ export class RequestContext implements RunContext {
   }
 
   /** A JSON-like value as it may be shown or logged. */
-  redacted(value: unknown): unknown {
+  redacted<T>(value: T): T {
     const once = this.settings.toldRedactor.json(value);
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }

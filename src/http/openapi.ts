@@ -29,7 +29,7 @@ async function withUploads(
   if (known?.catalog === catalog) return known.bytes;
   const records = await Promise.all(catalog.uploads.map(({ version }) => deployment.registry.skill(version)));
   // Evaluated when first needed: the build makes the document where nothing is uploaded.
-  const { addSkills } = await import("../skill/openapi/add-skills.ts");
+  const { addSkills } = await import("../api/add-skills.ts");
   const document: JsonObject = JSON.parse(new TextDecoder().decode(base));
   addSkills(
     document,

@@ -1,17 +1,11 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import type * as z from "zod/mini";
-import { type HullError, toHullError } from "../errors.ts";
+import { toHullError } from "../errors.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
-import {
-  callBody,
-  completionBody,
-  type OperationRequest,
-  operationInput,
-  runOperation,
-  structuredBody,
-} from "../run/operation.ts";
+import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { logError, problemOf } from "../run/problem.ts";
+import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -111,7 +105,11 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
 /** Failures known before a provider is asked use their real status; later ones are events. */
 async function streamed(
   context: RequestContext,
-  { id, input, operation }: Pick<OperationHandle, "id" | "input"> & { operation: string },
+  {
+    id,
+    input,
+    operation,
+  }: Pick<OperationHandle, "id" | "input"> & { operation: OperationRequest["operation"] },
   headers: Record<string, string>,
 ): Promise<Response> {
   const { signal } = context.request;
@@ -150,7 +148,7 @@ async function streamed(
         return;
       }
       logError(error, context);
-      await events.send({ event: "error", data: problemDocument(error, context) });
+      await events.send({ event: "error", data: problemOf(error, context) });
       await end(events, { ok: false, duration_ms: context.durationMs });
     },
   );
@@ -162,12 +160,7 @@ async function streamed(
   });
 }
 
-function problemDocument(error: HullError, context: RequestContext): Record<string, unknown> {
-  const problem: unknown = problemOf(error, context);
-  return typeof problem === "object" && problem !== null ? { ...problem } : {};
-}
-
-async function end(events: EventStream, data: Record<string, unknown>): Promise<void> {
+async function end(events: EventStream, data: { ok: boolean; [member: string]: unknown }): Promise<void> {
   await events.send({ event: "done", data });
   await events.close();
 }

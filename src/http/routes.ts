@@ -1,6 +1,6 @@
-/** One way to mount a route: guards in their order, then the method's handler. */
-import type { Scope } from "../auth/api-key.ts";
+/** The fixed routes, mounted: guards in their order, then the operation's handler. */
 import { MethodNotAllowed } from "../errors/request.ts";
+import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import type { App, AppContext, RequestContext } from "./context.ts";
 import { guard } from "./guard.ts";
 import { checkRate } from "./rate.ts";
@@ -10,29 +10,40 @@ export type Handler = (
   params: Record<string, string>,
 ) => Promise<Response> | Response;
 
-/** A path's methods. `open`: no key, no origin rule (health checks); `any`: every key will do. */
-export interface Route {
-  scope: Scope | "open" | "any";
-  /** Of methods that change something, where it is another one. */
-  writeScope?: Scope;
-  methods: { [method in "GET" | "POST" | "PUT" | "DELETE"]?: Handler };
+interface Operation {
+  method: string;
+  scope: RouteScope;
+  handle: Handler;
 }
 
-export function mount(app: App, path: string, route: Route): void {
+/** Mounts every fixed route. */
+export function mountAll(app: App, handlers: { readonly [id in OperationId]: Handler }): void {
+  const paths = new Map<string, Operation[]>();
+  for (const [id, method, path, scope] of FIXED_ROUTES) {
+    const operation = { method, scope, handle: handlers[id] };
+    const others = paths.get(path);
+    if (others === undefined) paths.set(path, [operation]);
+    else others.push(operation);
+  }
+  for (const [path, operations] of paths) mount(app, path, operations);
+}
+
+function mount(app: App, path: string, operations: readonly Operation[]): void {
+  const allowed = allowedMethods(operations.map(({ method }) => method));
   app.all(path, async (c: AppContext) => {
     const context = c.get("context");
-    const allowed = allowedMethods(Object.keys(route.methods));
     const { method } = context.request;
     context.route = path;
     if (method === "OPTIONS") return optionsResponse(allowed);
-    const reads = method === "GET" || method === "HEAD";
-    const scope = reads ? route.scope : (route.writeScope ?? route.scope);
-    if (scope !== "open") await guard(context, scope);
-    const handler = handlerOf(route, method);
-    if (handler === undefined) throw new MethodNotAllowed({ method, allowed });
+    const asked = method === "HEAD" ? "GET" : method;
+    const operation = operations.find((one) => one.method === asked);
+    // Who may not change anything at a path does not learn which methods it has.
+    const { scope } = operation ?? operations.at(asked === "GET" ? 0 : -1) ?? { scope: "admin" };
+    if (scope !== "open" && scope !== "own") await guard(context, scope);
+    if (operation === undefined) throw new MethodNotAllowed({ method, allowed });
     // Publishing and managing keys and budgets are not counted: they must stay possible under load.
     if (scope === "invoke" || scope === "any") await checkRate(context);
-    return handler(context, c.req.param());
+    return operation.handle(context, c.req.param());
   });
 }
 
@@ -43,18 +54,4 @@ function allowedMethods(methods: string[]): string[] {
 
 export function optionsResponse(allowed: string[]): Response {
   return new Response(null, { status: 204, headers: { allow: allowed.join(", ") } });
-}
-
-function handlerOf(route: Route, method: string): Handler | undefined {
-  switch (method) {
-    case "HEAD":
-      return route.methods.GET;
-    case "GET":
-    case "POST":
-    case "PUT":
-    case "DELETE":
-      return route.methods[method];
-    default:
-      return undefined;
-  }
 }

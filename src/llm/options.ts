@@ -105,7 +105,8 @@ function shapes() {
 /** Options of which the members, too, count as absent where they are `null`. */
 const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
 
-const callOptions = z.lazy(() => z.object(shapes()));
+/** A call's options without the parts for providers. */
+export const callOptions = z.lazy(() => z.object(shapes()));
 const optionNames = once(() => Object.keys(shapes()));
 /** The limits of time are in ms here, however they were given. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;

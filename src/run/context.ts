@@ -44,7 +44,7 @@ export interface RunContext {
   /** Adds to one of the measured parts, in ms. */
   time(name: TimingName, ms: number): void;
   /** A JSON-like value as it may be shown or logged. */
-  redacted(value: unknown): unknown;
+  redacted<T>(value: T): T;
 }
 
 /** The context of a run that no request carries. */

@@ -6,26 +6,24 @@ import { concat, toBase64 } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
 import type { RunEvent } from "./events.ts";
 
-type TextEvent = "delta" | "thought" | "stderr" | "tool_output";
+/** A piece of a text: `text`, or `b64` where its bytes are no UTF-8. */
+export type Piece = { text: string } | { b64: string };
 
 export class DeltaText {
-  readonly #event: TextEvent;
   readonly #emit: (event: RunEvent) => Promise<void>;
-  readonly #members: Record<string, unknown>;
+  readonly #eventOf: (piece: Piece) => RunEvent;
   readonly #redactor: StreamRedactor;
   #held: Uint8Array = new Uint8Array(0);
 
-  /** @param members further members of each event, e.g. the round */
+  /** @param eventOf makes the event of a piece */
   constructor(
-    event: TextEvent,
     redactor: Redactor,
     emit: (event: RunEvent) => Promise<void>,
-    members: Record<string, unknown> = {},
+    eventOf: (piece: Piece) => RunEvent,
   ) {
-    this.#event = event;
     this.#redactor = redactor.stream();
     this.#emit = emit;
-    this.#members = members;
+    this.#eventOf = eventOf;
   }
 
   async push(chunk: Uint8Array): Promise<void> {
@@ -36,7 +34,7 @@ export class DeltaText {
     if (this.#held.length > 0 || !this.#redactor.passes(text)) {
       await this.push(new TextEncoder().encode(text));
     } else if (text !== "") {
-      await this.#emit({ event: this.#event, data: { text, ...this.#members } });
+      await this.#emit(this.#eventOf({ text }));
     }
   }
 
@@ -51,12 +49,12 @@ export class DeltaText {
     this.#held = data.slice(cut);
     const ready = data.subarray(0, cut);
     if (ready.length === 0) return;
-    await this.#emit({ event: this.#event, data: { ...textPayload(ready), ...this.#members } });
+    await this.#emit(this.#eventOf(pieceOf(ready)));
   }
 }
 
-/** Bytes as members of an event: text where they are UTF-8, else Base64. */
-export function textPayload(bytes: Uint8Array): Record<string, unknown> {
+/** Text where the bytes are UTF-8, else Base64. */
+export function pieceOf(bytes: Uint8Array): Piece {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {

@@ -1,35 +1,12 @@
-/** Events of runs: their shape, and their form on the wire. */
+/** Events of runs: their types, which follow from the shapes, and their form on the wire. */
+import type * as z from "zod/mini";
+import type { EVENTS } from "./event-shapes.ts";
 
-/** One event of the shared vocabulary. */
-export interface RunEvent {
-  event:
-    | "start"
-    | "delta"
-    | "thought"
-    | "stderr"
-    | "tool_call"
-    | "tool_output"
-    | "tool_result"
-    | "round"
-    | "artifact"
-    | "approval_request"
-    | "skill_matched"
-    | "skill_activated"
-    | "skill_deactivated"
-    | "skill_scope_tools"
-    | "skill_mcp_bound"
-    | "skill_mcp_unbound"
-    | "skill_mcp_bind_failed"
-    | "tool_search_query"
-    | "tool_search_result"
-    | "feedback_injected"
-    | "transcript_compacted"
-    | "daemon_wake"
-    | "task_update"
-    | "error"
-    | "done";
-  data: Record<string, unknown>;
-}
+type Shapes = typeof EVENTS;
+type Name = keyof Shapes;
+
+/** One event of a stream, by its name. */
+export type RunEvent = { [name in Name]: { event: name; data: z.infer<Shapes[name]> } }[Name];
 
 /** Silence in ms after which a comment keeps a connection alive. */
 export const HEARTBEAT_MS = 15_000;

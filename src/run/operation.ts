@@ -3,7 +3,7 @@
  * events, idempotent or asynchronous.
  */
 
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import { Internal } from "../errors.ts";
 import { callLlm } from "../llm/call.ts";
 import { completionCall } from "../llm/completion.ts";
@@ -19,22 +19,10 @@ import { MemoryLog } from "./agent/run-log.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
+import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
 import { Teller } from "./teller.ts";
 import { decodeUtf8 } from "./utf8.ts";
-
-const maybe = z.exactOptional;
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
-const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
-
-/** The body of a call or a run. */
-export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
-export const structuredBody = z.lazy(() =>
-  z.strictObject({ prompt: z.string(), schema: object(), ...common() }),
-);
-export const completionBody = z.lazy(() =>
-  z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),
-);
 
 /**
  * A request of one operation, its body checked. `account` names the soft ledger that it counts in; `publishes`: whether who
@@ -57,7 +45,7 @@ export type OperationRequest = { account: string } & (
 const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion"];
 
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
-export const isOperation = (name: string): boolean => NAMES.includes(name);
+export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
 
 /** The run without a session that an execution is. */
 export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;

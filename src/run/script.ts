@@ -102,8 +102,8 @@ async function collect(
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = {
-    stdout: new DeltaText("delta", toldRedactor, run.emit),
-    stderr: new DeltaText("stderr", toldRedactor, run.emit),
+    stdout: new DeltaText(toldRedactor, run.emit, (data) => ({ event: "delta", data })),
+    stderr: new DeltaText(toldRedactor, run.emit, (data) => ({ event: "stderr", data })),
   };
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];

@@ -55,6 +55,10 @@ export class Teller {
   }
 
   #make(event: "delta" | "thought"): DeltaText {
-    return new DeltaText(event, this.#context.settings.toldRedactor, this.#emit, { round: this.#round });
+    const round = this.#round;
+    return new DeltaText(this.#context.settings.toldRedactor, this.#emit, (piece) => ({
+      event,
+      data: { ...piece, round },
+    }));
   }
 }

@@ -21,7 +21,7 @@ export class EventLog {
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
   #closed = new AbortController();
-  #gathered: RunEvent | null = null;
+  #gathered: TextEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the last text was stored that nothing else came after; 0: there is none. */
   #textAt = 0;
@@ -41,7 +41,7 @@ export class EventLog {
       return;
     }
     this.flush();
-    const text = textOf(event) !== null;
+    const text = isText(event);
     const wait = this.#followers.size === 0 ? GATHER_MS : this.#textAt + GATHER_MS - Date.now();
     if (text && wait > 0) {
       this.#gathered = event;
@@ -154,25 +154,32 @@ export class EventLog {
 }
 
 /** Two events of text as one, where they are alike but for their text. */
-function together(a: RunEvent, b: RunEvent): RunEvent | null {
-  const first = textOf(a);
-  const second = textOf(b);
-  if (first === null || second === null || a.event !== b.event || !alike(a.data, b.data)) return null;
-  if (first.length + second.length > GATHER_CHARACTERS) return null;
-  return { event: a.event, data: { ...a.data, text: first + second } };
+function together<E extends TextEvent>(a: E, b: RunEvent): E | null {
+  if (!isText(b) || a.event !== b.event || !alike(a.data, b.data)) return null;
+  const text = a.data.text + b.data.text;
+  return text.length > GATHER_CHARACTERS ? null : { ...a, data: { ...a.data, text } };
 }
 
 /** Whether two events differ in their text only. */
-function alike(a: RunEvent["data"], b: RunEvent["data"]): boolean {
+function alike(a: object, b: object): boolean {
   const names = Object.keys(a);
   return (
-    names.length === Object.keys(b).length && names.every((name) => name === "text" || a[name] === b[name])
+    names.length === Object.keys(b).length &&
+    names.every((name) => name === "text" || Reflect.get(a, name) === Reflect.get(b, name))
   );
 }
 
-const GATHERED: readonly RunEvent["event"][] = ["delta", "thought", "stderr", "tool_output"];
+type Gathered = Extract<RunEvent, { event: "delta" | "thought" | "stderr" | "tool_output" }>;
+type TextEvent = Gathered & { data: { text: string } };
 
-function textOf({ event, data }: RunEvent): string | null {
-  const text = GATHERED.includes(event) ? data.text : null;
-  return typeof text === "string" ? text : null;
+function isText(event: RunEvent): event is TextEvent {
+  switch (event.event) {
+    case "delta":
+    case "thought":
+    case "stderr":
+    case "tool_output":
+      return event.data.text !== undefined;
+    default:
+      return false;
+  }
 }

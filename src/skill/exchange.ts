@@ -1,20 +1,16 @@
 /** How a skill is called and what it answers: input, output, method, route, limits. */
 
 import { checkFile, type SkillFiles } from "./command.ts";
-import { MAX_MS, readChoice, readInteger, readText, wrongType } from "./fields.ts";
+import { readChoice, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
 import { schemaFaults } from "./json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { MANIFEST_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
+import { readNumber } from "./number-field.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
 import { child, items, type MapNode, mapToJson, type Slot } from "./tree.ts";
-
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-const INPUTS = ["text", "file", "none"] as const;
-const OUTPUTS = ["text", "json", "file"] as const;
-const DURATION = { min: 1, max: MAX_MS };
-const SIZE = { min: 1, max: Number.MAX_SAFE_INTEGER };
 
 export type Exchange = Pick<
   Manifest,
@@ -39,13 +35,14 @@ export function readExchange(
   files: SkillFiles | undefined,
 ): Exchange {
   const inputMime = readInputMime(findings, child(root, "input_mime"));
-  const input = readChoice(findings, child(root, "input"), INPUTS) ?? defaultInput(mode, inputMime);
+  const input =
+    readChoice(findings, child(root, "input"), MANIFEST_FIELDS.input.of) ?? defaultInput(mode, inputMime);
   const outputMime = readOutputMime(findings, child(root, "output_mime"));
   const schema = readSchema(findings, child(root, "input_schema"), input, files);
-  const timeout = readInteger(findings, child(root, "timeout_ms"), DURATION) ?? 60000;
+  const timeout = readNumber(findings, root, "timeout_ms");
   return {
     method:
-      readChoice(findings, child(root, "method"), METHODS, { anyCase: true }) ??
+      readChoice(findings, child(root, "method"), MANIFEST_FIELDS.method.of, { anyCase: true }) ??
       (mode === "static-file" ? "GET" : "POST"),
     input,
     input_mime: inputMime,
@@ -53,11 +50,11 @@ export function readExchange(
     output: readOutput(findings, root, mode, outputMime),
     ...(outputMime === undefined ? {} : { output_mime: outputMime }),
     timeout_ms: timeout,
-    idle_timeout_ms: readInteger(findings, child(root, "idle_timeout_ms"), DURATION) ?? 60000,
-    deadline_ms: readInteger(findings, child(root, "deadline_ms"), DURATION) ?? Math.max(300000, timeout),
-    ...optional("max_input_bytes", readInteger(findings, child(root, "max_input_bytes"), SIZE)),
-    ...optional("max_output_bytes", readInteger(findings, child(root, "max_output_bytes"), SIZE)),
-    ...optional("concurrency", readInteger(findings, child(root, "concurrency"), DURATION)),
+    idle_timeout_ms: readNumber(findings, root, "idle_timeout_ms"),
+    deadline_ms: readNumber(findings, root, "deadline_ms") ?? Math.max(300000, timeout),
+    ...optional("max_input_bytes", readNumber(findings, root, "max_input_bytes")),
+    ...optional("max_output_bytes", readNumber(findings, root, "max_output_bytes")),
+    ...optional("concurrency", readNumber(findings, root, "concurrency")),
   };
 }
 
@@ -139,7 +136,8 @@ function readOutput(
   const type =
     mime ??
     (serve?.kind === "scalar" && typeof serve.value === "string" ? mediaTypeOf(serve.value) : "text/plain");
-  const output = readChoice(findings, slot, OUTPUTS) ?? (isTextType(type) ? "text" : "file");
+  const output =
+    readChoice(findings, slot, MANIFEST_FIELDS.output.of) ?? (isTextType(type) ? "text" : "file");
   if (mode === "llm" && output === "file") {
     findings.error(
       "output_file_llm",

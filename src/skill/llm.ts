@@ -1,14 +1,14 @@
 /** The model settings of an llm skill. */
-import { readChoice, readInteger, readTexts, stripControls, wrongType } from "./fields.ts";
+import { readChoice, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
 import type { Manifest, ModelTarget } from "./manifest.ts";
+import { MANIFEST_FIELDS } from "./manifest-fields.ts";
+import { readNumber } from "./number-field.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 /** Rounds of tool calls where a manifest names none. */
-export const DEFAULT_TOOL_ROUNDS = 10;
-
-const COUNT = { min: 1, max: 2147483647 };
+export const DEFAULT_TOOL_ROUNDS = MANIFEST_FIELDS.max_tool_rounds.default;
 
 export type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
 
@@ -25,13 +25,12 @@ export function readLlm(findings: Findings, root: MapNode, known: KnownProviders
       "Add model: and the model's name.",
     );
   }
-  const output = readInteger(findings, child(root, "max_tool_output_bytes"), { min: 1024, max: 1048576 });
   return {
     target: { provider, model },
     fallback: readFallback(findings, child(root, "fallback"), known),
-    max_tokens: readInteger(findings, child(root, "max_tokens"), COUNT) ?? 4096,
-    max_tool_rounds: readInteger(findings, child(root, "max_tool_rounds"), COUNT) ?? DEFAULT_TOOL_ROUNDS,
-    max_tool_output_bytes: output ?? 65536,
+    max_tokens: readNumber(findings, root, "max_tokens"),
+    max_tool_rounds: readNumber(findings, root, "max_tool_rounds"),
+    max_tool_output_bytes: readNumber(findings, root, "max_tool_output_bytes"),
   };
 }
 

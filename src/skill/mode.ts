@@ -2,29 +2,23 @@
 import { readChoice } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { MODES, type Mode } from "./manifest.ts";
+import { FIELDS } from "./manifest-fields.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 /** The field that makes a skill one of a mode; `llm` needs none. */
 const OWN_KEY = { script: "run", "static-file": "serve", proxy: "proxy", llm: "tools" } as const;
-const MODE_OF_KEY = new Map<string, Mode>([
-  ["run", "script"],
-  ["serve", "static-file"],
-  ["proxy", "proxy"],
-  ["proxy_url", "proxy"],
-  ["tools", "llm"],
-]);
+const MODE_OF_KEY = new Map<string, Mode>(
+  FIELDS.flatMap(([name, { makes }]) => (makes === undefined ? [] : [[name, makes]])),
+);
 
-const PROXY_ONLY = ["proxy_method", "headers", "forward_headers", "return_headers", "idle_timeout_ms"];
-const LLM_ONLY = [
-  "provider",
-  "model",
-  "fallback",
-  "max_tokens",
-  "max_tool_rounds",
-  "max_tool_output_bytes",
-  "deadline_ms",
-  "mcp_servers",
-];
+const fieldsOf = (mode: Mode, all: boolean): string[] =>
+  FIELDS.flatMap(([name, { modes = [] }]) =>
+    modes.includes(mode) && (all || modes.length === 1) ? [name] : [],
+  );
+/** With those that llm skills may have too. */
+const PROXY_FIELDS = fieldsOf("proxy", true);
+const PROXY_ONLY = fieldsOf("proxy", false);
+const LLM_ONLY = fieldsOf("llm", false);
 
 /** The mode, given or inferred; `undefined` when it cannot be told, which is then reported. */
 export function readMode(findings: Findings, root: MapNode): Mode | undefined {
@@ -73,10 +67,10 @@ function reportForeign(findings: Findings, own: Slot, inferred: Mode | undefined
 
 /** Reports fields that have no meaning in this mode: errors for proxy fields, warnings for llm settings. */
 export function checkModeFields(findings: Findings, root: MapNode, mode: Mode): void {
-  for (const key of mode === "proxy" ? [] : PROXY_ONLY) {
+  for (const key of mode === "proxy" ? [] : PROXY_FIELDS) {
     const slot = child(root, key);
-    const streams = mode === "llm" && key === "idle_timeout_ms";
-    if (slot !== undefined && !streams) {
+    const counts = mode === "llm" && !PROXY_ONLY.includes(key);
+    if (slot !== undefined && !counts) {
       findings.error(
         "field_of_other_mode",
         slot,

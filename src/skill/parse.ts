@@ -16,6 +16,7 @@ import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { KNOWN_FIELDS } from "./manifest-fields.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readProxy } from "./proxy.ts";
@@ -24,62 +25,6 @@ import { readToolEnv } from "./tool-env.ts";
 import { splitAllowedTools } from "./tool-names.ts";
 import { readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
-
-const KNOWN_FIELDS = [
-  "name",
-  "description",
-  "mode",
-  "run",
-  "serve",
-  "proxy",
-  "proxy_url",
-  "proxy_method",
-  "headers",
-  "forward_headers",
-  "return_headers",
-  "tools",
-  "tool_env",
-  "mcp_servers",
-  "input",
-  "input_mime",
-  "input_schema",
-  "output",
-  "output_mime",
-  "method",
-  "route",
-  "timeout_ms",
-  "idle_timeout_ms",
-  "deadline_ms",
-  "provider",
-  "model",
-  "fallback",
-  "max_tokens",
-  "max_tool_rounds",
-  "max_tool_output_bytes",
-  "max_input_bytes",
-  "max_output_bytes",
-  "concurrency",
-  "daemon",
-  "license",
-  "metadata",
-  "compatibility",
-  "allowed-tools",
-  "when-to-use",
-  "paths",
-  "disable-model-invocation",
-  "user-invocable",
-  "mcp",
-  "require-signature",
-  "trusted-signers",
-  "hooks",
-  "workspace_tools",
-  "tool_scope",
-  "argument-hint",
-  "context",
-  "agent",
-  "effort",
-  "shell",
-] as const;
 
 interface ParseSource {
   /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */

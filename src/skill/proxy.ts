@@ -2,10 +2,10 @@
 import { readChoice, readMap, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";
+import { MANIFEST_FIELDS } from "./manifest-fields.ts";
 import { parseTemplate } from "./placeholder.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Headers of one connection (RFC 9110 §7.6.1), and those that the request itself decides. */
 const FORBIDDEN_HEADERS = new Set([
@@ -24,7 +24,9 @@ const FORBIDDEN_HEADERS = new Set([
 
 export function readProxy(findings: Findings, root: MapNode): ProxySettings | undefined {
   const url = readUrl(findings, child(root, "proxy") ?? child(root, "proxy_url"));
-  const method = readChoice(findings, child(root, "proxy_method"), METHODS, { anyCase: true }) ?? null;
+  const method =
+    readChoice(findings, child(root, "proxy_method"), MANIFEST_FIELDS.proxy_method.of, { anyCase: true }) ??
+    null;
   const headers = readHeaders(findings, child(root, "headers"));
   const forward = readHeaderNames(findings, child(root, "forward_headers"));
   const back = readHeaderNames(findings, child(root, "return_headers"));

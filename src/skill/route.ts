@@ -1,38 +1,39 @@
 /** Routes of skills: their form, and the paths that belong to Hull. */
+import { FIXED_ROUTES } from "./fixed-routes.ts";
 
-/** Paths that no skill may take. */
-const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
-
-/** Paths that no skill may take, with everything below them. */
-const RESERVED_PREFIXES = [
-  "/files",
-  "/executions",
-  "/sessions",
-  "/daemons",
+/** Paths that no skill may take, with everything below them, beside those of the fixed routes. */
+const KEPT = [
   "/agents",
-  "/runs",
   "/tasks",
-  "/llm",
   "/workflows",
-  "/mcp",
   "/v1",
   "/anthropic",
   "/openai",
-  "/_hull",
   "/.well-known",
-  "/docs",
-  "/transcripts",
-  "/usage",
-  "/budgets",
-  "/admin",
   "/messages",
   "/sub-agents",
+  "/runs",
+  "/mcp",
+  "/usage",
   // Of Cloudflare at the edge, and of wrangler locally.
   "/cdn-cgi",
-] as const;
+];
+
+const SEGMENTS = FIXED_ROUTES.map(([, , path]) => path.split("/").slice(1));
+
+/** Paths of fixed routes below which skills may have theirs. */
+const PATHS = new Set(SEGMENTS.map(([first]) => `/${first}`));
+
+/** First segments below which there are fixed routes. `/skills/<slug>` is the skill's own. */
+const PREFIXES = new Set([
+  ...KEPT,
+  ...SEGMENTS.flatMap(([first, below]) => (below === undefined || first === "skills" ? [] : [`/${first}`])),
+]);
 
 /** What `/skills/<slug>/` itself offers beside the skill. */
-const SKILL_RESOURCES = ["card", "config", "versions"] as const;
+const SKILL_RESOURCES = new Set(
+  SEGMENTS.flatMap(([first, , resource]) => (first === "skills" ? [resource] : [])),
+);
 
 /** Characters that a URL path holds as they are (RFC 3986 `pchar` without percent-encoding) and `/`. */
 const LITERAL_PATH = /^[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/;
@@ -56,15 +57,12 @@ export function normaliseRoute(text: string): RouteForm {
 
 /** The reserved path or prefix that a route collides with, or `null`. */
 export function reservedBy(path: string): string | null {
-  for (const reserved of RESERVED_PATHS) if (path === reserved) return reserved;
-  for (const prefix of RESERVED_PREFIXES) {
-    if (path === prefix || path.startsWith(`${prefix}/`)) return prefix;
-  }
-  const [, skills, slug, resource] = path.split("/");
-  for (const name of SKILL_RESOURCES) {
-    if (skills === "skills" && slug !== undefined && resource === name) return `/skills/${slug}/${name}`;
-  }
-  return null;
+  const [, first = "", slug, resource] = path.split("/");
+  const prefix = `/${first}`;
+  if (PREFIXES.has(prefix)) return prefix;
+  if (PATHS.has(path)) return path;
+  if (first !== "skills" || slug === undefined || resource === undefined) return null;
+  return SKILL_RESOURCES.has(resource) ? `/skills/${slug}/${resource}` : null;
 }
 
 interface Claim {

@@ -104,6 +104,13 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     [/prompt of 3 words: Who are you\?/, /1 of 1024 events/, /status +stopped/],
   ],
   ["docs/runs.md", /\/runs/, [/words: Greet Ada/, /"successful_tools":\["count_words"\]/]],
+  ["docs/options.md", /\/llm\/call/, [/words: Name a colour/]],
+  ["docs/events.md", /\/llm\/stream/, [/event: done/]],
+  [
+    "docs/http.md",
+    /\/llm\/call/,
+    [/words: Who are you/, /event: delta/, /"data":\{"age":36\}/, /words: Greet Ada/],
+  ],
   ["docs/sessions.md", /\/runs/, [/words: Who are you/]],
   ["docs/session-files.md", /\/files/, [/"path":"notes\/todo\.txt","size":10/]],
   [

@@ -1,4 +1,5 @@
-/** Reads server-sent events as a client does, and notes when each arrived. */
+/** Reads server-sent events as a client does, checks that Hull's own are what the documents say, and notes when each arrived. */
+import { EVENTS } from "../../src/run/event-shapes.ts";
 
 export interface SseEvent {
   id: string;
@@ -39,12 +40,27 @@ function parse(block: string): SseEvent | null {
   );
   const data = fields.get("data");
   if (data === undefined) return null;
-  return {
-    id: fields.get("id") ?? "",
-    event: fields.get("event") ?? "",
-    data: JSON.parse(data),
-    at: Date.now(),
-  };
+  const id = fields.get("id") ?? "";
+  const event = fields.get("event") ?? "";
+  // Other ids are those of an upstream.
+  if (/^[A-Za-z0-9._:-]+:\d+$/.test(id)) checkEvent(event, JSON.parse(data));
+  return { id, event, data: JSON.parse(data), at: Date.now() };
+}
+
+const isKnown = (name: string): name is keyof typeof EVENTS => Object.hasOwn(EVENTS, name);
+
+/** @throws where a client that knows the documented events would not know this one */
+export function checkEvent(name: string, data: object): void {
+  const fault = faultOf(name, data);
+  if (fault !== null) throw new Error(`event ${name} ${fault}: ${JSON.stringify(data).slice(0, 500)}`);
+}
+
+function faultOf(name: string, data: object): string | null {
+  if (!isKnown(name)) return "is not documented";
+  const parsed = EVENTS[name].safeParse(data);
+  if (!parsed.success) return JSON.stringify(parsed.error.issues);
+  const unknown = Object.keys(data).filter((key) => !Object.hasOwn(parsed.data, key));
+  return unknown.length === 0 ? null : `has the undocumented ${unknown.join(", ")}`;
 }
 
 /** The text of all events of one name, joined. */

@@ -1,6 +1,7 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as boundEnv } from "cloudflare:workers";
+import { openapiText } from "../../src/api/document.ts";
 import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -9,7 +10,6 @@ import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
-import { openapiText } from "../../src/skill/openapi/document.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 

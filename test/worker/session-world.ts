@@ -24,6 +24,7 @@ import { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
+import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
 import { mortal } from "./session-storage.ts";
 
@@ -201,6 +202,7 @@ export class World {
     for (;;) {
       const more = this.store.events(all.at(-1)?.seq ?? 0);
       if (more.length === 0) return all;
+      for (const { event, data } of more) checkEvent(event, data);
       all.push(...more);
     }
   }

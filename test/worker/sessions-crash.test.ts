@@ -203,14 +203,14 @@ describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, ...expected }
 /** Each version is told of once, before the result of its call, and kept. */
 function checkArtifacts(world: World, { writes, artifacts }: { writes: number; artifacts: string[] }): void {
   const events = world.events();
-  const told = events.filter(({ event }) => event === "artifact");
+  const told = events.filter((event) => event.event === "artifact");
   expect({ writes, told: told.map(({ data }) => `${data.id} ${data.version}`) }).toEqual({
     writes,
     told: artifacts,
   });
   for (const { data, seq } of told) {
     const result = events.find(
-      ({ event, ...of }) => event === "tool_result" && of.data.call_id === data.call_id,
+      (event) => event.event === "tool_result" && event.data.call_id === data.call_id,
     );
     expect(seq).toBeLessThan(result?.seq ?? 0);
     const { content, metadata } = world.store.artifacts.view(String(data.id), Number(data.version));
@@ -229,7 +229,7 @@ async function check(
   const settled = records.filter(({ type }) => type === "run_settled");
   expect({ writes, settled: settled.length }).toEqual({ writes, settled: 1 });
   expect(settled[0]).toMatchObject({ status });
-  const done = events.filter(({ event }) => event === "done");
+  const done = events.filter((event) => event.event === "done");
   expect(done.map(({ data }) => data.ok)).toEqual([status !== "cancelled"]);
   if (text !== "") expect({ writes, text: done[0]?.data.text }).toEqual({ writes, text });
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));

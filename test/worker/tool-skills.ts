@@ -1,10 +1,11 @@
 /** Skills with tools of a tools.json, as records: what the build makes of them is not what these tests are about. */
+
+import { openapiText } from "../../src/api/document.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { ConfigParam, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
-import { openapiText } from "../../src/skill/openapi/document.ts";
 import { type Client, entry, mockSkill } from "./served.ts";
 
 export function skillTool(name: string, more: Partial<SkillTool> = {}): SkillTool {

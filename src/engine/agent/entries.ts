@@ -45,7 +45,7 @@ export function entriesOf(applied: Applied): Entry[] {
       return [note("skill_matched", matched)];
     }
     case "tool_searched":
-      return [...record.events.map((event) => note(String(event.type), event)), ...added(applied)];
+      return [...record.events.map((event) => note(event.type, { ...event })), ...added(applied)];
     case "woke": {
       const { reason, watch_paths, resumed } = record.wake;
       return [note("daemon_wake", { reason, watch_paths, resumed }), ...added(applied)];

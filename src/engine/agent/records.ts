@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
 import type { ToolErrorCode } from "../tool-result.ts";
+import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
@@ -174,7 +175,7 @@ export type AgentRecord = { v: 1; at: number } & (
     }
   /** A result that goes through hooks before it counts. */
   | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
-  | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: JsonObject[] }
+  | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: SearchEvent[] }
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   /** A message began with a skill's name: `message` is its index in the visible history. */
   | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }

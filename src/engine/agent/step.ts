@@ -2,6 +2,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
+import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
@@ -93,7 +94,7 @@ export interface AgentEffects {
   searchTools(
     step: AgentStep & { type: "search_tools" },
     context: AgentEffectContext,
-  ): Promise<{ state: Json; result: string; events: JsonObject[] }>;
+  ): Promise<{ state: Json; result: string; events: SearchEvent[] }>;
   /** Never fails: a server that does brings no tools. */
   bindServers(
     step: AgentStep & { type: "bind_servers" },

@@ -1,64 +1,19 @@
 /** `POST /daemons`: a daemon from a flat body. */
-import * as z from "zod/mini";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import type { RunInput } from "../../run/agent/options.ts";
+import { daemonBody, type WebhookGiven } from "../../run/request-bodies.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
-import { checkSecret, SECRET_NAME } from "./webhook.ts";
-
-const maybe = z.exactOptional;
-/** A signed call that comes again is known for a day; it may come from so long before its time to so long after. */
-const MAX_TOLERANCE_S = 43_200;
-const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
-
-const webhook = () =>
-  z.strictObject({
-    secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
-    header: z.string().check(z.regex(HEADER, "the name of a header")),
-    algorithm: maybe(z.literal("hmac-sha256")),
-    timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
-    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
-  });
-
-/** A folder in the session's files: `a/b`, without `.` and `..`. */
-const daemonPath = () =>
-  z
-    .string()
-    .check(
-      z.maxLength(512),
-      z.regex(
-        /^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]*[^\0\\/]$/,
-        "a folder, relative and without . or ..",
-      ),
-    );
-
-const capacity = () => z.int().check(z.gte(1), z.lte(100_000));
-
-const spawnBody = z.lazy(() =>
-  z.catchall(
-    z.object({
-      task: maybe(z.string().check(z.minLength(1))),
-      prompt: maybe(z.string().check(z.minLength(1))),
-      system: maybe(z.nullable(z.string())),
-      name: maybe(z.string().check(z.minLength(1), z.maxLength(128))),
-      persist_path: maybe(daemonPath()),
-      state_dir: maybe(daemonPath()),
-      event_queue_capacity: maybe(capacity()),
-      queue_capacity: maybe(capacity()),
-      webhook: maybe(webhook()),
-    }),
-    z.json(),
-  ),
-);
+import { checkSecret } from "./webhook.ts";
 
 export async function postDaemon(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, spawnBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, daemonBody, MAX_MODEL_BODY_BYTES);
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
   if (prompt === undefined) {
@@ -96,7 +51,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
 
 const unique = (): string => crypto.randomUUID().replaceAll("-", "");
 
-function webhookOf(given: z.infer<ReturnType<typeof webhook>>): Webhook {
+function webhookOf(given: WebhookGiven): Webhook {
   const { secret_env, header, timestamp_header = null, tolerance_s = 300 } = given;
   return { secret_env, header, algorithm: "hmac-sha256", timestamp_header, tolerance_s };
 }

@@ -10,9 +10,6 @@ import { nameMatches } from "../../skill/glob.ts";
 import type { RequestContext } from "../context.ts";
 import { shieldKeyLookup } from "../rate.ts";
 
-/** Names that a secret of a webhook may have. */
-export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
 /** A daemon that takes this call since it is signed. */
 export interface SignedCall {
   tenant: string;

@@ -15,30 +15,21 @@ import { mediaTypeOf } from "../../skill/media.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
 import { bodyChunks, checkDeclaredLength } from "../body.ts";
 import { matchTags } from "../conditional.ts";
-import type { App, RequestContext } from "../context.ts";
+import type { RequestContext } from "../context.ts";
 import { fileHeaders } from "../files.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { answerBytes } from "../representation.ts";
-import { type Handler, mount } from "../routes.ts";
+import type { Handler } from "../routes.ts";
 import { sessionOf } from "./object.ts";
 
 /** Largest file that a client may store. */
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
-/** @throws CallNotFound in a handler, for a session that is none of the tenant's */
-export function mountSessionFiles(app: App): void {
-  const through =
-    (handle: typeof listSessionFiles): Handler =>
-    async (context, { id = "" }) =>
-      handle(context, clientWorkspace(sessionOf(context, id)));
-  const file = {
-    GET: through(getSessionFile),
-    PUT: through(putSessionFile),
-    DELETE: through(deleteSessionFile),
-  };
-  mount(app, "/sessions/:id/files", { scope: "invoke", methods: { GET: through(listSessionFiles) } });
-  mount(app, "/sessions/:id/files/:path{.+}", { scope: "invoke", methods: file });
-}
+/** The handler with the workspace of the path's session. @throws CallNotFound in it, for a session that is none of the tenant's */
+export const inWorkspace =
+  (handle: (context: RequestContext, workspace: WorkspaceAccess) => Promise<Response>): Handler =>
+  async (context, { id = "" }) =>
+    handle(context, clientWorkspace(sessionOf(context, id)));
 
 /** `GET /sessions/:id/files`: a page of them, in the order of their paths. */
 export async function listSessionFiles(

@@ -4,7 +4,7 @@ import type * as z from "zod/mini";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
-import { callBody } from "../../run/operation.ts";
+import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";

@@ -44,7 +44,10 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   const file = servedFile(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
-  const deltas = new DeltaText("delta", run.context.settings.toldRedactor, run.emit);
+  const deltas = new DeltaText(run.context.settings.toldRedactor, run.emit, (data) => ({
+    event: "delta",
+    data,
+  }));
   for await (const chunk of blob) await deltas.push(chunk);
   await deltas.end();
   return { body: "", headers: {}, done: {} };

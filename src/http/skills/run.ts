@@ -209,13 +209,9 @@ async function finish(
 ): Promise<void> {
   if (error !== null) {
     logError(error, context);
-    await events.send({ event: "error", data: { ...toRecord(problemOf(error, context)) } });
+    await events.send({ event: "error", data: problemOf(error, context) });
   }
   const data = { ok: error === null, ...done, duration_ms: context.durationMs, ...context.timings };
   await events.send({ event: "done", data });
   await events.close();
-}
-
-function toRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

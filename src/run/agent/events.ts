@@ -44,10 +44,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
         ...toolResult(record.effect, record.result, state),
       ];
     case "tool_searched":
-      return record.events.map((data) => ({
-        event: data.type === "tool_search_query" ? "tool_search_query" : "tool_search_result",
-        data,
-      }));
+      return record.events.map((data) =>
+        data.type === "tool_search_query"
+          ? { event: "tool_search_query", data }
+          : { event: "tool_search_result", data },
+      );
     case "client_tool_answered": {
       const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (run === null || open === undefined) return [];
@@ -86,7 +87,8 @@ function artifactEvents(
   { run }: AgentState,
 ): RunEvent[] {
   const call_id = run?.calls.find((call) => call.effect === effect)?.call.id;
-  return artifacts.map((artifact) => ({ event: "artifact", data: { call_id, ...artifact } }));
+  const call = call_id === undefined ? {} : { call_id };
+  return artifacts.map((artifact) => ({ event: "artifact", data: { ...call, ...artifact } }));
 }
 
 function toolResult(effect: string, result: AgentToolResult, { run }: AgentState): RunEvent[] {

@@ -136,7 +136,8 @@ function shapes() {
   };
 }
 
-const runOptions = z.lazy(() => z.object(shapes()));
+/** The options of runs alone. */
+export const runOptions = z.lazy(() => z.object(shapes()));
 export type RunOptions = z.infer<typeof runOptions>;
 
 /** The names of the options of runs alone. */

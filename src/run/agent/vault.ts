@@ -4,13 +4,14 @@ import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts"
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
+import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
 import { createVault, isSearchCall, offer, stubListing, type Vault } from "../../engine/tool-vault/vault.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { searchDelegate } from "../host-delegate.ts";
 
@@ -67,15 +68,14 @@ export class RunVault implements LoopVault {
   async search(
     call: ToolCallBlock,
     state: Json,
-  ): Promise<{ state: Json; result: string; events: JsonObject[] }> {
+  ): Promise<{ state: Json; result: string; events: SearchEvent[] }> {
     if (this.#vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(this.#vault, call);
     const found = await search(this.#vault, stateOf(state), call, { delegate: this.#delegate });
-    const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
     return {
-      state: plain(found.state),
+      state: JSON.parse(JSON.stringify(found.state)),
       result: found.result.content,
-      events: [plain(asked), plain(found.event)],
+      events: [asked, found.event],
     };
   }
 }

@@ -15,7 +15,11 @@ export class ToolOutput {
 
   constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
     const text = (stream: Stream) =>
-      new DeltaText("tool_output", redactor, async (event) => emit(event), { call_id: callId, stream });
+      new DeltaText(
+        redactor,
+        async (event) => emit(event),
+        (piece) => ({ event: "tool_output", data: { call_id: callId, stream, ...piece } }),
+      );
     this.#streams = { emit: text("emit"), stdout: text("stdout"), stderr: text("stderr") };
   }
 

@@ -2,6 +2,7 @@
 import type { AgentState } from "../../engine/agent/state.ts";
 import { type ErrorData, HullError, toProblem } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
@@ -44,11 +45,11 @@ export function readEnd(
 ): { result?: JsonObject; error?: JsonObject } {
   if (done_event === null) return {};
   const done = store.event(done_event);
-  if (done === null) return {};
-  const { ok, ...result } = done.data;
+  if (done?.event !== "done") return {};
+  const { ok, ...result } = objectOf(done.data);
   if (ok === true) return { result };
   const told = store.event(done_event - 1);
-  return { result, error: told?.data ?? {} };
+  return { result, error: objectOf(told?.data) };
 }
 
 /** The error of a problem document, to be thrown to whoever waits. */

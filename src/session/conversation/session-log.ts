@@ -158,18 +158,18 @@ export class SessionLog {
   }
 
   /** A JSON-like value as answers show it. */
-  answered(value: unknown): unknown {
+  answered<T>(value: T): T {
     return this.#redactors.answers.json(value);
   }
 
   /** A JSON-like value as watchers and logs get to see it. */
-  told(value: unknown): unknown {
+  told<T>(value: T): T {
     return this.#redactors.told.json(value);
   }
 
   /** The last event holds the answer. */
-  redacted({ event, data }: RunEvent): RunEvent {
-    const redact = (value: unknown) => (event === "done" ? this.answered(value) : this.told(value));
-    return { event, data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, redact(v)])) };
+  redacted<E extends RunEvent>(event: E): E {
+    const { data } = event;
+    return { ...event, data: event.event === "done" ? this.answered(data) : this.told(data) };
   }
 }

@@ -25,11 +25,6 @@ const FOLD_VERSION = 2;
 /** How long an answer is kept for the same request, in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
-/** An event as it was stored. */
-interface StoredEvent extends RunEvent {
-  data: JsonObject;
-}
-
 export interface SessionIdentity {
   id: string;
   tenant: string;
@@ -70,7 +65,7 @@ export class ConversationStore implements EventSource {
   readonly tables: Tables<OptionalTable>;
   readonly #records: Rows<AgentRecord[]>;
   /** A row holds the events that were told together; its number is that of the last. */
-  readonly #events: Rows<StoredEvent[]>;
+  readonly #events: Rows<RunEvent[]>;
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
@@ -225,8 +220,8 @@ export class ConversationStore implements EventSource {
   }
 
   /** The next events after number `after`; none where there are none yet. */
-  events(after: number): (StoredEvent & { seq: number })[] {
-    const found: (StoredEvent & { seq: number })[] = [];
+  events(after: number): (RunEvent & { seq: number })[] {
+    const found: (RunEvent & { seq: number })[] = [];
     if (!this.#ready) return found;
     let bytes = 0;
     for (const row of this.#events.after(after)) {
@@ -241,7 +236,7 @@ export class ConversationStore implements EventSource {
     return found;
   }
 
-  event(seq: number): StoredEvent | null {
+  event(seq: number): RunEvent | null {
     if (!this.#ready) return null;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;

@@ -5,8 +5,9 @@ import type { Durable } from "../../run/durable.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { runMode } from "../../run/mode.ts";
-import { isOperation, runOperation } from "../../run/operation.ts";
+import { isOperation, type OperationRequest, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import type { Mode } from "../../skill/manifest.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
@@ -55,7 +56,7 @@ async function handleOf(
   { call, run, id }: KnownRun,
   life: CallLife,
   place: Place,
-  what: { operation: string } | { skill: string; mode: string },
+  what: { operation: OperationRequest["operation"] } | { skill: string; mode: Mode },
 ): Promise<OperationHandle> {
   const { deployment, log, calls, context } = place;
   const { store } = log;

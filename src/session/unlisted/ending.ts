@@ -24,12 +24,11 @@ export function doneEvent(context: RunContext, ok: boolean, output: RunOutput | 
 /** What is kept and told of a run that failed. */
 export function failure(context: RunContext, error: HullError): { outcome: Outcome; events: RunEvent[] } {
   logError(error, context);
-  const problem: Record<string, unknown> = JSON.parse(JSON.stringify(problemOf(error, context)));
   const data = JSON.parse(JSON.stringify(context.redacted(error.data)));
   const operator = JSON.parse(JSON.stringify(context.redacted(error.operator)));
   return {
     outcome: { ok: false, error: data, operator },
-    events: [{ event: "error", data: problem }, doneEvent(context, false, null)],
+    events: [{ event: "error", data: problemOf(error, context) }, doneEvent(context, false, null)],
   };
 }
 

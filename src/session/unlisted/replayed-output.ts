@@ -1,6 +1,6 @@
 /** A script's output that is read a second time: what was told of it before is not told again. */
 import { fromBase64 } from "../../bytes.ts";
-import { textPayload } from "../../run/delta.ts";
+import { pieceOf } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
 
 export class ReplayedOutput {
@@ -22,12 +22,11 @@ export class ReplayedOutput {
     if (told === 0) return event;
     const bytes = bytesOf(event);
     this.#told[event.event] = Math.max(0, told - bytes.length);
-    return bytes.length <= told ? null : { event: event.event, data: textPayload(bytes.subarray(told)) };
+    return bytes.length <= told ? null : { event: event.event, data: pieceOf(bytes.subarray(told)) };
   }
 }
 
-function bytesOf({ data }: RunEvent): Uint8Array {
-  const { text, b64 } = data;
-  if (typeof text === "string") return new TextEncoder().encode(text);
-  return typeof b64 === "string" ? fromBase64(b64) : new Uint8Array(0);
+function bytesOf({ data: { text, b64 } }: Extract<RunEvent, { event: "delta" | "stderr" }>): Uint8Array {
+  if (text !== undefined) return new TextEncoder().encode(text);
+  return b64 === undefined ? new Uint8Array(0) : fromBase64(b64);
 }

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { fromBase64 } from "../../../src/bytes.ts";
 import { Redactor } from "../../../src/redact.ts";
-import { DeltaText } from "../../../src/run/delta.ts";
+import { DeltaText, type Piece } from "../../../src/run/delta.ts";
 import { cutAt, join } from "../../support/chunks.ts";
 import { fc } from "../../support/property.ts";
 
@@ -12,13 +12,18 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** The members of the events of these pieces. */
 async function told(pieces: readonly Uint8Array[], redactor: Redactor): Promise<Record<string, unknown>[]> {
-  const data: Record<string, unknown>[] = [];
-  const deltas = new DeltaText("delta", redactor, async (event) => {
-    data.push(event.data);
-  });
+  const told: Piece[] = [];
+  const deltas = new DeltaText(
+    redactor,
+    async () => {},
+    (piece) => {
+      told.push(piece);
+      return { event: "delta", data: piece };
+    },
+  );
   for (const piece of pieces) await deltas.push(piece);
   await deltas.end();
-  return data;
+  return told;
 }
 const bytesOf = ({ text, b64 }: Record<string, unknown>): Uint8Array =>
   typeof b64 === "string" ? fromBase64(b64) : bytes(String(text));

@@ -20,7 +20,8 @@ function told({ records }: Played, spec: Parameters<typeof started>[0]): string[
     state = applyAgentRecord(state, record);
     return events
       .filter(({ event }) => event.startsWith("skill_") && event !== "skill_matched")
-      .map(({ event, data }) => `${event} ${data.name}${data.server === undefined ? "" : ` ${data.server}`}`);
+      .map(({ event, data }) => [event, Reflect.get(data, "name"), Reflect.get(data, "server")])
+      .map((words) => words.filter((word) => word !== undefined).join(" "));
   });
 }
 const binds = ({ records }: Played) => records.filter(({ type }) => type === "skill_mcp_bound").length;

@@ -2,8 +2,8 @@
  * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of what it
  * serves and the fixed routes. Pure; the same skills give the same bytes.
  */
-import type { JsonObject, Manifest } from "../manifest.ts";
-import { byteOrder } from "../path.ts";
+import type { JsonObject, Manifest } from "../skill/manifest.ts";
+import { byteOrder } from "../skill/path.ts";
 import { Components } from "./components.ts";
 import { fixedPaths } from "./fixed-routes.ts";
 import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./parts.ts";

@@ -1,5 +1,7 @@
 /** The shapes that the routes of sessions take and give. */
-import type { JsonObject } from "../manifest.ts";
+import { callBody } from "../run/request-bodies.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { bodySchema } from "./call-routes.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 
 const OBJECT: JsonObject = { type: "object" };
@@ -93,7 +95,7 @@ export function sessionSchemas(): JsonObject {
         keep_first: { ...COUNT, default: 0 },
         keep_last: { ...COUNT, default: 12 },
         summary: { ...TEXT, description: "Stands in place of one that would be made." },
-        options: { ...OBJECT, description: "Of the model that writes the summary, for `llm`." },
+        options: ref("schemas", "CallOptions"),
       },
       ["strategy", "keep_first", "keep_last", "summary", "options"],
     ),
@@ -137,14 +139,7 @@ export function sessionSchemas(): JsonObject {
       },
       ["scope", "reason", "arguments_digest"],
     ),
-    RunRequest: object(
-      {
-        prompt: MAYBE_TEXT,
-        system: MAYBE_TEXT,
-        options: { ...OBJECT, description: "Options of the run and of its model calls, by name." },
-      },
-      ["prompt", "system", "options"],
-    ),
+    RunRequest: bodySchema(callBody, "RunOptions"),
     RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
     Run: object(
       {

@@ -1,10 +1,12 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
-import { type JsonObject, MODES, RISKS, TIERS } from "../manifest.ts";
+import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
+import { eventSchemas } from "./events.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
+import { optionSchemas } from "./options.ts";
 import { COUNT, FILE_IDS, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
@@ -122,6 +124,8 @@ export function schemaComponents(): JsonObject {
         "uploaded",
         "daemon",
         "signer",
+        "workspaceTools",
+        "namespace",
         "signature",
         "diagnostics",
         "tool_details",
@@ -191,12 +195,6 @@ export function schemaComponents(): JsonObject {
         ),
       },
     }),
-    Events: {
-      type: "string",
-      description:
-        "Server-sent events: `start`, `delta`, `stderr`, `round`, `tool_call`, `tool_result`, `error`, `done` " +
-        "(always last). Each `data` is one JSON object on one line, each `id` is `<execution id>:<seq>`.",
-    },
     ObjectKeys: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
     Stored: object({ digest: DIGEST, stored: TEXTS }),
     CatalogPointer: object(
@@ -248,6 +246,8 @@ export function schemaComponents(): JsonObject {
     ApiKey: object(API_KEY),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ...eventSchemas(),
+    ...optionSchemas(),
     ...callSchemas(),
     ...transcriptSchemas(),
     ...modelSchemas(),

@@ -1,7 +1,7 @@
 /** Uploaded skills in the document of a catalog, in the Worker. Pure. */
-import { objectOf } from "../json.ts";
-import type { JsonObject, Manifest } from "../manifest.ts";
-import { byteOrder } from "../path.ts";
+import { objectOf } from "../skill/json.ts";
+import type { JsonObject, Manifest } from "../skill/manifest.ts";
+import { byteOrder } from "../skill/path.ts";
 import { Components } from "./components.ts";
 import { skillOperations } from "./skill-routes.ts";
 

@@ -1,7 +1,7 @@
 /** The routes that queue answers in the providers' place, and what they take and give. */
-import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
-import type { JsonObject } from "../manifest.ts";
-import { cursor, json, type Operation, schema } from "./operation.ts";
+import { ERROR_CATEGORIES } from "../errors/failure-class.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { cursor, json, type Operations, schema } from "./operation.ts";
 import { answer, object, query, ref, TEXT } from "./parts.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 0 };
@@ -15,61 +15,51 @@ const SCOPE: JsonObject = {
 };
 const ONLY = "404 unless hull.toml has `[llm] mock_routes = true`";
 
-export const MOCK_OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
-  "/llm/mocks": {
-    post: {
-      id: "queueMocks",
-      tag: "models",
-      summary: `Queues answers in the providers' place; ${ONLY}`,
-      scope: "invoke",
-      parameters: [SCOPE],
-      body: {
-        required: true,
-        content: json({
-          oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: 10_000 }],
-        }),
-      },
-      answers: {
-        201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))),
-      },
-      faults: [400, 404, 408, 413, 422],
+export const MOCK_OPERATIONS = {
+  queueMocks: {
+    tag: "models",
+    summary: `Queues answers in the providers' place; ${ONLY}`,
+    parameters: [SCOPE],
+    body: {
+      required: true,
+      content: json({
+        oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: 10_000 }],
+      }),
     },
-    delete: {
-      id: "clearMocks",
-      tag: "models",
-      summary: `Empties queue, calls and cache; ${ONLY}`,
-      scope: "invoke",
-      parameters: [SCOPE],
-      answers: { 204: answer("They are gone", null) },
-      faults: [400, 404],
+    answers: {
+      201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))),
     },
+    faults: [400, 404, 408, 413, 422],
   },
-  "/llm/mocks/calls": {
-    get: {
-      id: "listMockCalls",
-      tag: "models",
-      summary: `What was asked, retries included, the oldest first; ${ONLY}`,
-      scope: "invoke",
-      parameters: [
-        SCOPE,
-        query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-        cursor,
-      ],
-      answers: {
-        200: answer(
-          "Calls",
-          json(
-            object({
-              data: { type: "array", items: ref("schemas", "MockCall") },
-              next_cursor: { type: ["string", "null"] },
-            }),
-          ),
+  clearMocks: {
+    tag: "models",
+    summary: `Empties queue, calls and cache; ${ONLY}`,
+    parameters: [SCOPE],
+    answers: { 204: answer("They are gone", null) },
+    faults: [400, 404],
+  },
+  listMockCalls: {
+    tag: "models",
+    summary: `What was asked, retries included, the oldest first; ${ONLY}`,
+    parameters: [
+      SCOPE,
+      query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
+      cursor,
+    ],
+    answers: {
+      200: answer(
+        "Calls",
+        json(
+          object({
+            data: { type: "array", items: ref("schemas", "MockCall") },
+            next_cursor: { type: ["string", "null"] },
+          }),
         ),
-      },
-      faults: [400, 404],
+      ),
     },
+    faults: [400, 404],
   },
-};
+} satisfies Operations;
 
 /** All of `components/schemas` that these routes use. */
 export function mockSchemas(): JsonObject {

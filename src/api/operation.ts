@@ -1,17 +1,14 @@
 /** One operation of a fixed route, and the parts that several of them have. */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
-
-type Scope = "open" | "invoke" | "publish" | "admin";
 
 /** What can go wrong on every route that wants a key, before its own work begins. */
 const GUARDED = [401, 403, 405, 429, 500, 503];
 
 export interface Operation {
-  id: string;
   tag: "skills" | "files" | "models" | "sessions" | "spending" | "operation" | "publishing";
   summary: string;
-  scope: Scope;
   parameters?: JsonObject[];
   body?: JsonObject;
   answers: { [status: string]: JsonObject };
@@ -19,8 +16,8 @@ export interface Operation {
   faults?: number[];
 }
 
-/** Operations by path and method. */
-export type Operations = { [path: string]: { [method: string]: Operation } };
+/** Operations by id. Their routes are in `src/skill/fixed-routes.ts`. */
+export type Operations = { readonly [id in OperationId]?: Operation };
 
 export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
 export const schema = (name: string): JsonObject => ref("schemas", name);
@@ -35,17 +32,13 @@ export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-{1,2}
 export const cursor = query("cursor", "Where the page before ended.", TEXT);
 
 /** The Operation Object. */
-export function render({
-  id,
-  tag,
-  summary,
-  scope,
-  parameters,
-  body,
-  answers,
-  faults = [],
-}: Operation): JsonObject {
+export function render(
+  id: string,
+  scope: RouteScope,
+  { tag, summary, parameters, body, answers, faults = [] }: Operation,
+): JsonObject {
   const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
+  const scopes = scope === "any" ? [] : [scope === "own" ? "invoke" : scope];
   return {
     operationId: id,
     tags: [tag],
@@ -53,6 +46,6 @@ export function render({
     ...(parameters === undefined ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: { ...problems(statuses), ...answers },
-    security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
+    security: scope === "open" ? [] : [{ bearer: scopes }, { apiKey: scopes }],
   };
 }

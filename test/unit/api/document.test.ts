@@ -3,6 +3,8 @@ import { validate } from "@hyperjump/json-schema/openapi-3-1";
 import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import { addSkills } from "../../../src/api/add-skills.ts";
+import { openapiDocument } from "../../../src/api/document.ts";
 import * as budget from "../../../src/errors/budget.ts";
 import * as daemon from "../../../src/errors/daemon.ts";
 import * as provider from "../../../src/errors/provider.ts";
@@ -10,8 +12,6 @@ import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
 import * as session from "../../../src/errors/session.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
-import { addSkills } from "../../../src/skill/openapi/add-skills.ts";
-import { openapiDocument } from "../../../src/skill/openapi/document.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 
 const MODES = {

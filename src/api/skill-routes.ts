@@ -2,9 +2,9 @@
  * What one skill accepts and answers, as OpenAPI operations. Part of the Worker, for uploads:
  * it imports none of the fixed routes, schemas and problems, which are in the published document already.
  */
-import { embeddedSchema } from "../json-schema.ts";
-import type { Json, JsonObject, Manifest, Mode } from "../manifest.ts";
-import { isTextType, mediaTypeOf } from "../media.ts";
+import { embeddedSchema } from "../skill/json-schema.ts";
+import type { Json, JsonObject, Manifest, Mode } from "../skill/manifest.ts";
+import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import type { Components } from "./components.ts";
 import { answer, BINARY, FILE_IDS, problems, ref, runHeaders, TEXT } from "./parts.ts";
 

@@ -1,6 +1,6 @@
 /** Components that several skills share: the same value is entered once, whoever asks for it. */
-import { objectOf } from "../json.ts";
-import type { JsonObject } from "../manifest.ts";
+import { objectOf } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { ref } from "./parts.ts";
 
 const KINDS = ["schemas", "responses", "requestBodies"] as const;

@@ -1,6 +1,6 @@
 /** The routes of what a tenant configured of skills' tools. */
-import { CONFIG_LAYERS } from "../config/effective.ts";
-import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../manifest.ts";
+import { CONFIG_LAYERS } from "../skill/config/effective.ts";
+import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema, slug } from "./operation.ts";
 import { answer, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
 
@@ -11,29 +11,23 @@ const parameters = [
 ];
 const answers = { 200: answer("The values that count now", json(schema("ToolConfig"))) };
 
-export const CONFIG_OPERATIONS: Operations = {
-  "/skills/{slug}/config": {
-    get: {
-      id: "getConfig",
-      tag: "skills",
-      summary: "What the tenant configured of the skill's tools; of secrets only whether they are set",
-      scope: "publish",
-      parameters,
-      answers,
-      faults: [400, 404],
-    },
-    put: {
-      id: "putConfig",
-      tag: "skills",
-      summary: "Sets the values that it names; null resets one to the layer below",
-      scope: "publish",
-      parameters,
-      body: { required: true, content: json(schema("ToolConfigChange")) },
-      answers,
-      faults: [400, 404, 408, 413, 422],
-    },
+export const CONFIG_OPERATIONS = {
+  getConfig: {
+    tag: "skills",
+    summary: "What the tenant configured of the skill's tools; of secrets only whether they are set",
+    parameters,
+    answers,
+    faults: [400, 404],
   },
-};
+  putConfig: {
+    tag: "skills",
+    summary: "Sets the values that it names; null resets one to the layer below",
+    parameters,
+    body: { required: true, content: json(schema("ToolConfigChange")) },
+    answers,
+    faults: [400, 404, 408, 413, 422],
+  },
+} satisfies Operations;
 
 const byName = (value: JsonObject): JsonObject => ({ type: "object", additionalProperties: value });
 

@@ -1,6 +1,6 @@
 /** The routes that say which models there are, and the shapes that they answer with. */
-import type { Json, JsonObject } from "../manifest.ts";
-import { json, type Operation, schema } from "./operation.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -19,50 +19,39 @@ const wanted = (name: string, description: string): JsonObject => ({
 const MODEL = wanted("model", "The id of a model, or an alias.");
 const NAME = inPath("name");
 
-const reads = (
-  id: string,
-  summary: string,
-  shape: Json,
-  more: Partial<Operation> = {},
-): { get: Operation } => ({
-  get: {
-    id,
-    tag: "models",
-    summary,
-    scope: "invoke",
-    answers: { 200: answer("The answer", json(shape)) },
-    ...more,
-  },
+const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
+  tag: "models",
+  summary,
+  answers: { 200: answer("The answer", json(shape)) },
+  ...more,
 });
 
-export const MODEL_OPERATIONS: { [path: string]: { [method: string]: Operation } } = {
-  "/llm/info": reads("getModelInfo", "Where a call goes that names no model", schema("ModelInfo"), {
+export const MODEL_OPERATIONS = {
+  getModelInfo: reads("Where a call goes that names no model", schema("ModelInfo"), {
     faults: [400],
   }),
-  "/llm/models": reads(
-    "listModels",
+  listModels: reads(
     "The aliases; with `id` one model",
     { oneOf: [schema("ModelAliases"), schema("Model")] },
     { parameters: [query("id", "The id of a model, or an alias.", TEXT)], faults: [400] },
   ),
-  "/llm/resolve": reads("resolveModel", "What a model name stands for", schema("ModelTarget"), {
+  resolveModel: reads("What a model name stands for", schema("ModelTarget"), {
     parameters: [MODEL],
     faults: [400],
   }),
-  "/llm/infer": reads("inferProvider", "The provider of a model", object({ provider: TEXT }), {
+  inferProvider: reads("The provider of a model", object({ provider: TEXT }), {
     parameters: [MODEL],
     faults: [400],
   }),
-  "/llm/tier": reads("tierOfModel", "How capable a model is taken to be", object({ tier: TIER }), {
+  tierOfModel: reads("How capable a model is taken to be", object({ tier: TIER }), {
     parameters: [MODEL],
     faults: [400],
   }),
-  "/llm/pick": reads("pickModel", "The model of an alias or tier", schema("ModelTarget"), {
+  pickModel: reads("The model of an alias or tier", schema("ModelTarget"), {
     parameters: [wanted("target", "An alias or a tier.")],
     faults: [400],
   }),
-  "/llm/cost": reads(
-    "priceTokens",
+  priceTokens: reads(
     "What tokens of a model cost, in USD",
     object({ cost_usd: { type: "number" }, price_known: FLAG }),
     {
@@ -77,57 +66,46 @@ export const MODEL_OPERATIONS: { [path: string]: { [method: string]: Operation }
       faults: [400],
     },
   ),
-  "/llm/capabilities": {
-    ...reads("getCapabilities", "What a model can do", schema("ModelCapabilities"), {
-      parameters: [
-        wanted("provider", "The name of a provider."),
-        query("model", "The id of a model; the provider's default one without it.", TEXT),
-      ],
-      faults: [400],
-    }),
-    put: {
-      id: "putCapabilities",
-      tag: "models",
-      summary: "Replaces the tenant's own capability rules",
-      scope: "admin",
-      body: {
-        required: true,
-        description: "TOML: `[[provider.<name>]]` rules and `[provider_family]`.",
-        content: { "application/toml": { schema: TEXT }, "text/plain": { schema: TEXT } },
-      },
-      answers: {
-        200: answer(
-          "They count from now on",
-          json(object({ providers: TEXTS, provider_family: { type: "object", additionalProperties: TEXT } })),
-        ),
-      },
-      faults: [400, 408, 413, 422],
+  getCapabilities: reads("What a model can do", schema("ModelCapabilities"), {
+    parameters: [
+      wanted("provider", "The name of a provider."),
+      query("model", "The id of a model; the provider's default one without it.", TEXT),
+    ],
+    faults: [400],
+  }),
+  putCapabilities: {
+    tag: "models",
+    summary: "Replaces the tenant's own capability rules",
+    body: {
+      required: true,
+      description: "TOML: `[[provider.<name>]]` rules and `[provider_family]`.",
+      content: { "application/toml": { schema: TEXT }, "text/plain": { schema: TEXT } },
     },
-    delete: {
-      id: "deleteCapabilities",
-      tag: "models",
-      summary: "Removes the tenant's own capability rules",
-      scope: "admin",
-      answers: { 204: answer("They are gone", null) },
+    answers: {
+      200: answer(
+        "They count from now on",
+        json(object({ providers: TEXTS, provider_family: { type: "object", additionalProperties: TEXT } })),
+      ),
     },
+    faults: [400, 408, 413, 422],
   },
-  "/llm/providers": reads("listProviders", "The providers of this deployment", schema("ModelProviders")),
-  "/llm/providers/available": reads(
-    "listAvailableProviders",
-    "Those whose key is set, and those that need none",
-    schema("ModelProviders"),
-  ),
-  "/llm/providers/{name}": reads("getProvider", "One provider, without secrets", schema("ModelProvider"), {
+  deleteCapabilities: {
+    tag: "models",
+    summary: "Removes the tenant's own capability rules",
+    answers: { 204: answer("They are gone", null) },
+  },
+  listProviders: reads("The providers of this deployment", schema("ModelProviders")),
+  listAvailableProviders: reads("Those whose key is set, and those that need none", schema("ModelProviders")),
+  getProvider: reads("One provider, without secrets", schema("ModelProvider"), {
     parameters: [NAME],
     faults: [404],
   }),
-  "/llm/providers/{name}/health": reads(
-    "checkProvider",
+  checkProvider: reads(
     "Asks the provider whether it is there and takes the key; 200 whatever it says",
     schema("ProviderHealth"),
     { parameters: [NAME] },
   ),
-};
+} satisfies Operations;
 
 const CAPABILITIES: JsonObject = {
   native_tools: FLAG,

@@ -1,5 +1,5 @@
 /** Shapes of usage, budgets and rates, as JSON Schema 2020-12. */
-import type { JsonObject } from "../manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
 
 const USD: JsonObject = { type: "number", minimum: 0 };

@@ -1,5 +1,5 @@
 /** Small building blocks of the OpenAPI document (https://spec.openapis.org/oas/v3.1.1.html). */
-import type { Json, JsonObject } from "../manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 
 type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
 

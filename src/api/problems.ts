@@ -1,12 +1,14 @@
 /** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary. */
-import * as budget from "../../errors/budget.ts";
-import * as daemon from "../../errors/daemon.ts";
-import * as provider from "../../errors/provider.ts";
-import * as request from "../../errors/request.ts";
-import * as run from "../../errors/run.ts";
-import * as session from "../../errors/session.ts";
-import { Internal } from "../../errors.ts";
-import type { JsonObject } from "../manifest.ts";
+import * as budget from "../errors/budget.ts";
+import * as daemon from "../errors/daemon.ts";
+import * as hook from "../errors/hook.ts";
+import * as llm from "../errors/llm.ts";
+import * as provider from "../errors/provider.ts";
+import * as request from "../errors/request.ts";
+import * as run from "../errors/run.ts";
+import * as session from "../errors/session.ts";
+import { Internal } from "../errors.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
 
 /** Of an execution whose client left: in logs and stored state only. */
@@ -14,7 +16,7 @@ const NEVER_SENT = "client_closed_request";
 
 const CLASSES = [
   Internal,
-  ...[budget, daemon, request, run, provider, session].flatMap((module) => Object.values(module)),
+  ...[budget, daemon, hook, llm, request, run, provider, session].flatMap((module) => Object.values(module)),
 ].map(({ code, status }) => ({ code, status }));
 
 const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);

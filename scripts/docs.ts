@@ -1,0 +1,214 @@
+/**
+ * `npm run docs`: writes the pages and tables of docs/ that follow from the code. A test fails when one of them is out of date.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openapiDocument } from "../src/api/document.ts";
+import { eventData } from "../src/api/events.ts";
+import { OPERATIONS } from "../src/api/fixed-routes.ts";
+import type { Operation } from "../src/api/operation.ts";
+import { optionGroups } from "../src/api/options.ts";
+import { wordsOf } from "../src/api/shape-schema.ts";
+import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
+import { objectOf } from "../src/skill/json.ts";
+import type { Json, JsonObject } from "../src/skill/manifest.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
+
+/** Pages that are written as a whole. */
+const PAGES: Record<string, () => string> = {
+  "docs/options.md": optionsPage,
+  "docs/events.md": eventsPage,
+};
+
+/** Tables within pages, between `<!-- name: … -->` and `<!-- /name -->`. */
+const TABLES: [path: string, name: string, table: () => string][] = [["docs/http.md", "routes", routeTables]];
+
+/** Every document that follows from the code, as it should be, by path. */
+export function generatedDocuments(): Map<string, string> {
+  const documents = new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
+  for (const [path, name, table] of TABLES) {
+    const page = documents.get(path) ?? readFileSync(join(ROOT, path), "utf8");
+    const between = new RegExp(`(<!-- ${name}:[^\\n]*-->\\n)[\\s\\S]*?(<!-- /${name} -->)`);
+    documents.set(
+      path,
+      page.replace(between, (_, begin, end) => `${begin}\n${table()}\n\n${end}`),
+    );
+  }
+  return documents;
+}
+
+/** Headings of the tables of routes, and where more is said of them. */
+const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
+  [
+    "skills",
+    "Skills",
+    "[Input](#input-of-a-run), [answers](#answer-of-a-run), [MCP](mcp.md), [configuration](configuration.md).",
+  ],
+  ["files", "Files", "[Files](#files) of calls, and [files of sessions](session-files.md)."],
+  [
+    "models",
+    "Models and runs",
+    "[Model calls and runs](#model-calls-and-runs), [models.md](models.md), [transcripts.md](transcripts.md), [mocks](testing.md#mocks).",
+  ],
+  ["sessions", "Sessions and daemons", "[sessions.md](sessions.md), [daemons.md](daemons.md)."],
+  ["spending", "Spending", "[budgets.md](budgets.md)."],
+  ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],
+  ["operation", "Operation", "[Keys and tenants](#keys-and-tenants)."],
+];
+
+const SCOPES: { [scope in RouteScope]: string } = {
+  open: "open",
+  any: "any",
+  own: "invoke, or signed",
+  invoke: "invoke",
+  publish: "publish",
+  admin: "admin",
+};
+
+function routeTables(): string {
+  const document = openapiDocument([], "");
+  const at = (value: Json | undefined): JsonObject => {
+    const schema = objectOf(value);
+    const path = typeof schema.$ref === "string" ? schema.$ref.slice(2).split("/") : [];
+    return path.length === 0 ? schema : path.reduce((here, name) => objectOf(here[name]), document);
+  };
+  const takes = ({ parameters, body }: Operation): string => {
+    const named = (parameters ?? []).map(at).filter((parameter) => parameter.in === "query");
+    const content = Object.entries(objectOf(body?.content));
+    const bodies = content.map(([type, media]) => {
+      const schema = at(objectOf(media).schema);
+      const fields = wordsOf(schema);
+      if (type !== "application/json") return type === "*/*" ? "any body" : `\`${type}\``;
+      return schema.allOf === undefined
+        ? fields === "object"
+          ? "JSON"
+          : fields
+        : "[options](options.md#daemons)";
+    });
+    return [...named.map((parameter) => `\`?${text(parameter.name)}\``), bodies.join(" or ")]
+      .filter((part) => part !== "" && part !== "`{}`")
+      .join(", ");
+  };
+  const tables = TAGS.map(([tag, heading, more]) => {
+    const rows = FIXED_ROUTES.filter(([id]) => OPERATIONS[id].tag === tag).map(
+      ([id, method, path, scope]) => {
+        const shown = path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
+        return [`\`${method} ${shown}\``, SCOPES[scope], takes(OPERATIONS[id]), OPERATIONS[id].summary];
+      },
+    );
+    return `### ${heading}\n\n${more}\n\n${markdownTable(["Route", "Scope", "Takes", "Does"], rows)}`;
+  });
+  return tables.join("\n\n");
+}
+
+const OPTIONS = `# Options
+
+${NOTE}
+
+\`options\` is the object that says how Hull calls a model, runs an agent, or keeps a daemon.
+
+| Request | Takes |
+|---|---|
+| \`POST /llm/call\`, \`/llm/stream\`, \`/llm/structured\`, \`/llm/completion\` | [options of model calls](#model-calls) |
+| \`POST /runs\`, \`POST /sessions/{id}/runs\` | these, and [options of runs](#runs) |
+| \`POST /daemons\` | these, and [the fields of daemons](#daemons), all in one flat body |
+
+\`\`\`bash
+export HULL_URL=http://localhost:3000
+curl -X POST "$HULL_URL/llm/call" -d '{
+  "prompt": "Name a colour.",
+  "options": {"provider": "mock", "max_tokens": 100, "llm_retries": 1}
+}'
+\`\`\`
+
+- An option that does not exist, or has another type, is 422 \`input_invalid\` with its path. A value that Hull cannot use is 400
+  \`invalid_request\` with the name of the option.
+- \`null\` counts as absent, inside an option too.
+- Under the name of a provider stand members for the requests to that provider alone, see
+  [models.md](models.md#what-a-provider-is-told-besides).
+- An option that has no effect with the others is a warning of the result, \`option_ignored\`.
+`;
+
+function optionsPage(): string {
+  const { calls, runs, daemons } = optionGroups();
+  const table = ({ title, options }: (typeof calls)[number]): string => {
+    const rows = options.map(({ name, schema, text }) => {
+      const fallback =
+        text.otherwise ?? (text.default === undefined ? "–" : `\`${JSON.stringify(text.default)}\``);
+      return [`\`${name}\``, wordsOf(schema), fallback, text.text];
+    });
+    return `### ${title}\n\n${markdownTable(["Option", "Type", "Default", "Meaning"], rows)}`;
+  };
+  const part = (title: string, groups: typeof calls): string =>
+    `## ${title}\n\n${groups.map(table).join("\n\n")}\n`;
+  return [OPTIONS, part("Model calls", calls), part("Runs", runs), part("Daemons", daemons)].join("\n");
+}
+
+const EVENTS = `# Events
+
+${NOTE}
+
+A stream is a response of type \`text/event-stream\`. Each event has an \`id\` (\`<execution or session id>:<seq>\`), a name, and one
+JSON object as its \`data\`. \`done\` is always the last event of a call or run. After 15 s of silence Hull sends the comment \`: hb\`.
+
+| Stream | Asked for by | Goes on after |
+|---|---|---|
+| a call of a skill | \`?stream=1\` or \`Accept: text/event-stream\` | \`GET /executions/{id}/events\`, with an \`Idempotency-Key\` or \`Prefer: respond-async\` |
+| a model call | the same on \`/llm/call\`, \`/llm/structured\`, \`/llm/completion\`; \`/llm/stream\` always | the same |
+| \`POST /runs\` | the same | the same |
+| a run of a session | the same on \`POST /sessions/{id}/runs\` | \`GET /sessions/{id}/events\`, which never ends by itself |
+| a daemon | | \`GET /sessions/{id}/events\` with the daemon's id |
+
+\`Last-Event-ID\` or \`?after=\` names the last event that a client has. Names may be added: ignore those that you do not know.
+
+\`\`\`bash
+export HULL_URL=http://localhost:3000
+curl -N -X POST "$HULL_URL/llm/stream" -d '{"prompt": "Hello.", "options": {"provider": "mock"}}'
+\`\`\`
+`;
+
+function eventsPage(): string {
+  const sections = eventData().map(([name, schema]) => {
+    const { description = "", required, additionalProperties } = schema;
+    const needed = Array.isArray(required) ? required : [];
+    const rows = Object.entries(objectOf(schema.properties)).map(([field, value]) => {
+      const member = objectOf(value);
+      const always = needed.includes(field) ? "" : "?";
+      return [`\`${field}${always}\``, wordsOf(member), text(member.description)];
+    });
+    const more = isOpen(additionalProperties) ? "\n\nFurther members follow from what ended." : "";
+    return `## ${name}\n\n${text(description)}\n\n${markdownTable(["Field", "Type", "Meaning"], rows)}${more}\n`;
+  });
+  return [EVENTS, ...sections].join("\n");
+}
+
+const isOpen = (additional: Json | undefined): boolean =>
+  additional === true || (additional !== undefined && Object.keys(objectOf(additional)).length === 0);
+
+const text = (value: JsonObject[string] | undefined): string => (typeof value === "string" ? value : "");
+
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replace(/ +\|/g, " |");
+  return [line(head), `|${head.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
+}
+
+if (import.meta.main) {
+  for (const [path, page] of generatedDocuments()) {
+    const file = join(ROOT, path);
+    const before = readIfThere(file);
+    if (before !== page) writeFileSync(file, page);
+    console.log(`${path}${before === page ? "" : " (changed)"}`);
+  }
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return null;
+  }
+}

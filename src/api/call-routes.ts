@@ -1,0 +1,152 @@
+/** The routes that call models, and the shapes that they take and give. */
+import type * as z from "zod/mini";
+import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
+import { objectOf } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
+import { schemaOf } from "./shape-schema.ts";
+
+const ANY: JsonObject = {};
+const TEXTS: JsonObject = { type: "array", items: TEXT };
+const FLAG: JsonObject = { type: "boolean" };
+const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
+
+/** What every call takes beside its body. */
+const CALL = {
+  tag: "models",
+  parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
+  faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+} as const satisfies Partial<Operation>;
+const ACCEPTED = ref("responses", "Accepted");
+
+const body = (shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject => ({
+  required: true,
+  content: json(bodySchema(shape, options)),
+});
+
+/** The body that a shape reads, its `options` by their own schema. */
+export function bodySchema(shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject {
+  const read = schemaOf(shape);
+  const properties = { ...objectOf(read.properties), options: schema(options) };
+  return { ...read, properties };
+}
+
+export const CALL_OPERATIONS = {
+  runAgent: {
+    ...CALL,
+    summary: "Runs an agent without a session",
+    parameters: [
+      query(
+        "wait",
+        "Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202.",
+        {
+          enum: ["terminal", "idle", "none"],
+        },
+      ),
+      ...CALL.parameters,
+    ],
+    body: { required: true, content: json(schema("RunRequest")) },
+    answers: {
+      200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
+      202: ACCEPTED,
+    },
+  },
+  callModel: {
+    ...CALL,
+    summary: "Calls a model",
+    body: body(callBody, "CallOptions"),
+    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+  },
+  streamModel: {
+    ...CALL,
+    summary: "Calls a model and streams its answer",
+    body: body(callBody, "CallOptions"),
+    answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS), 202: ACCEPTED },
+  },
+  callStructured: {
+    ...CALL,
+    summary: "Calls a model until its answer matches a schema",
+    body: body(structuredBody, "CallOptions"),
+    answers: {
+      200: answer("The data, or the reason why there is none", {
+        ...json(schema("StructuredResult")),
+        ...EVENTS,
+      }),
+      202: ACCEPTED,
+    },
+  },
+  completeText: {
+    ...CALL,
+    summary: "Asks for the text between a prefix and a suffix",
+    body: body(completionBody, "CallOptions"),
+    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+  },
+} satisfies Operations;
+
+const USAGE = object({
+  input_tokens: COUNT,
+  output_tokens: COUNT,
+  cache_read_tokens: COUNT,
+  cache_write_tokens: COUNT,
+  cache_hit_ratio: { type: "number", minimum: 0, maximum: 1 },
+  cache_savings_usd: { type: "number" },
+  cost_usd: { type: "number" },
+  price_known: FLAG,
+});
+
+export function callSchemas(): JsonObject {
+  const result: JsonObject = {
+    text: TEXT,
+    visible_text: TEXT,
+    model: TEXT,
+    provider: TEXT,
+    usage: USAGE,
+    stop_reason: MAYBE_TEXT,
+    raw_stop_reason: MAYBE_TEXT,
+    blocks: { type: "array", items: { type: "object" } },
+    transcript: { type: "object" },
+    data: ANY,
+    tool_calls: {
+      type: "array",
+      items: object({ id: TEXT, name: TEXT, arguments: { type: "object" } }),
+    },
+    thinking: TEXT,
+    warnings: {
+      type: "array",
+      items: object({ code: TEXT, message: TEXT, option: TEXT }, ["option"]),
+    },
+  };
+  return {
+    RunResult: object({
+      run_id: TEXT,
+      session_id: MAYBE_TEXT,
+      status: TEXT,
+      text: TEXT,
+      visible_text: TEXT,
+      iterations: COUNT,
+      duration_ms: COUNT,
+      tools_used: TEXTS,
+      successful_tools: TEXTS,
+      rejected_tools: TEXTS,
+      input_tokens: COUNT,
+      output_tokens: COUNT,
+      cost_usd: { type: "number" },
+      transcript: { type: "object" },
+    }),
+    CallResult: object(result, ["data", "tool_calls", "thinking", "warnings"]),
+    StructuredResult: object({
+      ok: FLAG,
+      data: ANY,
+      raw_text: TEXT,
+      error: ANY,
+      error_category: MAYBE_TEXT,
+      attempts: COUNT,
+      repaired: FLAG,
+      extracted_json: FLAG,
+      usage: { oneOf: [USAGE, { type: "null" }] },
+      model: MAYBE_TEXT,
+      provider: MAYBE_TEXT,
+    }),
+  };
+}

@@ -1,0 +1,488 @@
+/**
+ * What each option of a model call, a run and a daemon means. Names, types and ranges are those of the shapes that Hull
+ * reads options with; the compiler wants a text here for each of them.
+ */
+import type * as z from "zod/mini";
+import { callOptions } from "../llm/options.ts";
+import { runOptions } from "../run/agent/option-shapes.ts";
+import { daemonFields } from "../run/request-bodies.ts";
+import { objectOf } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { ref } from "./parts.ts";
+import { schemaOf } from "./shape-schema.ts";
+
+interface OptionText {
+  text: string;
+  /** What holds where the option is left out. Absent: nothing of the kind. */
+  default?: Json;
+  /** The same in words, where it is no fixed value. */
+  otherwise?: string;
+  /** The accepted values, where a shape leaves them to the code that uses them. */
+  values?: readonly Json[];
+  /** The same as a schema. */
+  schema?: JsonObject;
+}
+
+type CallOption = keyof z.infer<typeof callOptions>;
+type RunOption = keyof z.infer<typeof runOptions>;
+type DaemonField = keyof z.infer<ReturnType<typeof daemonFields>>;
+type Texts<Names extends string> = { readonly [name in Names]?: OptionText };
+
+const TEXT: JsonObject = { type: "string" };
+const TEXTS: JsonObject = { type: "array", items: TEXT };
+const HOOK = "The name of a [hook](runs.md#hooks)";
+
+const MODEL = {
+  provider: {
+    text: 'The [provider](models.md). `"auto"` means that it follows from the model.',
+    otherwise: "as [models.md](models.md) says",
+  },
+  model: { text: "A model id or an alias.", otherwise: "the provider's default" },
+  model_tier: { text: "A tier or an alias in place of a model: `small`, `mid`, `frontier`." },
+  route_policy: {
+    text: "How Hull chooses among models, see [routing](models.md#routing).",
+    default: "manual",
+  },
+  fallback_chain: {
+    text: "Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas.",
+    default: [],
+  },
+} as const satisfies Texts<CallOption>;
+
+const CONVERSATION = {
+  messages: {
+    text: "The conversation. It takes the place of `prompt`.",
+    schema: { type: "array", items: ref("schemas", "Message") },
+  },
+  transcript: {
+    text: "A [transcript](transcripts.md) that the call continues. Not together with `session_id`.",
+    schema: ref("schemas", "Transcript"),
+  },
+  session_id: { text: "A [session](sessions.md) that the call continues." },
+  prefill: { text: "How the answer begins, where the model can continue a given beginning." },
+  metadata: { text: "Anything of the caller's own. Hull does not read it." },
+} as const satisfies Texts<CallOption>;
+
+const SAMPLING = {
+  max_tokens: { text: "Most tokens of an answer.", default: 16_384 },
+  temperature: { text: "Sampling temperature.", otherwise: "not sent, or `[llm.model_defaults]`" },
+  top_p: { text: "Nucleus sampling.", otherwise: "the same" },
+  top_k: { text: "Sampling among the first `k` tokens.", otherwise: "the same" },
+  seed: { text: "Seed of the sampling.", otherwise: "the same" },
+  frequency_penalty: { text: "Penalty for repeated tokens.", otherwise: "the same" },
+  presence_penalty: { text: "Penalty for tokens that occurred.", otherwise: "the same" },
+  stop: { text: "Texts that end the answer. An empty list counts as absent." },
+} as const satisfies Texts<CallOption>;
+
+const STRUCTURED = {
+  response_format: {
+    text: "Whether the answer is JSON.",
+    default: "text",
+    values: ["text", "json", "json_object"],
+  },
+  json_schema: {
+    text: "The JSON Schema that the provider is sent and the answer has to match.",
+  },
+  schema: { text: "The same; `json_schema` comes first." },
+  output_schema: {
+    text: "The schema that Hull checks the answer against, where it is another one.",
+    otherwise: "`json_schema`",
+  },
+  output_format: {
+    text: 'The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`.',
+    schema: {
+      oneOf: [
+        { enum: ["text", "json_object", "json_schema"] },
+        {
+          type: "object",
+          required: ["kind"],
+          properties: {
+            kind: { enum: ["text", "json_object", "json_schema"] },
+            schema: { type: "object" },
+            strict: { type: "boolean", default: true },
+          },
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  output_validation: {
+    text: "What an answer that does not match leads to: nothing, a warning, or 422 `schema_validation`.",
+    default: "off",
+    values: ["off", "warn", "error"],
+  },
+  schema_retries: {
+    text: "How often Hull asks again after an answer that does not match.",
+    otherwise: "`1`; `3` for `/llm/structured`; of the `profile` for runs",
+  },
+  retries: { text: "Another name of `schema_retries`." },
+  schema_retry_nudge: {
+    text: "Whether Hull says what was wrong when it asks again. A text takes the place of Hull's words.",
+    default: true,
+  },
+  repair: {
+    text: "Of `/llm/structured`: a last call turns the text into JSON. Members beside `enabled` are options of that call.",
+    default: false,
+  },
+} as const satisfies Texts<CallOption>;
+
+const THINKING = {
+  thinking: {
+    text: "Whether and how much the model reasons before it answers.",
+    default: false,
+    schema: {
+      anyOf: [
+        { type: "boolean" },
+        { enum: ["enabled", "on", "adaptive", "low", "medium", "high", "off"] },
+        {
+          type: "object",
+          properties: {
+            enabled: { type: "boolean" },
+            mode: { enum: ["enabled", "adaptive", "effort"] },
+            budget_tokens: { type: "integer", minimum: 1 },
+            level: { enum: ["low", "medium", "high"] },
+          },
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  reasoning_effort: { text: "The same as `thinking` with that level. Not together with `thinking`." },
+  interleaved_thinking: { text: "Anthropic: reasoning between tool calls." },
+  anthropic_beta_features: { text: "Anthropic: names of beta features." },
+} as const satisfies Texts<CallOption>;
+
+const CALL_TOOLS = {
+  tools: {
+    text: 'Tools that the model may call: `{name, description, parameters?}` each, with `handler` the name of a [hook](runs.md#hooks) that carries it out, with `executor: "webhook"` one of the [host](runs.md#the-host-delegate). The caller answers the others.',
+    default: [],
+  },
+  tool_choice: {
+    text: "Whether the model has to call a tool.",
+    default: "auto",
+    schema: {
+      oneOf: [
+        { enum: ["auto", "none", "required"] },
+        { type: "object", required: ["name"], properties: { name: TEXT }, additionalProperties: false },
+      ],
+    },
+  },
+  tool_search: {
+    text: "Tools with `defer_loading` stay out of the context until the model finds them by a search.",
+    default: false,
+    schema: {
+      oneOf: [
+        { type: "boolean" },
+        { enum: ["bm25", "regex"] },
+        {
+          type: "object",
+          properties: {
+            variant: { enum: ["bm25", "regex"], default: "bm25" },
+            mode: { enum: ["auto", "native", "client"], default: "auto" },
+            strategy: { enum: ["bm25", "regex", "semantic", "host"] },
+            always_loaded: TEXTS,
+            budget_tokens: { type: "integer", minimum: 1 },
+            name: { ...TEXT, default: "hull_tool_search" },
+            include_stub_listing: { type: "boolean", default: false },
+          },
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  tool_format: {
+    text: "How the model calls tools: by the provider's own channel, or in its text.",
+    otherwise: "`native` where the model can",
+  },
+  tool_examples: { text: "Examples of calls for the system text, where the model calls tools in its text." },
+} as const satisfies Texts<CallOption>;
+
+const TERMS = {
+  timeout_ms: {
+    text: "How long Hull waits for the first byte of a stream, or for the whole of an answer that the provider does not stream.",
+    otherwise: "`HULL_LLM_TIMEOUT` (seconds), else `120000`",
+  },
+  idle_timeout_ms: { text: "How long a stream may then be silent.", otherwise: "`timeout_ms`" },
+  timeout: { text: "`timeout_ms` in seconds." },
+  idle_timeout: { text: "`idle_timeout_ms` in seconds." },
+  llm_retries: {
+    text: "How often Hull repeats a model call after a transient failure.",
+    otherwise: "`2`; of the `profile` for runs",
+  },
+  llm_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 2000 },
+  stream: {
+    text: "Whether the provider streams to Hull. The answer to the caller does not depend on it.",
+    otherwise: "`true`, unless `HULL_LLM_STREAM` says `0`",
+  },
+  cache: { text: "Whether the provider may cache the prompt.", default: false },
+  budget: {
+    text: "Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`. See [budgets](budgets.md).",
+  },
+  vision: { text: "The call needs a model that sees images: 400 `capability_missing` otherwise." },
+  audio: { text: "The same for sound." },
+  pdf: { text: "The same for PDF files." },
+  mock: {
+    text: "Answers in place of the provider's, see [mocks](testing.md#mocks).",
+  },
+} as const satisfies Texts<CallOption>;
+
+const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
+  ...MODEL,
+  ...CONVERSATION,
+  ...SAMPLING,
+  ...STRUCTURED,
+  ...THINKING,
+  ...CALL_TOOLS,
+  ...TERMS,
+};
+
+const SKILLS = {
+  skill: { text: "A served llm skill that the run is: its body, model, limits and tools." },
+  skills: {
+    text: 'Skills that the run may take up: slugs, [inline skills](runs.md#skills), or `"*"` for all that are served.',
+    default: [],
+    schema: { anyOf: [TEXT, { type: "array", items: { type: ["string", "object"] } }, { type: "object" }] },
+  },
+  skill_tools: {
+    text: "When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the tool of the later one counts, a tool of the run's own before both.",
+    default: "at_start",
+  },
+  skill_match: {
+    text: "How skills become active, and whether Hull decides anew at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does.",
+    default: { strategy: "auto", top_n: 1, sticky: true },
+  },
+  skill_catalogue_tokens: {
+    text: "Most tokens of the list of skills in the system text.",
+    otherwise: "`skill_catalogue_tokens` of hull.toml, else `4000`",
+  },
+  working_files: { text: "Paths that `paths` of skills are matched with.", default: [] },
+} as const satisfies Texts<RunOption>;
+
+const RUN_TOOLS = {
+  workspace_tools: {
+    text: "[Tools to work on files](real-skills.md#which-runs-have-the-tools): all, none, or those with these names.",
+    otherwise: "by the run's skills",
+  },
+  dynamic_tools: {
+    text: "The model gets [`define_tool` and `remove_tool`](runs.md#tools-that-the-model-makes).",
+    default: false,
+  },
+  mcp_servers: {
+    text: "[MCP servers](mcp.md#servers-of-the-deployment), by their names in hull.toml or with a `url`. Their tools are `<server>__<tool>`.",
+    default: [],
+  },
+  parallel_tool_calls: {
+    text: "Whether the tool calls of a turn run side by side.",
+    default: true,
+  },
+  tool_retries: { text: "How often a failed tool call is repeated.", otherwise: "of the `profile`" },
+  tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
+  native_tool_fallback: {
+    text: "What happens to calls that a model writes into its text although it has a channel for them.",
+    default: "allow",
+  },
+  models: {
+    text: "Aliases of models by slot, which [handlers](handlers.md) see as `ctx.models`.",
+    default: {},
+  },
+  bot: { text: "The profile whose [configured values](configuration.md) tools get." },
+  tool_configs: { text: "Configured values for this run alone: `{<tool>: {<param>: value}}`." },
+} as const satisfies Texts<RunOption>;
+
+const LOOP = {
+  profile: {
+    text: "Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1.",
+    default: "tool_using",
+    values: ["tool_using", "researcher", "verifier", "completer"],
+  },
+  max_iterations: { text: "Most model calls of the run.", otherwise: "of the `profile`" },
+  persistent: { text: "The run goes on until the model says the sentinel.", default: false },
+  done_sentinel: { text: "The sentinel.", default: "##DONE##" },
+  max_nudges: {
+    text: "Most turns in a row without a tool call after which a persistent run is nudged.",
+    otherwise: "of the `profile`",
+  },
+  nudge: { text: "What a nudge says.", otherwise: "Hull's words" },
+  turn_policy: { text: "What a turn has to do, and how much prose it may have." },
+  token_budget: { text: "Most tokens of the run, input and output together." },
+  stop_after_successful_tools: { text: "A success of one of these tools ends the run.", default: [] },
+  require_successful_tools: {
+    text: "Without a success of one of these tools the run has `failed`.",
+    default: [],
+  },
+  exit_when_verified: {
+    text: "The sentinel counts only where the last call of the tool `run` was a success.",
+    default: false,
+  },
+  break_unless_phase: {
+    text: "In a persistent run a line `next_phase: X` that names another phase ends it.",
+  },
+  loop_detect_warn: {
+    text: "After so many equal calls with equal results the model gets a hint. `0` switches this off.",
+    default: 2,
+  },
+  loop_detect_block: { text: "After so many, a remark takes the place of the result.", default: 3 },
+  loop_detect_skip: { text: "After so many, the call is not carried out.", default: 4 },
+  task_ledger: {
+    text: "Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts.",
+  },
+  deliverables: { text: "The same from titles alone." },
+  root_task: { text: "The task that the items belong to." },
+} as const satisfies Texts<RunOption>;
+
+const RULES = {
+  policy: { text: "The ceiling: [what tools may do](runs.md#what-tools-may-do)." },
+  permissions: { text: "Which calls are allowed or denied, by globs or hooks." },
+  approval_policy: { text: "Which calls need an approval." },
+  approval_timeout_s: { text: "How long an approval may take.", default: 86_400 },
+} as const satisfies Texts<RunOption>;
+
+const HOOKS = {
+  context_callback: { text: `${HOOK} that decides what a model call is sent.` },
+  context_filter: { text: "Another name of `context_callback`." },
+  post_turn_callback: { text: `${HOOK} that Hull calls after each turn with tool calls.` },
+  tool_hooks: {
+    text: "[Hooks](runs.md#hooks) before and after tool calls, by globs over the names of tools.",
+  },
+} as const satisfies Texts<RunOption>;
+
+const COMPACTION = {
+  auto_compact: {
+    text: "`true` shortens the conversation where its estimate passes `compact_threshold`, `false` never does.",
+    otherwise: "only near the model's window",
+  },
+  compact_threshold: {
+    text: "Estimated tokens of the conversation.",
+    otherwise: "`48000`, less for a small window",
+  },
+  keep_first: { text: "How many messages at the beginning stay.", default: 0 },
+  compact_keep_last: { text: "How many messages at the end stay.", default: 12 },
+  compact_strategy: {
+    text: "How Hull shortens: see [compaction](runs.md#compaction).",
+    default: "observation_mask",
+  },
+  hard_limit_tokens: { text: "Above it Hull shortens in any case.", otherwise: "by the model's window" },
+  hard_limit_strategy: { text: "How it does so there.", default: "llm" },
+  tool_output_max_chars: {
+    text: "Longer results of tools keep head, tail and lines that look like diagnostics.",
+    default: 16_000,
+  },
+  compact_callback: { text: `${HOOK} that writes the summary, for the strategy \`custom\`.` },
+  mask_callback: { text: `${HOOK} that replaces messages, for \`observation_mask\`.` },
+  compress_callback: { text: `${HOOK} that shortens a long result.` },
+  compaction: { text: "The same settings in one object; they come before the single options." },
+} as const satisfies Texts<RunOption>;
+
+const DAEMONS = {
+  daemon: {
+    text: "The run goes idle instead of ending, and wakes again: a [daemon](daemons.md).",
+    default: false,
+  },
+  wake_interval_ms: { text: "A timer wakes it so long after it went idle; `0` means none.", default: 0 },
+  cron: { text: "A schedule that wakes it, in five fields." },
+  time_zone: { text: "The zone of the schedule.", default: "UTC" },
+  watch_paths: { text: "Files, folders or globs of the session whose changes wake it.", default: [] },
+  watch_events: { text: "Which changes do.", default: ["change", "create", "delete"] },
+  consolidate_on_idle: { text: "It shortens its conversation when it goes idle.", default: false },
+  idle_watchdog_attempts: { text: "After so many looks that find no reason to wake, it ends as `watchdog`." },
+  wake_budget: { text: "[Limits of one wake](daemons.md#what-it-may-use)." },
+  persist_path: { text: "The file of the session that holds its snapshot." },
+  resume_path: { text: "A snapshot that it continues." },
+} as const satisfies Texts<RunOption>;
+
+const RUN_TEXTS: { readonly [name in RunOption]-?: OptionText } = {
+  ...SKILLS,
+  ...RUN_TOOLS,
+  ...LOOP,
+  ...RULES,
+  ...HOOKS,
+  ...COMPACTION,
+  ...DAEMONS,
+};
+
+const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
+  task: { text: "What the daemon is to do. Required." },
+  prompt: { text: "Another name of `task`." },
+  system: { text: "Its system text." },
+  name: { text: "A name for people." },
+  persist_path: {
+    text: "A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`).",
+    otherwise: "`daemons/<id>`",
+  },
+  state_dir: { text: "Another name of `persist_path`." },
+  event_queue_capacity: {
+    text: "How many events may wait, the one in flight included.",
+    default: 1024,
+  },
+  queue_capacity: { text: "Another name of `event_queue_capacity`." },
+  webhook: { text: "Who may send events without a key, see [signed events](daemons.md#signed-events)." },
+};
+
+/** The schema of options: types by the shape, meaning by the texts. */
+function described(shape: z.core.$ZodType, texts: { readonly [name: string]: OptionText }): JsonObject {
+  const schema = schemaOf(shape);
+  const properties = Object.entries(objectOf(schema.properties)).map(([name, property]) => {
+    const { text = "", default: fallback, values, schema: own } = texts[name] ?? {};
+    const type = own ?? (values === undefined ? objectOf(property) : { enum: [...values] });
+    const given = fallback === undefined ? {} : { default: fallback };
+    return [name, { ...type, description: text, ...given }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+/** `components/schemas` of options. */
+export function optionSchemas(): JsonObject {
+  return {
+    CallOptions: {
+      ...described(callOptions, CALL_TEXTS),
+      description:
+        "Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither is 422 with its path.",
+    },
+    RunOptions: {
+      description: "Options of an agent run: those of its model calls, and its own.",
+      allOf: [ref("schemas", "CallOptions"), described(runOptions, RUN_TEXTS)],
+    },
+    DaemonRequest: {
+      description: "A flat body: the fields of the daemon, and every option of a run beside them.",
+      allOf: [ref("schemas", "RunOptions"), described(daemonFields(), DAEMON_TEXTS)],
+    },
+  };
+}
+
+interface OptionGroup {
+  title: string;
+  options: { name: string; schema: JsonObject; text: OptionText }[];
+}
+
+/** The options by group, for the page about them. */
+export function optionGroups(): { calls: OptionGroup[]; runs: OptionGroup[]; daemons: OptionGroup[] } {
+  const groups = (schema: JsonObject, groups: [string, { readonly [name: string]: OptionText }][]) =>
+    groups.map(([title, texts]) => ({
+      title,
+      options: Object.entries(texts).map(([name, text]) => {
+        const property = objectOf(objectOf(schema.properties)[name]);
+        return { name, schema: property, text };
+      }),
+    }));
+  return {
+    calls: groups(described(callOptions, CALL_TEXTS), [
+      ["Model", MODEL],
+      ["Conversation", CONVERSATION],
+      ["Sampling", SAMPLING],
+      ["Structured output", STRUCTURED],
+      ["Reasoning", THINKING],
+      ["Tools of the call", CALL_TOOLS],
+      ["Time, retries, money", TERMS],
+    ]),
+    runs: groups(described(runOptions, RUN_TEXTS), [
+      ["Skills", SKILLS],
+      ["Tools of the run", RUN_TOOLS],
+      ["The loop", LOOP],
+      ["What tools may do", RULES],
+      ["Hooks", HOOKS],
+      ["Compaction", COMPACTION],
+      ["Resting and waking", DAEMONS],
+    ]),
+    daemons: groups(described(daemonFields(), DAEMON_TEXTS), [["Fields of a daemon", DAEMON_TEXTS]]),
+  };
+}

@@ -1,0 +1,195 @@
+/** The routes of sessions, and of runs in them. */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
+
+export const ID = inPath("id", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" });
+const RUN = inPath("run");
+export const PAGE = [
+  query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
+  query("cursor", "Where the page before ended.", TEXT),
+];
+export const KEY = ref("parameters", "idempotency-key");
+export const LOCATED: JsonObject = {
+  ...answerHeaders(),
+  Location: { schema: { type: "string", format: "uri-reference" } },
+};
+const FLAG: JsonObject = { type: "boolean" };
+const OBJECT: JsonObject = { type: "object" };
+const SESSION_ID: JsonObject = { ...TEXT, description: "The id that the new session is to have." };
+
+export const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
+const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
+  tag: "sessions",
+  summary,
+  parameters: [ID],
+  answers: { 200: answer("The answer", json(shape)) },
+  faults: [404],
+  ...more,
+});
+const changes = (summary: string, shape: JsonObject | null, more: Partial<Operation> = {}): Operation => ({
+  tag: "sessions",
+  summary,
+  parameters: [ID, KEY],
+  body: body(shape ?? object({}), shape !== null),
+  answers: { 200: answer("The session as it is now", json(schema("Session"))) },
+  faults: [400, 404, 408, 409, 413, 422],
+  ...more,
+});
+const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOCATED) } };
+
+export const SESSION_OPERATIONS = {
+  listSessions: reads("The tenant's sessions, the newest first", schema("Sessions"), {
+    parameters: PAGE,
+    faults: [400],
+  }),
+  openSession: changes("Opens a session: a new one, or the one that has this id", null, {
+    parameters: [KEY],
+    body: body(
+      object({ id: SESSION_ID, metadata: OBJECT, transcript: OBJECT }, ["id", "metadata", "transcript"]),
+      false,
+    ),
+    answers: {
+      200: answer("It was there", json(schema("Session")), LOCATED),
+      201: answer("It is new", json(schema("Session")), LOCATED),
+    },
+    faults: [400, 408, 413, 422],
+  }),
+  getSession: reads("One session", schema("Session")),
+  deleteSession: reads(
+    "Stops a session's run and removes everything of it",
+    {},
+    {
+      answers: { 204: answer("It is removed", null) },
+    },
+  ),
+  sessionExists: reads("Whether there is such a session", object({ exists: FLAG }), { faults: [] }),
+  sessionLength: reads("How many messages the next model call would be sent", object({ length: COUNT })),
+  sessionAncestry: reads("What the session was forked from, and into", schema("SessionAncestry")),
+  listMessages: reads("What the next model call would be sent, oldest first", schema("SessionMessages"), {
+    parameters: [ID, ...PAGE],
+    faults: [400, 404],
+  }),
+  sendMessage: changes(
+    "Says something to the run under way, or to the next one",
+    object(
+      {
+        content: { type: ["string", "array"] },
+        delivery: { enum: ["interrupt_immediate", "finish_step", "wait_for_completion"] },
+      },
+      ["delivery"],
+    ),
+    { answers: { 202: answer("It is stored", json(schema("Delivered"))) } },
+  ),
+  getTranscript: reads(
+    "Everything that was ever said in the session",
+    {},
+    {
+      parameters: [
+        ID,
+        query("view", "As text what everybody may see, or all of it; or the transcript itself.", {
+          enum: ["visible", "full", "raw"],
+          default: "visible",
+        }),
+      ],
+      answers: {
+        200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json({ type: "object" }) }),
+      },
+      faults: [400, 404],
+    },
+  ),
+  getCassette: reads("What the session's models and tools answered", schema("SessionCassette")),
+  followSession: reads(
+    "Events of the session: those missed, then those to come, for ever",
+    {},
+    {
+      parameters: [ID, ref("parameters", "last-event-id"), ref("parameters", "after")],
+      answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
+      faults: [400, 404],
+    },
+  ),
+  resetSession: changes("Empties the conversation", null),
+  trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
+  compactSession: changes("Puts a summary in place of older messages", null, {
+    parameters: [ID],
+    body: body(schema("CompactRequest"), false),
+    answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
+    faults: [400, 404, 408, 409, 413, 422, 502, 504],
+  }),
+  injectMessage: changes("Adds a message of any role", object({ message: OBJECT })),
+  forkSession: changes("Makes a session that begins as this one stands", null, {
+    body: body(object({ dst: SESSION_ID }, ["dst"]), false),
+    ...FORKED,
+  }),
+  forkSessionAt: changes(
+    "Makes a session that begins with this one's first messages",
+    object({ keep_first: COUNT, dst: SESSION_ID }, ["dst"]),
+    FORKED,
+  ),
+  archiveSession: changes("Takes no runs any more", null),
+  abandonSession: changes("Gives the conversation up; cancels its run", null),
+  closeSession: changes("Ends the conversation; cancels its run", null),
+  resumeSession: changes("Makes it active again, and wakes an idle run", null),
+  sendFeedback: changes("Tells the model something at its next turn", object({ kind: TEXT, content: TEXT }), {
+    answers: { 202: answer("It is stored", json(schema("Delivered"))) },
+  }),
+  answerToolCall: changes(
+    "The client's answer to a call of a tool that it declared without a handler",
+    object({ tool_call_id: TEXT, content: {}, is_error: FLAG }, ["is_error"]),
+    { answers: { 200: answer("The run has it", json(object({ tool_call_id: TEXT, run_id: TEXT }))) } },
+  ),
+  listArtifacts: reads(
+    "What the session's tools made, in the order in which it was made, without content",
+    schema("Artifacts"),
+    { parameters: [ID, ...PAGE], faults: [400, 404] },
+  ),
+  getArtifact: reads("A version of an artifact, or its content as a file", schema("Artifact"), {
+    parameters: [
+      ID,
+      inPath("artifact"),
+      query("version", "Instead of the last one.", { type: "integer", minimum: 1 }),
+      query("download", "`1`: the content alone, always as an attachment.", { enum: ["0", "1"] }),
+    ],
+    answers: { 200: answer("The artifact", { ...json(schema("Artifact")), "*/*": {} }) },
+    faults: [400, 404],
+  }),
+  listApprovals: reads("Calls that wait for a decision", schema("Approvals")),
+  decideApproval: changes("Decides about a call, once", schema("ApprovalDecision"), {
+    parameters: [ID, inPath("approval"), KEY],
+    answers: {
+      200: answer("It is decided", json(object({ id: TEXT, decision: TEXT, run_id: TEXT }))),
+    },
+  }),
+  listRuns: reads("The runs of a session, the newest first, without their results", schema("Runs"), {
+    parameters: [ID, ...PAGE],
+    faults: [400, 404],
+  }),
+  startRun: changes("Runs an agent in the session", schema("RunRequest"), {
+    parameters: [
+      ID,
+      KEY,
+      ref("parameters", "prefer"),
+      query(
+        "wait",
+        "Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it a daemon, and a run with tools of the client, is answered when it rests.",
+        { enum: ["terminal", "idle", "none"] },
+      ),
+      ref("parameters", "last-event-id"),
+    ],
+    answers: {
+      200: answer("The result", {
+        ...json(schema("RunResult")),
+        "text/event-stream": { schema: schema("Events") },
+      }),
+      202: answer("It goes on; its state and result are at `Location`", json(schema("RunAccepted")), LOCATED),
+    },
+    faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
+  }),
+  getRun: reads("A run, with its result once it has ended", schema("Run"), {
+    parameters: [ID, RUN],
+  }),
+  cancelRun: changes("Ends a run; one that has ended stays as it is", null, {
+    parameters: [ID, RUN],
+    answers: { 200: answer("The run", json(schema("Run"))) },
+  }),
+} satisfies Operations;

@@ -1,0 +1,77 @@
+/** From the shapes that Hull reads requests with to JSON Schema 2020-12, for documents. */
+import * as z from "zod/mini";
+import { isObject, objectOf } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+/**
+ * The schema of what a shape takes. A check that only code can express leaves its value open.
+ * @param named shapes that stand elsewhere, by reference
+ */
+export function schemaOf(
+  shape: z.core.$ZodType,
+  named: ReadonlyMap<z.core.$ZodType, JsonObject> = new Map(),
+): JsonObject {
+  const made = z.toJSONSchema(shape, {
+    io: "input",
+    unrepresentable: "any",
+    override({ zodSchema, jsonSchema }) {
+      const def = zodSchema._zod.def;
+      if (def.type === "custom" && "fn" in def && def.fn === isObject) jsonSchema.type = "object";
+      const elsewhere = named.get(zodSchema);
+      if (elsewhere === undefined) return;
+      for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
+      Object.assign(jsonSchema, elsewhere);
+    },
+  });
+  const { $schema: _, $defs: __, ...schema } = objectOf(plain(JSON.parse(JSON.stringify(made))));
+  return schema;
+}
+
+/** Of `z.json()`, the one shape that contains itself, nothing is left: it takes anything. Bounds that every integer has go too. */
+function plain(value: Json): Json {
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return value;
+  if (typeof value.$ref === "string" && value.$ref.startsWith("#/$defs/")) return {};
+  const entries = Object.entries(value).filter(
+    ([key, member]) =>
+      !(key === "maximum" && member === Number.MAX_SAFE_INTEGER) &&
+      !(key === "minimum" && member === Number.MIN_SAFE_INTEGER) &&
+      key !== "propertyNames",
+  );
+  return Object.fromEntries(entries.map(([key, member]) => [key, plain(member)]));
+}
+
+/** How a schema reads in a table: `integer ≥ 0`, `list of string`, `{name, url?}`. */
+export function wordsOf(schema: JsonObject): string {
+  const { type, enum: values, const: value, anyOf, oneOf, $ref } = schema;
+  if (typeof $ref === "string") return $ref.split("/").at(-1) ?? "";
+  if (value !== undefined) return `\`${JSON.stringify(value)}\``;
+  if (Array.isArray(values)) return values.map((one) => `\`${JSON.stringify(one)}\``).join(", ");
+  const either = anyOf ?? oneOf;
+  if (Array.isArray(either)) return either.map((one) => wordsOf(objectOf(one))).join(" or ");
+  if (Array.isArray(type)) return type.join(" or ");
+  if (type === "array") return `list of ${wordsOf(objectOf(schema.items))}`;
+  if (type === "object") return objectWords(schema);
+  if (type === "integer" || type === "number") return [type, ...bounds(schema)].join(" ");
+  return typeof type === "string" ? type : "any JSON";
+}
+
+function objectWords({ properties, required, additionalProperties }: JsonObject): string {
+  if (properties !== undefined) {
+    const needed = Array.isArray(required) ? required : [];
+    const names = Object.keys(objectOf(properties)).map((name) =>
+      needed.includes(name) ? name : `${name}?`,
+    );
+    return `\`{${names.join(", ")}}\``;
+  }
+  const values = objectOf(additionalProperties);
+  return Object.keys(values).length === 0 ? "object" : `object of ${wordsOf(values)}`;
+}
+
+function bounds({ minimum, exclusiveMinimum, maximum }: JsonObject): string[] {
+  return [
+    ...(minimum === undefined ? [] : [`≥ ${minimum}`]),
+    ...(exclusiveMinimum === undefined ? [] : [`> ${exclusiveMinimum}`]),
+    ...(maximum === undefined ? [] : [`≤ ${maximum}`]),
+  ];
+}

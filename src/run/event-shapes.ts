@@ -1,0 +1,237 @@
+/**
+ * Every event of every stream: what its `data` holds. The types of events, their schemas in the OpenAPI document and
+ * docs/events.md come from here. The Worker takes the types alone and never loads this module.
+ */
+import * as z from "zod/mini";
+
+const maybe = z.exactOptional;
+const about = <T extends z.core.$ZodType>(shape: T, description: string): T => {
+  z.globalRegistry.add(shape, { description });
+  return shape;
+};
+const text = () => z.string();
+const count = () => z.int().check(z.nonnegative());
+const flag = () => z.boolean();
+const texts = () => z.array(z.string());
+/** What holds arbitrary JSON that came from models, tools or callers. */
+const anything = () => z.unknown();
+const object = () => z.record(z.string(), z.unknown());
+const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
+const iteration = () => about(count(), "Model calls before this event, itself included where it is one.");
+const callId = () => about(text(), "The id that the model gave the call.");
+
+const bytes = () => about(maybe(text()), "In place of `text`, for bytes that are not UTF-8: Base64.");
+const piece = () => ({ text: maybe(text()), b64: bytes() });
+
+const usage = () =>
+  z.object({
+    input_tokens: count(),
+    output_tokens: count(),
+    cache_read_tokens: count(),
+    cache_write_tokens: count(),
+  });
+
+/** The `data` of each event, by the event's name. */
+export const EVENTS = {
+  start: about(
+    z.object({
+      execution_id: maybe(about(text(), "Of calls of skills and models, and of `POST /runs`.")),
+      request_id: maybe(about(text(), "Of the same: the request that began it.")),
+      skill: maybe(about(text(), "The slug; of calls of skills.")),
+      mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "Of calls of skills.")),
+      operation: maybe(
+        about(
+          z.enum(["llm/call", "llm/structured", "llm/completion", "runs"]),
+          "Of calls of models and runs.",
+        ),
+      ),
+      run_id: maybe(about(text(), "Of runs.")),
+      session_id: maybe(about(z.nullable(text()), "Of runs; `null` without a session.")),
+    }),
+    "The run has begun: what was wrong with the request has been answered already.",
+  ),
+  delta: about(
+    z.object({ ...piece(), round: maybe(round()) }),
+    "A piece of the answer: output of a script, bytes of a file, text of the model.",
+  ),
+  thought: about(z.object({ ...piece(), round: round() }), "A piece of the model's reasoning."),
+  stderr: about(z.object(piece()), "A piece of what a script prints to stderr, in order with `delta`."),
+  round: about(
+    z.object({
+      round: round(),
+      finish_reason: maybe(
+        about(text(), "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`."),
+      ),
+      usage: maybe(usage()),
+      restarted: maybe(
+        about(z.literal(true), "The model is asked again: what `delta` said of this round is void."),
+      ),
+    }),
+    "A model call has ended, or begins anew.",
+  ),
+  tool_call: about(
+    z.object({
+      round: round(),
+      call_id: callId(),
+      name: text(),
+      arguments: about(anything(), "As the model wrote them; of what is no JSON `{_raw}` and the reason."),
+    }),
+    "The model calls a tool.",
+  ),
+  tool_output: about(
+    z.object({ call_id: callId(), stream: z.enum(["emit", "stdout", "stderr"]), ...piece() }),
+    "What a handler emits or prints, at once; up to 1 MB for each call.",
+  ),
+  tool_result: about(
+    z.object({
+      round: round(),
+      call_id: callId(),
+      name: text(),
+      ok: flag(),
+      status: z.enum(["ok", "error", "rejected"]),
+      code: maybe(about(text(), "Of failures: exact for calls of skills, a category for runs.")),
+      exit_code: z.nullable(z.int()),
+      duration_ms: z.number(),
+      bytes: about(count(), "What the tool wrote, before anything was left out."),
+      truncated: about(flag(), "Whether the model sees less than the tool wrote."),
+    }),
+    "A tool call has ended. Its content is for the model and is no part of the event.",
+  ),
+  artifact: about(
+    z.object({
+      call_id: maybe(callId()),
+      id: text(),
+      type: text(),
+      title: text(),
+      content: about(anything(), "Text; of an image its URL; of type `custom` any JSON."),
+      language: maybe(text()),
+      metadata: object(),
+      plugin: maybe(text()),
+      version: z.int().check(z.positive()),
+    }),
+    "A tool made something for people to look at, or a new version of it.",
+  ),
+  approval_request: about(
+    z.object({
+      id: about(text(), "Decide about it at `POST /sessions/{id}/approvals/{approval}`."),
+      tool_call_id: text(),
+      tool: text(),
+      arguments: object(),
+      arguments_digest: about(text(), "What the decision is bound to."),
+      risk: text(),
+      requested_at: about(count(), "Unix ms."),
+      expires_at: about(count(), "Unix ms."),
+    }),
+    "A call waits for a person to decide about it.",
+  ),
+  skill_matched: about(
+    z.object({
+      strategy: text(),
+      iteration: iteration(),
+      reassess: about(flag(), "Whether skills had been matched before in this run."),
+      candidates: z.array(z.object({ name: text(), score: z.number(), reason: text() })),
+      working_files: texts(),
+    }),
+    "Hull compared the run's skills with the latest message.",
+  ),
+  skill_activated: about(
+    z.object({
+      name: text(),
+      description: text(),
+      iteration: iteration(),
+      score: z.number(),
+      reason: text(),
+      allowed_tools: texts(),
+    }),
+    "A skill became active: its text is part of the system text.",
+  ),
+  skill_deactivated: about(
+    z.object({ name: text(), iteration: iteration() }),
+    "An active skill no longer matches.",
+  ),
+  skill_scope_tools: about(
+    z.object({ name: text(), allowed_tools: texts() }),
+    "An active skill limits the tools on offer.",
+  ),
+  skill_mcp_bound: about(
+    z.object({ name: text(), server: text(), tools: texts(), iteration: iteration() }),
+    "A skill's MCP server is connected; `tools` names what it brought.",
+  ),
+  skill_mcp_unbound: about(
+    z.object({ name: text(), server: text(), iteration: iteration() }),
+    "The skill is no longer active, and its MCP server is gone.",
+  ),
+  skill_mcp_bind_failed: about(
+    z.object({ name: text(), server: text(), error: text(), iteration: iteration() }),
+    "A skill's MCP server could not be connected; the run goes on without it.",
+  ),
+  tool_search_query: about(
+    z.object({
+      type: z.literal("tool_search_query"),
+      id: text(),
+      name: text(),
+      query: about(anything(), "The arguments as the model gave them."),
+      strategy: maybe(text()),
+      mode: z.enum(["anthropic", "openai", "client"]),
+    }),
+    "The model searches for deferred tools.",
+  ),
+  tool_search_result: about(
+    z.object({
+      type: z.literal("tool_search_result"),
+      tool_use_id: text(),
+      tool_references: z.array(z.object({ tool_name: text() })),
+      mode: z.enum(["anthropic", "openai", "client"]),
+      promoted: about(texts(), "Tools that became callable."),
+      strategy: maybe(text()),
+    }),
+    "What the search found.",
+  ),
+  feedback_injected: about(
+    z.object({ kind: text(), content: text() }),
+    "Hull or a host told the model something.",
+  ),
+  transcript_compacted: about(
+    z.object({
+      mode: z.enum(["auto", "preflight", "manual", "hard_limit", "idle"]),
+      strategy: text(),
+      engine_strategy: text(),
+      archived_messages: count(),
+      estimated_tokens_before: count(),
+      estimated_tokens_after: count(),
+      keep_first: count(),
+      keep_last: count(),
+    }),
+    "A summary took the place of older messages.",
+  ),
+  daemon_wake: about(
+    z.object({
+      reason: z.enum(["message", "event", "resume", "watch", "cron", "timer"]),
+      watch_paths: about(texts(), "The files that changed."),
+      resumed: flag(),
+    }),
+    "A daemon woke.",
+  ),
+  error: about(
+    z.looseObject({
+      type: text(),
+      title: text(),
+      status: z.int(),
+      detail: text(),
+      instance: text(),
+      code: text(),
+      request_id: text(),
+    }),
+    "The problem document of a run that failed; `done` follows.",
+  ),
+  done: about(
+    z.looseObject({
+      ok: about(flag(), "`false` follows one `error`."),
+      duration_ms: maybe(z.number()),
+      exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
+      finish_reason: maybe(about(text(), "Of llm skills.")),
+      usage: maybe(about(object(), "Of llm skills and model calls.")),
+    }),
+    "The run is over, or rests; always the last event. Of model calls and runs it holds the whole result.",
+  ),
+};

@@ -1,0 +1,65 @@
+/** The bodies of requests that call models, run agents and start daemons. `options` is checked by its own readers. */
+import * as z from "zod/mini";
+import { isObject } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+
+const maybe = z.exactOptional;
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+const text = () => z.string().check(z.minLength(1));
+const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
+
+/** Of a call or a run. */
+export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
+export const structuredBody = z.lazy(() =>
+  z.strictObject({ prompt: z.string(), schema: object(), ...common() }),
+);
+export const completionBody = z.lazy(() =>
+  z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),
+);
+
+/** A signed call that comes again is known for a day; it may come from so long before its time to so long after. */
+const MAX_TOLERANCE_S = 43_200;
+const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+/** Names that a secret of a webhook may have. */
+const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+const webhook = () =>
+  z.strictObject({
+    secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
+    header: z.string().check(z.regex(HEADER, "the name of a header")),
+    algorithm: maybe(z.literal("hmac-sha256")),
+    timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
+    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
+  });
+
+/** A folder in the session's files: `a/b`, without `.` and `..`. */
+const daemonPath = () =>
+  z
+    .string()
+    .check(
+      z.maxLength(512),
+      z.regex(
+        /^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]*[^\0\\/]$/,
+        "a folder, relative and without . or ..",
+      ),
+    );
+
+const capacity = () => z.int().check(z.gte(1), z.lte(100_000));
+
+/** The fields of a daemon. */
+export const daemonFields = () =>
+  z.object({
+    task: maybe(text()),
+    prompt: maybe(text()),
+    system: maybe(z.nullable(z.string())),
+    name: maybe(text().check(z.maxLength(128))),
+    persist_path: maybe(daemonPath()),
+    state_dir: maybe(daemonPath()),
+    event_queue_capacity: maybe(capacity()),
+    queue_capacity: maybe(capacity()),
+    webhook: maybe(webhook()),
+  });
+
+/** Of a daemon: its own fields, and every option of a run beside them. */
+export const daemonBody = z.lazy(() => z.catchall(daemonFields(), z.json()));
+export type WebhookGiven = z.infer<ReturnType<typeof webhook>>;

@@ -1,0 +1,309 @@
+/**
+ * An example for every fixed route: it is answered, and both what it sends and what it gets are what the OpenAPI document
+ * says of the route.
+ */
+import { Validator } from "@cfworker/json-schema";
+import { beforeAll, describe, expect, it } from "vitest";
+import { openapiDocument } from "../../src/api/document.ts";
+import { webCryptoHash } from "../../src/skill/bundle.ts";
+import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
+import { isObject, objectOf } from "../../src/skill/json.ts";
+import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import { packTar } from "../../src/skill/tar.ts";
+import { makeZip } from "../support/zip.ts";
+import { Client, entry, LOCAL, mockSkill } from "./served.ts";
+
+const client = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
+const HOOKS =
+  'export const draw = () => ({ __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>" });';
+const TAR = packTar([entry(`blob/${await webCryptoHash(bytes("a blob"))}`, bytes("a blob"))]);
+const ZIP = await makeZip([{ name: "up/SKILL.md", content: mockSkill("up") }]);
+const DIGEST = await webCryptoHash(TAR);
+
+interface Example {
+  path: string;
+  /** JSON, or bytes with their type. */
+  body?: Json;
+  raw?: Uint8Array;
+  type?: string;
+  headers?: Record<string, string>;
+  /** Asks for events: the body is not read, since some streams never end. */
+  events?: true;
+  /** Where the answer is no success: the runner is not there. */
+  status?: 503;
+  /** Path of a call that has to come before. */
+  after?: string;
+}
+const at = (path: string, body?: Json, more: Partial<Example> = {}): Example => ({
+  path,
+  ...(body === undefined ? {} : { body }),
+  ...more,
+});
+const raw = (path: string, sent: Uint8Array | string, type: string): Example => ({
+  path,
+  raw: typeof sent === "string" ? bytes(sent) : sent,
+  type,
+});
+
+/** What earlier examples made. */
+const made: Record<string, string> = {};
+const MOCK = { provider: "mock" };
+const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
+const DRAW = { name: "draw", description: "Draws.", handler: "draw", parameters: {} };
+
+/** In the order in which they are run. */
+const EXAMPLES: [OperationId, () => Example][] = [
+  ["index", () => at("/", undefined, { headers: { accept: "application/json" } })],
+  ["healthz", () => at("/healthz")],
+  ["readyz", () => at("/readyz", undefined, { status: 503 })],
+  ["metrics", () => at("/metrics")],
+  ["openapi", () => at("/openapi.json")],
+  ["docs", () => at("/docs")],
+  ["docsFile", () => at("/docs/start.js")],
+  ["listSkills", () => at("/skills?limit=1&q=artist&mode=llm")],
+  ["getCard", () => at("/skills/artist/card")],
+  ["listVersions", () => at("/skills/artist/versions")],
+  ["getConfig", () => at("/skills/artist/config")],
+  ["putConfig", () => at("/skills/artist/config", { tools: {} })],
+  ["uploadFile", () => raw("/files?filename=a.txt", "some text", "text/plain")],
+  ["getFile", () => at(`/files/${made.file}`)],
+  ["deleteFile", () => at(`/files/${made.file}`)],
+  ["getExecution", () => at(`/executions/${made.execution}`)],
+  ["getExecutionResult", () => at(`/executions/${made.execution}/result`)],
+  ["getExecutionEvents", () => at(`/executions/${made.execution}/events`, undefined, { events: true })],
+  ["deleteExecution", () => at(`/executions/${made.execution}`)],
+  ["listObjects", () => at("/_hull/bundles")],
+  ["putObjects", () => raw(`/_hull/bundles/${DIGEST}`, TAR, "application/x-tar")],
+  ["publishCatalog", () => at("/_hull/catalog", { id: made.catalog ?? "" })],
+  ["putSkill", () => raw("/_hull/skills/up", ZIP, "application/zip")],
+  ["listUploads", () => at("/_hull/skills")],
+  ["deleteSkill", () => at("/_hull/skills/up")],
+  ["addKey", () => at("/admin/keys", { tenant: "acme", scopes: ["invoke"], name: "CI" })],
+  ["listKeys", () => at("/admin/keys")],
+  ["revokeKey", () => at(`/admin/keys/${made.key}`)],
+  [
+    "mcp",
+    () =>
+      at(
+        "/mcp",
+        { jsonrpc: "2.0", id: 1, method: "tools/list" },
+        {
+          headers: { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18" },
+        },
+      ),
+  ],
+  ["runAgent", () => at("/runs", { prompt: "Greet Ada.", options: { ...MOCK, max_iterations: 3 } })],
+  ["callModel", () => at("/llm/call", { prompt: "Who are you?", options: { ...MOCK, max_tokens: 50 } })],
+  ["streamModel", () => at("/llm/stream", { prompt: "Who are you?", options: MOCK }, { events: true })],
+  [
+    "callStructured",
+    () =>
+      at("/llm/structured", {
+        prompt: "How old is Ada?",
+        schema: { type: "object", properties: { age: { type: "integer" } }, required: ["age"] },
+        options: { mock: [{ text: '{"age": 36}' }] },
+      }),
+  ],
+  ["completeText", () => at("/llm/completion", { prefix: "add(", suffix: ")", options: MOCK })],
+  ["getModelInfo", () => at("/llm/info")],
+  ["listModels", () => at("/llm/models?id=frontier")],
+  ["resolveModel", () => at("/llm/resolve?model=frontier")],
+  ["inferProvider", () => at("/llm/infer?model=gpt-4o")],
+  ["tierOfModel", () => at("/llm/tier?model=gpt-4o")],
+  ["pickModel", () => at("/llm/pick?target=frontier")],
+  ["priceTokens", () => at("/llm/cost?model=gpt-4o&input_tokens=1000")],
+  ["getCapabilities", () => at("/llm/capabilities?provider=openai&model=gpt-4o")],
+  [
+    "putCapabilities",
+    () =>
+      raw(
+        "/llm/capabilities",
+        '[[provider.openai]]\nmodel_match = "own-*"\nvision = true\n',
+        "application/toml",
+      ),
+  ],
+  ["deleteCapabilities", () => at("/llm/capabilities")],
+  ["listProviders", () => at("/llm/providers")],
+  ["listAvailableProviders", () => at("/llm/providers/available")],
+  ["getProvider", () => at("/llm/providers/openai")],
+  ["checkProvider", () => at("/llm/providers/mock/health")],
+  ["getUsage", () => at("/usage?group_by=model")],
+  ["putBudget", () => at("/budgets/skill:artist", { window: "day", max_cost_usd: 5 })],
+  ["getBudget", () => at("/budgets/skill:artist")],
+  ["listBudgets", () => at("/budgets")],
+  ["deleteBudget", () => at("/budgets/skill:artist")],
+  ["getTotalUsage", () => at("/llm/usage")],
+  ["getSessionCost", () => at("/llm/session-cost?session_id=example")],
+  ["putSoftBudget", () => at("/llm/budget?session_id=other", { max_cost: 1 })],
+  ["getSoftBudget", () => at("/llm/budget?session_id=other")],
+  ["deleteSoftBudget", () => at("/llm/budget?session_id=other")],
+  ["putRateLimit", () => at("/llm/rate-limit/openai", { rpm: 10 })],
+  ["getRateLimit", () => at("/llm/rate-limit/openai")],
+  ["queueMocks", () => at("/llm/mocks", { text: "queued" }, { headers: { "x-hull-mock-scope": "own" } })],
+  ["listMockCalls", () => at("/llm/mocks/calls", undefined, { headers: { "x-hull-mock-scope": "own" } })],
+  ["clearMocks", () => at("/llm/mocks", undefined, { headers: { "x-hull-mock-scope": "own" } })],
+  [
+    "operateOnTranscript",
+    () => at("/transcripts/stats", { messages: [{ role: "user", content: "Hello." }] }),
+  ],
+  ["openSession", () => at("/sessions", { id: "example", metadata: { about: "examples" } })],
+  ["listSessions", () => at("/sessions")],
+  ["getSession", () => at("/sessions/example")],
+  ["sessionExists", () => at("/sessions/example/exists")],
+  [
+    "startRun",
+    () =>
+      at("/sessions/example/runs?wait=idle", {
+        prompt: "Draw, then ask.",
+        options: {
+          ...MOCK,
+          skills: ["artist"],
+          tools: [ASK, DRAW],
+          approval_policy: { require_approval: ["ask"] },
+          mock: [
+            { tool_calls: [{ name: "draw", arguments: {} }] },
+            { tool_calls: [{ name: "ask", arguments: { q: "Who?" } }] },
+            { text: "Done." },
+          ],
+        },
+      }),
+  ],
+  ["listApprovals", () => at("/sessions/example/approvals")],
+  [
+    "decideApproval",
+    () =>
+      at(`/sessions/example/approvals/${made.approval}`, {
+        decision: "approve",
+        arguments_digest: made.arguments ?? "",
+      }),
+  ],
+  ["listRuns", () => at("/sessions/example/runs")],
+  ["getRun", () => at(`/sessions/example/runs/${made.run}`)],
+  [
+    "answerToolCall",
+    () => at("/sessions/example/tool-results", { tool_call_id: made.call ?? "", content: "Ada" }),
+  ],
+  ["cancelRun", () => at(`/sessions/example/runs/${made.run}/cancel`, {})],
+  ["listArtifacts", () => at("/sessions/example/artifacts")],
+  ["getArtifact", () => at("/sessions/example/artifacts/page?version=1")],
+  ["sessionLength", () => at("/sessions/example/length")],
+  ["sessionAncestry", () => at("/sessions/example/ancestry")],
+  ["listMessages", () => at("/sessions/example/messages?limit=2")],
+  ["sendMessage", () => at("/sessions/example/messages", { content: "And then?" })],
+  ["sendFeedback", () => at("/sessions/example/feedback", { kind: "hint", content: "Be brief." })],
+  ["getTranscript", () => at("/sessions/example/transcript?view=raw")],
+  ["getCassette", () => at("/sessions/example/cassette")],
+  ["followSession", () => at("/sessions/example/events?after=0", undefined, { events: true })],
+  ["putSessionFile", () => raw("/sessions/example/files/notes/a.txt", "a note", "text/plain")],
+  ["listSessionFiles", () => at("/sessions/example/files")],
+  ["getSessionFile", () => at("/sessions/example/files/notes/a.txt")],
+  ["deleteSessionFile", () => at("/sessions/example/files/notes/a.txt")],
+  ["injectMessage", () => at("/sessions/example/inject", { message: { role: "user", content: "Hi." } })],
+  ["compactSession", () => at("/sessions/example/compact", { strategy: "truncate", keep_last: 1 })],
+  ["trimSession", () => at("/sessions/example/trim", { keep_last: 2 })],
+  ["forkSession", () => at("/sessions/example/fork", { dst: "fork" })],
+  ["forkSessionAt", () => at("/sessions/example/fork-at", { keep_first: 1, dst: "fork-at" })],
+  ["archiveSession", () => at("/sessions/fork/archive", {})],
+  ["resumeSession", () => at("/sessions/fork/resume", {})],
+  ["abandonSession", () => at("/sessions/fork/abandon", {})],
+  ["closeSession", () => at("/sessions/fork-at/close", {})],
+  ["resetSession", () => at("/sessions/example/reset", {})],
+  ["deleteSession", () => at("/sessions/example")],
+  ["spawnDaemon", () => at("/daemons", { task: "Count the mails.", ...MOCK, persist_path: "mails" })],
+  ["listDaemons", () => at("/daemons")],
+  ["getDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["sendEvent", () => at(`/daemons/${made.daemon}/events`, { mail: 17 })],
+  ["wakeDaemon", () => at(`/daemons/${made.daemon}/wake`, {})],
+  ["stopDaemon", () => at(`/daemons/${made.daemon}/stop`, {})],
+  ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
+  ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
+  ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+];
+
+/** What later examples need of an answer. */
+function note(id: OperationId, answer: JsonObject): void {
+  const first = Array.isArray(answer.data) ? objectOf(answer.data[0]) : {};
+  if (id === "uploadFile") made.file = String(answer.id);
+  if (id === "addKey") made.key = String(answer.id);
+  if (id === "startRun") made.run = String(answer.run_id);
+  if (id === "spawnDaemon") made.daemon = String(answer.id);
+  if (id !== "listApprovals") return;
+  made.approval = String(first.id);
+  made.call = String(first.tool_call_id);
+  made.arguments = String(first.arguments_digest);
+}
+
+const document = openapiDocument([], "1");
+const resolved = (value: Json | undefined): JsonObject => {
+  const { $ref } = objectOf(value);
+  if (typeof $ref !== "string") return objectOf(value);
+  return $ref
+    .slice(2)
+    .split("/")
+    .reduce((here, name) => objectOf(here[name]), document);
+};
+
+/** What is wrong with a value, by the schema of a media type. */
+function faultsOf(media: Json | undefined, value: unknown): string[] {
+  const schema = { ...objectOf(objectOf(media).schema), components: document.components ?? {} };
+  const { valid, errors } = new Validator(schema, "2020-12", false).validate(value);
+  return valid ? [] : errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`).slice(-5);
+}
+
+beforeAll(async () => {
+  made.catalog = await client.publish({ artist: mockSkill("artist") }, { "hooks.js": bytes(HOOKS) });
+  const run = await client.fetch("/skills/artist", {
+    method: "POST",
+    body: "Hello.",
+    headers: { "idempotency-key": "example" },
+  });
+  made.execution = run.headers.get("x-hull-execution-id") ?? "";
+});
+
+describe("every fixed route", () => {
+  it("has an example", () => {
+    const ids = EXAMPLES.map(([id]) => id);
+    expect(ids.toSorted()).toEqual(FIXED_ROUTES.map(([id]) => id).toSorted());
+  });
+
+  it.each(EXAMPLES)("%s answers as documented", async (id, example) => {
+    const [, method = "GET", route = ""] = FIXED_ROUTES.find(([name]) => name === id) ?? [];
+    const path = route.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
+    const operation = resolved(objectOf(objectOf(document.paths)[path])[method.toLowerCase()]);
+    const {
+      path: url,
+      body,
+      raw: sent,
+      type = "application/json",
+      headers,
+      events,
+      status,
+      after,
+    } = example();
+    if (after !== undefined) await client.post(after, {});
+    const takes = objectOf(resolved(operation.requestBody).content);
+    if (body !== undefined) expect(faultsOf(takes[type], body)).toEqual([]);
+    const given = sent ?? (body === undefined ? null : JSON.stringify(body));
+    const init = {
+      method,
+      headers: { ...(given === null ? {} : { "content-type": type }), ...headers },
+      ...(given === null ? {} : { body: given }),
+    };
+    const response = events === true ? await client.stream(url, init) : await client.fetch(url, init);
+    const answers = objectOf(operation.responses);
+    const content = objectOf(resolved(answers[String(response.status)]).content);
+    const got = (response.headers.get("content-type") ?? "").split(";")[0] ?? "";
+    const text = events === true ? "" : await response.text();
+    if (status === undefined) expect(response.ok ? "" : text).toBe("");
+    else expect(response.status).toBe(status);
+    expect(Object.keys(answers)).toContain(String(response.status));
+    if (events === true) await response.body?.cancel();
+    if (text === "") return;
+    expect([...Object.keys(content), got]).toContain(content["*/*"] === undefined ? got : "*/*");
+    if (got !== "application/json") return;
+    const value = JSON.parse(text);
+    expect(faultsOf(content[got] ?? content["*/*"], value)).toEqual([]);
+    if (isObject(value)) note(id, value);
+  });
+});
