@@ -261,12 +261,12 @@ const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
   ],
 ];
 
-/** A variable, or a collection that begins empty and is not declared to stay so. */
+/** A variable, a collection that begins empty and is not declared to stay so, or an object of some class. */
 const KEPT: [RegExp, string][] = [
   /^(?:export )?(?:let|var) /,
   /^\s+(?:private )?static (?!readonly |async |\w+\()/,
   /^(?:export )?const \w+(?:: (?!Readonly|readonly)(?:[^=]|=>)*)? = (?:new (?:Weak)?(?:Map|Set)\b(?:<.*>)?\(\)|\[\]);/,
-  /^(?:export )?const \w+(?:: [^=]*)? = new RecentMap\b/,
+  /^(?:export )?const \w+(?:: [^=]*)? = new (?!Map\b|Set\b|WeakMap\b|WeakSet\b|TextEncoder|TextDecoder|Uint8Array|RegExp)/,
 ].map((pattern) => [pattern, "a module keeps something; what an isolate learns is a field of Deployment"]);
 /** Modules that keep something, and why that is not what a deployment knows. */
 const KEEPS: Record<string, string> = {

@@ -1,12 +1,12 @@
 /** One model call as `POST /llm/call` makes it: attempts at a structured answer included. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { added } from "./figures.ts";
+import { fittingAnswer } from "./fitting-answer.ts";
 import type { CallWatcher, LlmHost } from "./host.ts";
-import { correction } from "./nudge.ts";
 import { type CallInput, type Plan, prepareCall } from "./prepare.ts";
 import { type CallFigures, type CallTurn, type LlmResult, resultOf } from "./result.ts";
 import { type Answered, ask } from "./rounds.ts";
-import { type Checked, checkAnswer, schemaFailure } from "./structured.ts";
+import { type Checked, checkAnswer } from "./structured.ts";
 import { extraEvent, type TranscriptEvent, withMessages, withTurn } from "./transcript.ts";
 
 /** A call's result with what its structured answer took. */
@@ -21,8 +21,7 @@ export interface CallOutcome {
 }
 
 /**
- * Makes a call and, where JSON was asked for, repeats it until the answer matches or the attempts are used up. A bad
- * answer is not shown to the model again: each attempt sends the original messages and one correction.
+ * Makes a call and, where JSON was asked for, repeats it until the answer matches or the attempts are used up.
  * @throws SchemaValidation where `output_validation` is `error`; InvalidRequest; what the exchange throws
  */
 export async function callLlm(
@@ -32,59 +31,47 @@ export async function callLlm(
 ): Promise<CallOutcome> {
   const plan = prepareCall(input, host);
   watcher.onAdmitted?.();
-  const outcome = await attempts(plan, host, watcher);
   const { structured } = plan;
-  if (structured === null || outcome.checked === null || outcome.checked.errors.length === 0) return outcome;
-  if (structured.validation === "error") {
-    throw schemaFailure(structured, outcome.turn, outcome.checked.errors, outcome.attempts);
-  }
-  if (structured.validation === "warn") {
-    host.log({ event: "schema_mismatch", errors: outcome.checked.errors, attempts: outcome.attempts });
-  }
-  return outcome;
-}
-
-async function attempts(plan: Plan, host: LlmHost, watcher: CallWatcher): Promise<CallOutcome> {
-  const { structured } = plan;
-  const last = structured?.retries ?? 0;
   let figures: CallFigures | null = null;
-  let nudge: string | null = null;
-  const trace: Record<string, unknown>[] = [];
-  for (let attempt = 0; ; attempt++) {
-    if (attempt > 0) watcher.onRestart?.(attempt + 1);
+  const attempt = async (nudge: string | null, number: number): Promise<Attempt> => {
+    if (number > 0) watcher.onRestart?.(number + 1);
     const answered = await ask(plan, nudge, host, watcher);
     const { turn } = answered;
     figures = added(figures, answered.figures);
-    const checked = structured === null ? null : checkAnswer(structured, turn);
-    if (structured === null || checked === null || checked.errors.length === 0 || attempt === last) {
-      const result = compose(plan, { answered, figures, checked, trace }, host);
-      return { result, turn, figures, attempts: attempt + 1, checked };
-    }
-    nudge = correction(structured.nudge, checked.errors, structured.check);
-    const retry = { attempt: attempt + 1, errors: checked.errors, nudge_used: nudge !== null };
-    trace.push({ ...retry, correction_prompt: nudge });
-    host.log({ event: "schema_retry", ...retry });
-  }
+    return { ...answered, figures, checked: structured === null ? null : checkAnswer(structured, turn) };
+  };
+  const { answer, attempts, retries } =
+    structured === null
+      ? { answer: await attempt(null, 0), attempts: 1, retries: [] }
+      : await fittingAnswer(structured, {
+          ask: attempt,
+          errorsOf: ({ checked }) => checked?.errors ?? [],
+          log: (entry) => host.log(entry),
+        });
+  const { turn, checked } = answer;
+  return { result: compose(plan, answer, retries, host), turn, figures: answer.figures, attempts, checked };
 }
 
-interface Parts {
-  answered: Answered;
-  figures: CallFigures;
+/** An answer; its figures are those of all attempts up to it. */
+interface Attempt extends Answered {
   checked: Checked | null;
-  trace: readonly Record<string, unknown>[];
 }
 
-function compose(plan: Plan, { answered, figures, checked, trace }: Parts, host: LlmHost): LlmResult {
-  const { turn, events } = answered;
+function compose(
+  plan: Plan,
+  { turn, events, further, warnings, figures, checked }: Attempt,
+  retries: readonly JsonObject[],
+  host: LlmHost,
+): LlmResult {
   const routing = routingOf(plan, turn);
   const note = (kind: string, role: string, metadata: Record<string, unknown>): TranscriptEvent =>
     extraEvent(kind, { role, visibility: "internal", text: "", metadata }, host.ids);
-  const told = withTurn(withMessages(plan.transcript, answered.further, host.ids), turn, host.ids);
+  const told = withTurn(withMessages(plan.transcript, further, host.ids), turn, host.ids);
   const notes = [
     ...events.map((event) =>
       note(event.type, event.type === "tool_search_query" ? "assistant" : "tool", { ...event }),
     ),
-    ...trace.map((metadata) => note("SchemaRetry", "user", metadata)),
+    ...retries.map((metadata) => note("SchemaRetry", "user", metadata)),
     ...(routing === null ? [] : [note("routing_decision", "system", routing)]),
   ];
   return resultOf({
@@ -93,7 +80,7 @@ function compose(plan: Plan, { answered, figures, checked, trace }: Parts, host:
     data: checked?.data,
     structured: plan.structured !== null,
     transcript: { ...told, events: [...told.events, ...notes] },
-    warnings: [...plan.warnings, ...answered.warnings],
+    warnings: [...plan.warnings, ...warnings],
     routing,
     further: host.further(),
   });

@@ -1,6 +1,7 @@
 /** Sessions over HTTP: agent-runtime.md §12.1, contract.md "Rulings". */
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
+import { deploymentOf } from "../../src/deployment.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import {
   ASK,
@@ -250,6 +251,11 @@ it("a run says that it used a soft budget up, although it waited since", async (
   const usage = { input_tokens: 1_000_000, output_tokens: 1 };
   const mock = [{ ...asking[0], ...usage }, { text: "thanks" }];
   expect((await send("PUT", `/llm/budget${query}`, { max_cost: 0.5 })).status).toBe(200);
+  // The isolate of the session learns of it within seconds.
+  const object = sessionObject(client.env, "default", path.slice("/sessions/".length));
+  await runInDurableObject(object, (instance) => {
+    deploymentOf(Reflect.get(instance, "env")).policies.delete("default");
+  });
   const options = { provider: "anthropic", model: "claude-sonnet-4-20250514", tools: [ASK], mock };
   const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
   await send("PUT", `/llm/budget${query}`, { max_cost: 1000 });

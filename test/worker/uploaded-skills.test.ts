@@ -253,7 +253,8 @@ describe("versions of a published skill", () => {
       });
       digests.push((await red.get<{ version: string }>("/skills/cat")).version);
     }
-    await publisher.post("/_hull/catalog", { rollback: true });
+    const moved = await publisher.post("/_hull/catalog", { rollback: true });
+    red.client.deployment.registry.pointerMoved((await moved.json<{ id: string }>()).id);
     const { data } = await red.get<{ data: { digest: string; current: boolean }[] }>(
       "/skills/cat/versions?limit=4",
     );

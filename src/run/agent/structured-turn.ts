@@ -2,9 +2,9 @@
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import type { ModelTurn } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";
-import { correction } from "../../llm/nudge.ts";
+import { fittingAnswer } from "../../llm/fitting-answer.ts";
 import { turnText } from "../../llm/result.ts";
-import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
+import { checkAnswer, type Structured } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
@@ -15,7 +15,12 @@ interface StructuredRun {
 }
 
 /** One attempt; `request` has the correction that the attempt before it needs. */
-export type Ask = (request: AgentRequest, attempt: number) => Promise<{ turn: ModelTurn; cost_usd: number }>;
+export type Ask = (request: AgentRequest, attempt: number) => Promise<Answer>;
+
+interface Answer {
+  turn: ModelTurn;
+  cost_usd: number;
+}
 
 /**
  * Asks until the answer matches, or the attempts are used up. Turns that call tools, in whichever form, and those of a persistent run that do
@@ -27,31 +32,27 @@ export async function structuredTurn(
   request: AgentRequest,
   ask: Ask,
   log: (entry: Record<string, unknown>) => void,
-): Promise<{ turn: ModelTurn; cost_usd: number; retries?: JsonObject[] }> {
-  let sum = await ask(request, 0);
-  const retries: JsonObject[] = [];
-  const answer = () => (retries.length === 0 ? sum : { ...sum, retries });
-  for (let attempt = 1; ; attempt++) {
-    const { turn } = sum;
-    const errors = faultsOf(structured, sentinel, request, turn);
-    if (errors.length === 0) return answer();
-    if (attempt > structured.retries) {
-      if (structured.validation === "error") throw schemaFailure(structured, turn, errors, attempt);
-      if (structured.validation === "warn") log({ event: "schema_mismatch", errors, attempts: attempt });
-      return answer();
-    }
-    const nudge = correction(structured.nudge, errors, structured.check);
-    const retry = { attempt, errors, nudge_used: nudge !== null };
-    log({ event: "schema_retry", ...retry });
-    retries.push({ ...retry, correction_prompt: nudge });
-    const messages: AgentRequest["messages"] =
-      nudge === null
-        ? request.messages
-        : [...request.messages, { role: "user", content: [{ type: "text", text: nudge }] }];
-    const next = await ask({ ...request, messages }, attempt);
-    sum = { turn: withUsage(next.turn, turn), cost_usd: sum.cost_usd + next.cost_usd };
-  }
+): Promise<Answer & { retries?: JsonObject[] }> {
+  let sum: Answer | null = null;
+  const { answer, retries } = await fittingAnswer(structured, {
+    ask: async (nudge, attempt) => {
+      const next = await ask(nudge === null ? request : withMessage(request, nudge), attempt);
+      sum =
+        sum === null
+          ? next
+          : { turn: withUsage(next.turn, sum.turn), cost_usd: sum.cost_usd + next.cost_usd };
+      return sum;
+    },
+    errorsOf: ({ turn }) => faultsOf(structured, sentinel, request, turn),
+    log,
+  });
+  return retries.length === 0 ? answer : { ...answer, retries };
 }
+
+const withMessage = (request: AgentRequest, text: string): AgentRequest => ({
+  ...request,
+  messages: [...request.messages, { role: "user", content: [{ type: "text", text }] }],
+});
 
 /** The data of a run's last answer; `undefined`: it holds no JSON. */
 export function answerData(texts: readonly string[], sentinel: string | null): Json | undefined {
