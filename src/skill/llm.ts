@@ -5,9 +5,6 @@ import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
 import type { Manifest, ModelTarget } from "./manifest.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-/** Rounds of tool calls where a manifest names none. */
-export const DEFAULT_TOOL_ROUNDS = 10;
-
 const COUNT = { min: 1, max: 2147483647 };
 
 export type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
@@ -25,12 +22,13 @@ export function readLlm(findings: Findings, root: MapNode, known: KnownProviders
       "Add model: and the model's name.",
     );
   }
+  const rounds = readInteger(findings, child(root, "max_tool_rounds"), COUNT);
   const output = readInteger(findings, child(root, "max_tool_output_bytes"), { min: 1024, max: 1048576 });
   return {
     target: { provider, model },
     fallback: readFallback(findings, child(root, "fallback"), known),
     max_tokens: readInteger(findings, child(root, "max_tokens"), COUNT) ?? 4096,
-    max_tool_rounds: readInteger(findings, child(root, "max_tool_rounds"), COUNT) ?? DEFAULT_TOOL_ROUNDS,
+    ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     max_tool_output_bytes: output ?? 65536,
   };
 }
