@@ -119,6 +119,7 @@ class Account {
       host: "127.0.0.1",
       port: 0,
       direct: true,
+      bundle: await workerBundle(REPO),
       variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
       onLine: () => {},
     });

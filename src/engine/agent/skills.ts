@@ -33,13 +33,23 @@ const MOST_ENUMERATED = 50;
 
 /** By the run's list of skills, which never changes. */
 const indexes = new WeakMap<readonly AgentSkill[], SkillIndex>();
+/** The one that was made last: runs with all skills of a deployment follow each other, each with a list of its own. */
+let latest: { texts: readonly string[]; index: SkillIndex } = { texts: [], index: indexSkills([]) };
 
 function indexOf(skills: readonly AgentSkill[]): SkillIndex {
   const known = indexes.get(skills);
   if (known !== undefined) return known;
-  const index = indexSkills(skills);
-  indexes.set(skills, index);
-  return index;
+  const texts = skills.flatMap(({ name, plugin = "", description, when_to_use }) => [
+    name,
+    plugin,
+    description,
+    when_to_use,
+  ]);
+  const { length } = latest.texts;
+  const same = length === texts.length && texts.every((text, place) => text === latest.texts[place]);
+  if (!same) latest = { texts, index: indexSkills(skills) };
+  indexes.set(skills, latest.index);
+  return latest.index;
 }
 
 /** Candidates with a score, best first; ties in the order of the registry. */
