@@ -194,7 +194,7 @@ export function skillSections(state: AgentState, { spec, active }: RunState): st
       activation(skill, readerOf(state, spec, skill, known[skill.name]?.arguments ?? ""), false),
     ].join("\n\n"),
   );
-  return [...sections, catalogueOf(state, spec, active)];
+  return [...sections, catalogueOf(state, spec, new Set(shown.map(({ name }) => name)))];
 }
 
 function shownInSystem(
@@ -223,10 +223,10 @@ function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill
   };
 }
 
-/** The skills that can be loaded, but for those that are active; of very many those that the request is about. */
-function catalogueOf({ visible }: AgentState, spec: AgentSpec, active: readonly string[]): string {
+/** The skills that can be loaded, but for those that the system text shows already; of very many those that the request is about. */
+function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: ReadonlySet<string>): string {
   const { skills, skill_catalogue_tokens: tokens = CATALOGUE_TOKENS } = spec;
-  const listed = listedSkills(skills).filter(({ name }) => !active.includes(name));
+  const listed = listedSkills(skills).filter(({ name }) => !shown.has(name));
   if (!searchesSkills(spec)) return catalogue(listed, tokens, false);
   const ranked = rankSkills(skills, indexOf(skills), latestRequest(visible), MOST_LISTED).map(
     ({ name }) => name,
