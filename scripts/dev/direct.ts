@@ -5,8 +5,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { bundleWorker, wranglerConfig } from "./worker-bundle.ts";
+import { bundleWorker } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
+import { bindingsOf } from "./wrangler-toml.ts";
 
 /** What miniflare needs to know of the Worker: its bundle and its bindings. */
 export async function workerOptions({
@@ -16,7 +17,7 @@ export async function workerOptions({
   variables,
   bundle,
 }: Omit<WorkerOptions, "stateDir" | "onLine">) {
-  const config = await wranglerConfig(repoDir);
+  const config = await bindingsOf(repoDir);
   const script = bundle === null ? await bundleWorker(repoDir, config.main) : await readFile(bundle, "utf8");
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));

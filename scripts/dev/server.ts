@@ -22,7 +22,8 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
-import { bindingNames, workerBundle } from "./worker-bundle.ts";
+import { workerBundle } from "./worker-bundle.ts";
+import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
   project: Project;

@@ -30,6 +30,7 @@ beforeAll(async () => {
   address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`;
   hull = await startHullDev({
     skills: `${REPO}skills`,
+    args: ["--direct"],
     env: {
       ANTHROPIC_API_KEY: "sk-ant-e2e-key",
       ANTHROPIC_BASE_URL: fake.url,

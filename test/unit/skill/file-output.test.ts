@@ -11,7 +11,7 @@ test.each([
   ["output_mime: image/png", "```bash\ndraw\n```", null],
 ])("%j with %j", async (fields, body, found) => {
   const text = `---\nname: chart\ndescription: Draws charts\nmode: llm\n${fields}\n---\n${body}\n`;
-  const files = [{ path: "SKILL.md", mode: 0o644, bytes: utf8(text) }];
+  const files = [{ path: "SKILL.md", mode: 0o644 as const, bytes: utf8(text) }];
   const { skill, diagnostics } = await assembleSkill(files, { folder: "chart", file: "chart/SKILL.md" });
   const told = diagnostics.filter(({ code }) => code === "output_file_llm");
   expect(told.map(({ line, field }) => `${line} ${field}`)).toEqual(found === null ? [] : [found]);
