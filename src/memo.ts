@@ -24,3 +24,12 @@ export function once<V>(compute: () => V): () => V {
     return entry.value;
   };
 }
+
+/** A function that keeps its last value for the arguments that are the same to `same`; arguments must never change. */
+export function memoLast<K, V>(compute: (key: K) => V, same: (a: K, b: K) => boolean): (key: K) => V {
+  let last: { key: K; value: V } | null = null;
+  return (key) => {
+    if (last === null || !same(last.key, key)) last = { key, value: compute(key) };
+    return last.value;
+  };
+}

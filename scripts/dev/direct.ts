@@ -4,26 +4,10 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
+import { bundleWorker } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
-
-/** Bundles the Worker as a deploy does: one minified ES module. */
-export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
-  const result = await build({
-    entryPoints: [join(repoDir, entry)],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
-  });
-  return result.outputFiles[0]?.text ?? "";
-}
 
 /** What miniflare needs to know of the Worker: its bundle and its bindings. */
 export async function workerOptions({

@@ -22,6 +22,7 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
+import { workerBundle } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
@@ -59,26 +60,33 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const loopback = LOOPBACK.has(host);
   const port = await freePort(host, options.port);
   const settings = await readSettings(project.dir);
-  const builder = new Builder(project, options.cache);
-  const first = await builder.build();
   const files = await loadEnvironment(project.dir, {});
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();
   };
   stops.push(await lockState(stateDir));
-  // Folders are looked at while the Worker starts; what changes meanwhile is built once that is served which was there before.
-  const reload = Promise.withResolvers<() => Promise<void>>();
-  const rebuild = debounced(async () => (await reload.promise)());
-  const imported = new WatchedFiles(rebuild.schedule);
-  const watching = options.watch ? watchRoots(project.roots, rebuild.schedule) : Promise.resolve(() => {});
-  if (options.watch) imported.add(first.imported);
-  stops.push(
-    rebuild.stop,
-    () => imported.stop(),
-    async () => (await watching)(),
-  );
   try {
+    // The Worker is bundled and the runner starts while the skills are built.
+    const direct = options.direct || !options.front;
+    const bundle = direct ? workerBundle(REPO_DIR) : null;
+    bundle?.catch(() => {});
+    const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
+    ownRunner?.catch(() => {});
+    stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
+    const builder = new Builder(project, options.cache);
+    const first = await builder.build();
+    // Folders are looked at while the Worker starts; what changes meanwhile is built once that is served which was there before.
+    const reload = Promise.withResolvers<() => Promise<void>>();
+    const rebuild = debounced(async () => (await reload.promise)());
+    const imported = new WatchedFiles(rebuild.schedule);
+    const watching = options.watch ? watchRoots(project.roots, rebuild.schedule) : Promise.resolve(() => {});
+    if (options.watch) imported.add(first.imported);
+    stops.push(
+      rebuild.stop,
+      () => imported.stop(),
+      async () => (await watching)(),
+    );
     const layers = [project.models.file, first.packages, project.models.root];
     const models = modelVariables(first.packages, project.models);
     const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
@@ -105,8 +113,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     );
     if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
     redactor.learn([variables.get("HULL_SECRET_KEY") ?? ""]);
-    const runner = await runnerOf(options, variables);
-    stops.push(runner.stop);
+    const runner = ownRunner === null ? namedRunner(options, variables) : await ownRunner;
     redactor.learn([runner.secret]);
     for (const [name, value] of models) variables.set(name, value);
     variables
@@ -127,7 +134,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      direct: options.direct || !options.front,
+      direct,
+      bundle: await bundle,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
@@ -249,24 +257,28 @@ class Builder {
   }
 }
 
-/** A runner that hull.toml names, or one of our own. */
-async function runnerOf(
-  { project, stateDir, onLine }: ServerOptions,
-  variables: ReadonlyMap<string, string>,
-): Promise<LocalRunner> {
-  const config = project.config.runner;
-  if (config.url === null) {
-    return startRunner({ repoDir: REPO_DIR, stateDir, config, onLine: (line) => onLine(line, "runner") });
-  }
+async function ownRunnerOf({ project, stateDir, onLine }: ServerOptions): Promise<LocalRunner> {
+  const { runner } = project.config;
+  return startRunner({
+    repoDir: REPO_DIR,
+    stateDir,
+    config: runner,
+    onLine: (line) => onLine(line, "runner"),
+  });
+}
+
+/** The runner that hull.toml names. @throws CommandError (exit 2) where its secret is not known */
+function namedRunner({ project }: ServerOptions, variables: ReadonlyMap<string, string>): LocalRunner {
+  const { url } = project.config.runner;
   const secret = variables.get("HULL_RUNNER_SECRET");
-  if (secret === undefined) {
+  if (url === null || secret === undefined) {
     throw new CommandError(
       EXIT.usage,
       "runner_secret_missing",
-      `hull.toml names the runner ${config.url}, and HULL_RUNNER_SECRET is not set.`,
+      `hull.toml names the runner ${url}, and HULL_RUNNER_SECRET is not set.`,
       "Set HULL_RUNNER_SECRET in .env to the secret that the runner was started with.",
     );
   }
   const root = variables.get("HULL_RUNNER_ROOT") ?? "/var/lib/hull";
-  return { url: config.url, secret, root, pid: () => undefined, stop: async () => {} };
+  return { url, secret, root, pid: () => undefined, stop: async () => {} };
 }

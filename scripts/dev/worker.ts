@@ -1,5 +1,5 @@
 /** The local Worker of `hull dev`: by wrangler, or workerd directly (`--direct`). */
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { TYPESCRIPT_FLAGS } from "./places.ts";
@@ -14,6 +14,8 @@ interface LocalWorkerOptions {
   host: string;
   port: number;
   direct: boolean;
+  /** Its bundle, where workerd is started directly. */
+  bundle: string | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
 }
@@ -32,8 +34,8 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const listening = Promise.withResolvers<string>();
-  // The tests bundle the Worker once for all the servers that they start.
-  const bundle = process.env.HULL_WORKER_BUNDLE ?? null;
+  const bundle = options.bundle === null ? null : join(options.stateDir, "worker.mjs");
+  if (bundle !== null && options.bundle !== null) await writeFile(bundle, options.bundle);
   const input = { repoDir, stateDir, host, port, direct, variables: [...options.variables], bundle };
   const recent: string[] = [];
   const child = new Supervised({

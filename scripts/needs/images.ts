@@ -82,6 +82,9 @@ const ADDED: { [image in Image]: Contents } = {
       "pandas",
       "PIL",
       "markitdown",
+      "pdf2image",
+      "pytesseract",
+      "yaml",
       // What these bring along.
       "numpy",
       "lxml",

@@ -21,7 +21,7 @@ const EVERYWHERE = new Set(
     "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec",
     "exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read",
     "readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait",
-    "basename cat chgrp chmod chown chroot cksum comm cp csplit cut date dd df dir dirname du env expand expr factor fmt fold",
+    "b2sum base32 base64 basename cat chgrp chmod chown chroot cksum comm cp csplit cut date dd df dir dirname du env expand expr factor fmt fold",
     "groups head hostid hostname id install join link ln logname ls md5sum mkdir mkfifo mktemp mv nice nl nohup nproc numfmt od",
     "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
     "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
@@ -69,21 +69,32 @@ function commandsIn(script: string): string[] {
   const code = script
     .replace(/\\\n/g, " ")
     .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
-    .replace(/'[^'\n]*'|"(?:\\.|[^"\\\n])*"/g, "''")
-    .replace(/(?:^|\s)#[^\n]*/g, "");
-  return code.split("\n").flatMap((line) =>
-    line.split(/\|\|?|&&?|;|\$\(|`|\(/).flatMap((part) => {
-      const words = part
-        .trim()
-        .replace(/^[$>]\s+/, "")
-        .split(/\s+/);
-      while (/^(?:\w+=\S*|if|then|else|elif|while|until|do|time|sudo|exec|nohup|!|\{)$/.test(words[0] ?? ""))
-        words.shift();
-      const [word = ""] = words;
-      return /^[a-z][a-z0-9_.+-]*$/.test(word) && !EVERYWHERE.has(word) && !/\.\w+$/.test(word) ? [word] : [];
-    }),
-  );
+    .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
+    // The patterns of a case.
+    .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;");
+  const functions = Array.from(code.matchAll(FUNCTION), ([, name]) => name);
+  return code
+    .replace(FUNCTION, "")
+    .split("\n")
+    .flatMap((line) =>
+      line.split(/\|\|?|&&?|;|\$\(|`|\(/).flatMap((part) => {
+        const words = part
+          .trim()
+          .replace(/^[$>]\s+/, "")
+          .split(/\s+/);
+        while (
+          /^(?:\w+=\S*|if|then|else|elif|while|until|do|time|sudo|exec|nohup|!|\{)$/.test(words[0] ?? "")
+        )
+          words.shift();
+        const [word = ""] = words;
+        // `line-length = 100` sets something of another language.
+        const own = EVERYWHERE.has(word) || functions.includes(word) || words[1] === "=";
+        return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
+      }),
+    );
 }
+
+const FUNCTION = /^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\(\)/gm;
 
 /** Top-level names of imported modules. */
 function pythonModules(code: string): string[] {

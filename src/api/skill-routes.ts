@@ -96,7 +96,8 @@ const durable = (mode: Mode): boolean => mode === "script" || mode === "llm";
 /** Whether the answer can be had as events: text and JSON output, textual files. */
 function streams(manifest: Manifest): boolean {
   if (manifest.mode === "proxy") return false;
-  return manifest.mode === "static-file" ? isTextType(fileType(manifest)) : manifest.output !== "file";
+  if (manifest.mode === "static-file") return isTextType(fileType(manifest));
+  return manifest.mode === "llm" || manifest.output !== "file";
 }
 
 const fileType = ({ output_mime, serve }: Manifest): string => output_mime ?? mediaTypeOf(serve ?? "");

@@ -58,8 +58,8 @@ export const OutputInvalidJson = define<{ position?: number; reason: string }>(
     members: d.position === undefined ? {} : { position: d.position },
   }),
 );
-export const OutputMissing = define<Record<string, never>>("output_missing", 500, "Output missing", () => ({
-  detail: "The skill declares output: file, but left no file in HULL_OUTPUT_DIR or at HULL_OUTPUT_FILE.",
+export const OutputMissing = define<{ place: string }>("output_missing", 500, "Output missing", (d) => ({
+  detail: `The skill declares output: file, but left no file ${d.place}.`,
 }));
 export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
   detail: `The output is larger than the ${d.limit} bytes allowed.`,

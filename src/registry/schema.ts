@@ -103,7 +103,7 @@ function manifest(): z.ZodMiniType<Manifest> {
         fallback: z.array(target()),
         tools: z.array(tool()),
         max_tokens: count,
-        max_tool_rounds: count,
+        max_tool_rounds: maybe(count),
         max_tool_output_bytes: count,
         mcp_servers: maybe(
           z.array(

@@ -5,10 +5,10 @@ import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import type { Part } from "../engine/messages.ts";
+import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import { DEFAULT_TOOL_ROUNDS } from "../skill/llm.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
@@ -37,6 +37,9 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
   const { llm, slug } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${slug} has no llm settings` });
   if (!takesAnyFile(context, record)) {
+    // hull.toml, or a grant that an upload lacks, takes the tools away.
+    if (manifest.output === "file")
+      throw new OutputMissing({ place: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
     return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
@@ -142,7 +145,7 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
-  const max_tool_rounds = forFiles.length > 0 ? roundsWithFiles(llm) : llm.max_tool_rounds;
+  const { max_tool_rounds = forFiles.length > 0 ? ROUNDS_WITH_FILES : TOOL_ROUNDS } = llm;
   const base = specOf(
     {},
     {
@@ -193,10 +196,10 @@ async function servedSpec(
   };
 }
 
-/** Work on files takes more rounds than an answer does: those that the manifest names, or these. */
+/** Rounds of tool calls where the manifest names none. */
+const TOOL_ROUNDS = 10;
+/** The same for a run with workspace tools: work on files takes more rounds than an answer does. */
 const ROUNDS_WITH_FILES = 50;
-const roundsWithFiles = ({ max_tool_rounds }: LlmSettings): number =>
-  max_tool_rounds === DEFAULT_TOOL_ROUNDS ? ROUNDS_WITH_FILES : max_tool_rounds;
 
 /** The texts of the input. */
 const textIn = (parts: readonly Part[]): string =>
@@ -217,7 +220,10 @@ function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   return {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
-      "content-type": output_mime ?? (json ? "application/json" : "text/plain; charset=utf-8"),
+      // A file's type is the file's; this is the text beside it.
+      "content-type":
+        (output === "file" ? undefined : output_mime) ??
+        (json ? "application/json" : "text/plain; charset=utf-8"),
       "x-hull-finish-reason": answer.finish_reason,
       "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
     },

@@ -17,6 +17,7 @@ import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import type { SignaturePolicy } from "./trust.ts";
 import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
+import { checkFileOutput } from "./workspace-tools.ts";
 
 /** Findings that a record keeps. */
 const MAX_DIAGNOSTICS = 100;
@@ -106,6 +107,9 @@ export async function assembleSkill(
   diagnostics.push(...made.diagnostics);
   if (options.provided !== undefined)
     diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
+  diagnostics.push(
+    ...checkFileOutput({ manifest, body, files, tools: tools ?? [] }, { folder, file, positions }),
+  );
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
   if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
   const kept = withoutFolder(diagnostics, base, manifest.slug);

@@ -47,7 +47,7 @@ export function readExchange(
     input,
     input_mime: inputMime,
     ...(schema === undefined ? {} : { input_schema: schema }),
-    output: readOutput(findings, root, mode, outputMime),
+    output: readOutput(findings, root, outputMime),
     ...(outputMime === undefined ? {} : { output_mime: outputMime }),
     timeout_ms: timeout,
     idle_timeout_ms: readNumber(findings, root, "idle_timeout_ms"),
@@ -125,28 +125,13 @@ function readOutputMime(findings: Findings, slot: Slot | undefined): string | un
   return undefined;
 }
 
-function readOutput(
-  findings: Findings,
-  root: MapNode,
-  mode: Mode | undefined,
-  mime: string | undefined,
-): Exchange["output"] {
+function readOutput(findings: Findings, root: MapNode, mime: string | undefined): Exchange["output"] {
   const slot = child(root, "output");
   const serve = child(root, "serve")?.node;
   const type =
     mime ??
     (serve?.kind === "scalar" && typeof serve.value === "string" ? mediaTypeOf(serve.value) : "text/plain");
-  const output =
-    readChoice(findings, slot, MANIFEST_FIELDS.output.of) ?? (isTextType(type) ? "text" : "file");
-  if (mode === "llm" && output === "file") {
-    findings.error(
-      "output_file_llm",
-      slot ?? child(root, "output_mime") ?? {},
-      "An llm skill answers text or JSON, never a file.",
-      "Set output: text or output: json and a textual output_mime, or write a script.",
-    );
-  }
-  return output;
+  return readChoice(findings, slot, MANIFEST_FIELDS.output.of) ?? (isTextType(type) ? "text" : "file");
 }
 
 function readSchema(

@@ -3,12 +3,8 @@ import { readChoice, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
 import type { Manifest, ModelTarget } from "./manifest.ts";
-import { MANIFEST_FIELDS } from "./manifest-fields.ts";
 import { readNumber } from "./number-field.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
-
-/** Rounds of tool calls where a manifest names none. */
-export const DEFAULT_TOOL_ROUNDS = MANIFEST_FIELDS.max_tool_rounds.default;
 
 export type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
 
@@ -25,11 +21,12 @@ export function readLlm(findings: Findings, root: MapNode, known: KnownProviders
       "Add model: and the model's name.",
     );
   }
+  const rounds = readNumber(findings, root, "max_tool_rounds");
   return {
     target: { provider, model },
     fallback: readFallback(findings, child(root, "fallback"), known),
     max_tokens: readNumber(findings, root, "max_tokens"),
-    max_tool_rounds: readNumber(findings, root, "max_tool_rounds"),
+    ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     max_tool_output_bytes: readNumber(findings, root, "max_tool_output_bytes"),
   };
 }

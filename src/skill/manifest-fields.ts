@@ -54,7 +54,7 @@ export const MANIFEST_FIELDS = {
   model: { kind: "text", modes: ["llm"] },
   fallback: { kind: "list", modes: ["llm"] },
   max_tokens: { kind: "integer", min: 1, max: MOST, default: 4096, modes: ["llm"] },
-  max_tool_rounds: { kind: "integer", min: 1, max: MOST, default: 10, modes: ["llm"] },
+  max_tool_rounds: { kind: "integer", min: 1, max: MOST, modes: ["llm"] },
   max_tool_output_bytes: { kind: "integer", min: 1024, max: 1_048_576, default: 65_536, modes: ["llm"] },
   deadline_ms: { kind: "integer", min: 1, max: MAX_MS, modes: ["llm"] },
   max_input_bytes: { kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER },

@@ -164,7 +164,8 @@ export interface Manifest {
     fallback: ModelTarget[];
     tools: CommandTool[];
     max_tokens: number;
-    max_tool_rounds: number;
+    /** Absent: by what tools a run has. */
+    max_tool_rounds?: number;
     max_tool_output_bytes: number;
     /** Absent where it has none. */
     mcp_servers?: McpServer[];

@@ -1,7 +1,8 @@
 /** Which skills are made for a model that reads files and runs commands. */
 import { instructionFiles } from "./file-text.ts";
-import type { Manifest, SkillRecord, SkillTool } from "./manifest.ts";
+import type { Diagnostic, Manifest, SkillRecord, SkillTool } from "./manifest.ts";
 import { allowedTools, workspaceTool } from "./tool-names.ts";
+import type { Position } from "./tree.ts";
 
 interface File {
   path: string;
@@ -68,9 +69,26 @@ const moduleName = (path: string): string => path.replace(/^.*\//, "").replace(/
 export function givesWorkspaceTools({
   manifest: { workspace_tools: declared },
   wants_workspace_tools,
-}: Pick<SkillRecord, "manifest" | "wants_workspace_tools">): boolean {
+}: { manifest: Pick<Manifest, "workspace_tools"> } & Pick<SkillRecord, "wants_workspace_tools">): boolean {
   if (declared === undefined) return wants_workspace_tools === true;
   return Array.isArray(declared) ? declared.length > 0 : declared;
+}
+
+/** An error where a model is to answer with a file and has no tools to make one. */
+export function checkFileOutput(
+  skill: Told & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
+  { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },
+): Diagnostic[] {
+  const { mode, output } = skill.manifest;
+  if (mode !== "llm" || output !== "file") return [];
+  const declared = skill.manifest.workspace_tools !== undefined;
+  if (declared ? givesWorkspaceTools(skill) : wantsWorkspaceTools(skill)) return [];
+  const field = positions.has("output") ? "output" : "output_mime";
+  const message = "An llm skill answers with a file only where its model has workspace tools to make one.";
+  const hint = "Set workspace_tools: true, or output: text or json with a textual output_mime.";
+  const position = positions.get(field);
+  const at = position === undefined ? {} : { line: position.line, column: position.column };
+  return [{ level: "error", code: "output_file_llm", skill: folder, file, field, ...at, message, hint }];
 }
 
 const SHELL_BLOCK = /^[ \t]*(?:`{3,}|~{3,})[ \t]*\{?\.?(?:bash|sh|shell)\b/im;

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { bundleWorker } from "../../scripts/dev/direct.ts";
+import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { ms, type Row, row } from "./row.ts";
 
 const kilobytes = (value: number): string => `${value.toFixed(1)} KB`;

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundleWorker } from "../../scripts/dev/direct.ts";
+import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";

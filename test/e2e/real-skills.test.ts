@@ -31,6 +31,8 @@ const hull = await sharedHull({
       "---\nname: tidy\ndescription: Tidies repositories\nallowed-tools: Bash(git:*), Read\n---\nLook with `git status`.\n",
     "reader/SKILL.md":
       "---\nname: reader\ndescription: Reads things\nallowed-tools: Read\n---\nRead ../pdf/forms.md.\n",
+    "chart/SKILL.md":
+      "---\nname: chart\ndescription: Draws charts\noutput: file\nworkspace_tools: true\nmax_tool_rounds: 10\n---\nDraw.\n",
     "facts/SKILL.md":
       "---\nname: facts\ndescription: Tells facts\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`. Not this: !`rm -rf x` with [rm].\n",
     "sums/SKILL.md":
@@ -140,6 +142,38 @@ test("the answer as the caller wants it: JSON with the list, one file, ids in a 
   });
   expect(raw.status).toBe(200);
   expect(last()).toContain("input.pdf");
+});
+
+test("output: file answers the file that the run made, with its type, and its events; max_tool_rounds: 10 is ten", async () => {
+  const make = (command: string) => [{ tool_calls: [bash(command)] }, { text: "Drawn." }];
+  fake.script(make("echo '<svg/>' > chart.svg"));
+  const one = await hull.call("/skills/chart", form("Draw."));
+  expect([one.status, one.headers.get("content-type"), await one.text()]).toEqual([
+    200,
+    "image/svg+xml",
+    "<svg/>\n",
+  ]);
+  fake.script(make("echo '<svg/>' | tee a.svg > b.svg"));
+  const two = await hull.call("/skills/chart", form("Draw."));
+  expect([two.headers.get("content-type"), await two.text()]).toEqual([
+    "text/plain; charset=utf-8",
+    "Drawn.",
+  ]);
+  fake.script([{ text: "I cannot." }]);
+  expect(await json(await hull.call("/skills/chart", form("Draw.")))).toMatchObject({
+    status: 500,
+    code: "output_missing",
+  });
+  fake.script(make("echo '<svg/>' > chart.svg"));
+  const events = await readEvents(
+    await hull.call("/skills/chart", form("Draw."), { headers: { accept: "text/event-stream" } }),
+  );
+  expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, files: [{ path: "chart.svg" }] });
+  fake.requests.length = 0;
+  fake.script([...Array.from({ length: 10 }, () => ({ tool_calls: [bash("true")] })), { text: "Enough." }]);
+  expect(await (await hull.call("/skills/chart?file=none", form("Draw."))).status).toBe(404);
+  expect(fake.requests).toHaveLength(11);
+  expect(fake.requests[10]?.body).toMatchObject({ tool_choice: { type: "none" } });
 });
 
 test("Idempotency-Key and respond-async work as everywhere, and keep the files", async () => {

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleWorker } from "../../scripts/dev/direct.ts";
+import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 
 export async function setup(): Promise<() => Promise<void>> {

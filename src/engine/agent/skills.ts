@@ -1,6 +1,6 @@
 /** Which skills of a run are active, and what that means for prompt and tools. Pure. */
 
-import { memo } from "../../memo.ts";
+import { memo, memoLast } from "../../memo.ts";
 import { globMatches } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -26,8 +26,23 @@ const MOST_FOUND = 10;
 /** Names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** Of the run's list of skills, which never changes. */
-const indexOf = memo(indexSkills);
+/** Runs with all skills of a deployment follow each other, each with a list of its own that holds the same texts. */
+const indexOf = memo(memoLast(indexSkills, sameTexts));
+
+function sameTexts(a: readonly AgentSkill[], b: readonly AgentSkill[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ name, plugin, description, when_to_use }, at) => {
+      const other = b[at];
+      return (
+        other?.name === name &&
+        other.plugin === plugin &&
+        other.description === description &&
+        other.when_to_use === when_to_use
+      );
+    })
+  );
+}
 
 /** Candidates with a score, best first; ties in the order of the registry. */
 export function matchSkills(
@@ -171,7 +186,7 @@ export function skillSections(state: AgentState, { spec, active }: RunState): st
       activation(skill, readerOf(state, spec, skill, known[skill.name]?.arguments ?? ""), false),
     ].join("\n\n"),
   );
-  return [...sections, catalogueOf(state, spec, active)];
+  return [...sections, catalogueOf(state, spec, new Set(shown.map(({ name }) => name)))];
 }
 
 function shownInSystem(
@@ -200,10 +215,10 @@ function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill
   };
 }
 
-/** The skills that can be loaded, but for those that are active; of very many those that the request is about. */
-function catalogueOf({ visible }: AgentState, spec: AgentSpec, active: readonly string[]): string {
+/** The skills that can be loaded, but for those that the system text shows already; of very many those that the request is about. */
+function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: ReadonlySet<string>): string {
   const { skills, skill_catalogue_tokens: tokens = CATALOGUE_TOKENS } = spec;
-  const listed = listedSkills(skills).filter(({ name }) => !active.includes(name));
+  const listed = listedSkills(skills).filter(({ name }) => !shown.has(name));
   if (!searchesSkills(spec)) return catalogue(listed, tokens, false);
   const ranked = rankSkills(skills, indexOf(skills), latestRequest(visible), MOST_LISTED).map(
     ({ name }) => name,

@@ -57,7 +57,8 @@ export function telling(text: string, known: KnownWords = new Map()): string[] {
     for (const word of own) words.push(word);
   }
   // Word, the program: the word alone is a word.
-  if (text.includes("ord") && WORD_FILES.some((form) => form.test(text))) words.push("docx");
+  if ((text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text)))
+    words.push("docx");
   return words;
 }
 
@@ -71,35 +72,70 @@ const WORD_FILES = [
 
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
 
-function wordsOf(written: string): string[] {
-  const same = SAME.get(singular(written.toLowerCase()));
+function wordsOf(written: string): readonly string[] {
+  const lower = written.toLowerCase();
+  const same = SAME.get(singular(lower));
   if (same !== undefined) return [same];
-  const parts = written
-    .replace(/['’]s\b/g, "")
-    .replace(/(\p{Ll})(\p{Lu})/gu, "$1-$2")
-    .toLowerCase()
-    .split(/[-_'’]/);
+  // Most words are plain ones.
+  if (PLAIN.test(written)) return lower.length === 1 || STOP_WORDS.has(lower) ? NONE : [stemmed(lower)];
+  const parts = partsOf(written);
   const kept = parts.filter((part) => !STOP_WORDS.has(part) && (part.length > 1 || /\p{Lo}/u.test(part)));
   const stems = kept.map((part) => SAME.get(singular(part)) ?? stemmed(part));
   return parts.length > 1 && stems.length > 1 ? [...stems, stems.join("-")] : stems;
 }
 
-const singular = (word: string): string => (word.length > 3 ? word.replace(/s$/, "") : word);
+function partsOf(written: string): string[] {
+  if (JOINED.test(written)) return written.split(/[-_]/);
+  return written
+    .replace(/['’]s\b/g, "")
+    .replace(/(\p{Ll})(\p{Lu})/gu, "$1-$2")
+    .toLowerCase()
+    .split(/[-_'’]/);
+}
+
+const JOINED = /^[a-z0-9_-]+$/;
+const PLAIN = /^[A-Z]?[a-z0-9]+$/;
+const NONE: readonly string[] = [];
+
+const singular = (word: string): string => (word.length > 3 && word.endsWith("s") ? word.slice(0, -1) : word);
+
+/** No ending comes before one that ends with it. */
+const ENDINGS = [
+  "ations",
+  "ation",
+  "ings",
+  "ing",
+  "ers",
+  "er",
+  "ed",
+  "or",
+  "ment",
+  "ly",
+  "able",
+  "ive",
+  "ion",
+];
 
 /** Without the endings of numbers and tenses: `merged`, `merging` and `merges` are one. */
 export function stemmed(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
-  let stem = word;
-  if (/(?:ss|sh|ch|x|z)es$/.test(stem)) stem = stem.slice(0, -2);
-  else if (/ies$/.test(stem) && stem.length > 4) stem = `${stem.slice(0, -3)}y`;
-  else if (/[^sui]s$/.test(stem)) stem = stem.slice(0, -1);
-  const ending = /(?:ations?|ings?|ed|ers?|or|ment|ly|able|ive|ion)$/.exec(stem)?.[0];
+  let stem = word.endsWith("s") ? withoutPlural(word) : word;
+  const ending = ENDINGS.find((end) => stem.endsWith(end));
   if (ending !== undefined && stem.length - ending.length >= 4) {
-    stem = stem.slice(0, -ending.length);
-    if (/([^aeiouls])\1$/.test(stem)) stem = stem.slice(0, -1);
-  } else if (/(?:ing|ed)$/.test(stem) && /[aeiouy].*(?:ing|ed)$/.test(stem) && stem.length >= 6) {
-    stem = stem.replace(/(?:ing|ed)$/, "");
-    if (/([^aeiouls])\1$/.test(stem)) stem = stem.slice(0, -1);
+    stem = withoutDoubled(stem.slice(0, -ending.length));
+  } else if (stem.length >= 6 && /[aeiouy].*(?:ing|ed)$/.test(stem)) {
+    stem = withoutDoubled(stem.replace(/(?:ing|ed)$/, ""));
   }
-  return stem.replace(/e$/, "").replace(/([^aeiou])y$/, "$1i");
+  if (stem.endsWith("e")) stem = stem.slice(0, -1);
+  return stem.endsWith("y") ? stem.replace(/([^aeiou])y$/, "$1i") : stem;
 }
+
+function withoutPlural(word: string): string {
+  if (/(?:ss|sh|ch|x|z)es$/.test(word)) return word.slice(0, -2);
+  if (word.endsWith("ies") && word.length > 4) return `${word.slice(0, -3)}y`;
+  return /[^sui]s$/.test(word) ? word.slice(0, -1) : word;
+}
+
+/** `stopp` is `stop`, `call` is `call`. */
+const withoutDoubled = (stem: string): string =>
+  stem.at(-1) === stem.at(-2) && /[^aeiouls]$/.test(stem) ? stem.slice(0, -1) : stem;

@@ -24,7 +24,7 @@ export function commandText(command: string, output: string, end: CommandEnd): s
     output.replace(/\n$/, ""),
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
     ...(exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`]),
-    ...(failed && offline && wantsNetwork(command, output) ? [NO_NETWORK] : []),
+    ...(offline && lackedNetwork(command, output, failed) ? [NO_NETWORK] : []),
     ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
   ].filter((line) => line !== "");
   return lines.length === 0 ? "[hull: no output]" : lines.join("\n");
@@ -36,8 +36,10 @@ const NO_NETWORK =
 const NETWORK_PROGRAMS =
   /\b(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))\b/;
 const NETWORK_FAULTS =
-  /could ?n[o']t resolve|name resolution|network is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|name or service not known|failed to establish a new connection|urlopen error/i;
+  /could ?n[o']t resolve|name resolution|network is unreachable|\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH)\b|name or service not known|failed to establish a new connection|urlopen error/i;
 
-function wantsNetwork(command: string, output: string): boolean {
-  return NETWORK_PROGRAMS.test(command) || NETWORK_FAULTS.test(output);
+/** Of a command that ended well, only a part may have failed: then both its programs and its output have to say so. */
+function lackedNetwork(command: string, output: string, failed: boolean): boolean {
+  const [programs, faults] = [NETWORK_PROGRAMS.test(command), NETWORK_FAULTS.test(output)];
+  return failed ? programs || faults : programs && faults;
 }

@@ -28,8 +28,8 @@ export async function withProducedFiles(
   const accept = context.request.headers.get("accept") ?? "";
   const [only, ...more] = files;
   if (manifest.output === "file") {
-    if (only === undefined) throw new OutputMissing({});
-    if (more.length === 0) return fileAnswer(context, only, answer);
+    if (only === undefined) throw new OutputMissing({ place: "in its work folder" });
+    if (more.length === 0) return fileAnswer(context, only, answer, manifest.output_mime);
   }
   if (/multipart\/mixed/i.test(accept) && only !== undefined) return mixedAnswer(context, files, answer);
   if (
@@ -53,10 +53,15 @@ async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
   return readFile(env, await findFile(env, tenant, id), null);
 }
 
-async function fileAnswer(context: RequestContext, file: ProducedFile, answer: Response): Promise<Response> {
+async function fileAnswer(
+  context: RequestContext,
+  file: ProducedFile,
+  answer: Response,
+  type = file.mime_type,
+): Promise<Response> {
   await answer.body?.cancel();
-  const headers = headersOf(answer, file.mime_type);
-  const kind = isActive(file.mime_type) ? "attachment" : "inline";
+  const headers = headersOf(answer, type);
+  const kind = isActive(type) ? "attachment" : "inline";
   headers.set("content-disposition", contentDisposition(kind, nameOf(file)));
   return new Response(await bodyOf(context, file), { headers });
 }

@@ -127,7 +127,9 @@ interface OpenRun {
 function chooseForm(request: Request, record: SkillRecord): boolean {
   const wanted = request.method === "HEAD" ? "no" : wantsEvents(request);
   const { output, output_mime, mode } = record.manifest;
-  const text = mode === "static-file" ? isTextType(servedFile(record).type) : output !== "file";
+  // The events of an llm skill name the files that its run made.
+  const text =
+    mode === "static-file" ? isTextType(servedFile(record).type) : mode === "llm" || output !== "file";
   if (wanted === "no" || text) return wanted !== "no";
   if (wanted === "only") throw new NotAcceptable({ accepted: [output_mime ?? "*/*"] });
   return false;

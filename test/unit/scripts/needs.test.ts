@@ -52,12 +52,24 @@ test("programs and packages are read from fences and scripts; what the skill bri
     { path: "scripts/helper.py", text: "" },
     { path: "scripts/own.sh", text: "#!/bin/bash\nset -e\nffmpeg -i a b\n" },
     {
+      path: "scripts/cases.sh",
+      text: `# don't stop here
+check_it() { sox "$1"; }
+check_it a
+node -e "
+const line = 1;
+stop_there(line)
+" && case $x in one|two) exiftool a;; esac
+width = 80
+`,
+    },
+    {
       path: "scripts/x.mjs",
       text: 'import p from "pptxgenjs/dist/x.js";\nimport "node:fs";\nimport "./y.mjs";\n',
     },
   ];
   expect(needsOf(BODY, files).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
-    ...["ffmpeg", "jq", "pdftotext", "python", "qpdf", "soffice", "tesseract"].map(
+    ...["exiftool", "ffmpeg", "jq", "node", "pdftotext", "python", "qpdf", "soffice", "sox", "tesseract"].map(
       (name) => `command ${name}`,
     ),
     "node docx",

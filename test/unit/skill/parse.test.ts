@@ -211,8 +211,7 @@ const TABLE: Record<string, [string, string[]][]> = {
   "S6, S110: input, output, method, route": [
     ["input: json", ["error value_not_allowed 4 input"]],
     ["input_mime: [image/png, png]", ["error media_type 4 input_mime[1]"]],
-    ["output: file", ["error output_file_llm 4 output"]],
-    ["output_mime: image/png", ["error output_file_llm 4 output_mime"]],
+    ["output: file", []],
     ["method: TRACE", ["error value_not_allowed 4 method"]],
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
     ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
@@ -290,7 +289,6 @@ describe("S18, S25 and the rest of normalisation", () => {
         fallback: [],
         tools: [],
         max_tokens: 4096,
-        max_tool_rounds: 10,
         max_tool_output_bytes: 65536,
       },
       extra: {},

@@ -191,6 +191,18 @@ describe("catalogue", () => {
     }
   });
 
+  test("a skill that a message calls is shown, and not listed again", async () => {
+    const skills = [skill("a", { prompt: "Do A." }), skill("b")];
+    const spec = {
+      skills,
+      prompt: [{ role: "user" as const, content: [{ type: "text" as const, text: "/a now" }] }],
+    };
+    const { requests } = await play({ spec, replies: ["ok"] });
+    const system = requests[0]?.system ?? "";
+    expect(system).toContain("## Active skill: a");
+    expect(Array.from(system.matchAll(/<name>\n(.*)\n<\/name>/g), ([, name]) => name)).toEqual(["b"]);
+  });
+
   test("sorted, escaped, one element or text to a line; two runs give the same bytes", async () => {
     const skills = [
       skill("b", { description: `R&D <x> "q" 'a'`, when_to_use: "asked", dir: "/s/b" }),
