@@ -1,4 +1,4 @@
-/** Small files, kept in the isolate: what their names, digests or keys, stand for never changes. */
+/** Small files of static skills, kept in the isolate: by their digest they never change. */
 
 /** Of all files together; an isolate has 128 MB. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -10,18 +10,18 @@ export class BlobCache {
   readonly #files = new Map<string, Uint8Array>();
   #bytes = 0;
 
-  get(name: string): Uint8Array | undefined {
-    const file = this.#files.get(name);
+  get(digest: string): Uint8Array | undefined {
+    const file = this.#files.get(digest);
     if (file === undefined) return undefined;
-    this.#files.delete(name);
-    this.#files.set(name, file);
+    this.#files.delete(digest);
+    this.#files.set(digest, file);
     return file;
   }
 
   /** Keeps a file of at most `MAX_FILE_BYTES`; those that were not used for the longest time go. */
-  set(name: string, file: Uint8Array): void {
-    if (this.#files.has(name)) return;
-    this.#files.set(name, file);
+  set(digest: string, file: Uint8Array): void {
+    if (this.#files.has(digest)) return;
+    this.#files.set(digest, file);
     this.#bytes += file.length;
     for (const [oldest, { length }] of this.#files) {
       if (this.#bytes <= MAX_BYTES) return;

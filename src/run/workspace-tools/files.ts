@@ -7,7 +7,6 @@ import { edited } from "../../engine/workspace-tools/edit.ts";
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
 import { type Place, placeOf, type RunFolders } from "../../engine/workspace-tools/place.ts";
-import { BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -27,12 +26,6 @@ const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Files that a search reads at a time: a Worker has six connections. */
 const SEARCHED_AT_ONCE = 4;
 const MOST_FILES = 10_000;
-
-/**
- * Contents that were read last: models read a file in pieces and again after an edit. A key is that of one write and of one
- * workspace, which is asked for it first.
- */
-const RECENT = new BlobCache();
 
 /** What a call of a file tool comes to. */
 export interface FileAnswer {
@@ -196,19 +189,12 @@ export class FileTools {
   }
 
   #readable(file: WorkspaceFile & { key: string }): Readable {
-    const read = (): Promise<Uint8Array | null> => this.#stored(file.key);
+    const { bucket } = this.#options;
+    const read = async (): Promise<Uint8Array | null> => {
+      const object = await bucket.get(file.key);
+      return object === null ? null : new Uint8Array(await object.arrayBuffer());
+    };
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
-  }
-
-  /** What a key of the workspace stands for; `null`: it was removed. */
-  async #stored(key: string): Promise<Uint8Array | null> {
-    const known = RECENT.get(key);
-    if (known !== undefined) return known;
-    const object = await this.#options.bucket.get(key);
-    if (object === null) return null;
-    const bytes = new Uint8Array(await object.arrayBuffer());
-    if (bytes.length <= MAX_FILE_BYTES) RECENT.set(key, bytes);
-    return bytes;
   }
 
   /** All files of a folder; `path` is relative to it. */
@@ -240,7 +226,8 @@ export class FileTools {
       read: async () => {
         loaded ??= load();
         await loaded;
-        return this.#stored(keys.get(file.sha256) ?? "");
+        const object = await this.#options.bucket.get(keys.get(file.sha256) ?? "");
+        return object === null ? null : new Uint8Array(await object.arrayBuffer());
       },
     }));
   }
