@@ -6,7 +6,7 @@ export const WebhookRefused = define<{ reason: string }>(
   "webhook_refused",
   401,
   "Signed call refused",
-  (d) => ({ detail: `The call does not have the signature that this daemon requires: ${d.reason}.` }),
+  (d) => ({ detail: `The daemon refused this call: ${d.reason}.` }),
 );
 
 // 409
