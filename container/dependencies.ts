@@ -171,8 +171,8 @@ export class Dependencies {
     }
     if (stopped === "timed_out") return `It was stopped after ${this.#parts.limitMs} ms.`;
     if (startError !== null) return `The installer could not be started (${startError}).`;
-    if (outOfMemory) return "It used more memory than it may.";
-    if (signal !== null) return `It was ended by ${signal}.`;
+    if (outOfMemory) return "It exceeded its memory limit.";
+    if (signal !== null) return `It was terminated by ${signal}.`;
     return exitCode === 0 ? null : `The installer ended with status ${exitCode}.`;
   }
 

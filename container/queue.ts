@@ -175,7 +175,7 @@ export class AdmissionQueue {
   }
 
   #busy(): Refused {
-    return new Refused("runner_busy", "All places of the runner and of its queue are taken.", {
+    return new Refused("runner_busy", "All slots of the runner and of its queue are taken.", {
       retry_after_s: this.#retryAfterS(),
     });
   }

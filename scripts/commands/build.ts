@@ -17,11 +17,11 @@ Usage: hull build [dir] [--out DIR] [--keep-going] [--strict] [--json]
 
   --out DIR      where to write (default: .hull/build of the project)
   --keep-going   leave broken skills out instead of refusing to make a catalog
-  --strict       warnings are errors, and errors of tools.json make no catalog either
+  --strict       treat warnings as errors, and make no catalog if a tools.json has errors
   --json         print {catalog, skills, diagnostics} instead of text
 
-Looks for skills in dir/skills, else in dir. Exit code 1 when a skill has an error. What is wrong in a tools.json
-leaves out that tool only.
+Looks for skills in dir/skills, else in dir. Exit code 1 when a skill has an error. An error in a tools.json leaves
+out only its tool.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

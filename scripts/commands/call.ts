@@ -21,13 +21,13 @@ Usage: hull call <name> [options]
   -i, --input TEXT  the input; - reads stdin, @FILE reads a file as text
   -f, --file FILE   send a file; repeatable
   -d, --dir DIR     the project or folder of skills (default: .)
-  -o, --out DIR     where produced files are written (default: .)
+  -o, --out DIR     where to write the files of the answer (default: .)
   --url URL         call a running Hull instead of starting one for this call
   --key KEY         API key for --url (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --stream          show the answer as it comes, and tool calls on stderr
+  --stream          show the answer as it arrives, and tool calls on stderr
   --json            print a failure as a problem document
 
-Without --url, runner and Worker are started for this one call and nothing is kept, whatever $HULL_URL says.
+Without --url, Hull starts runner and Worker for this one call and keeps nothing, whatever $HULL_URL says.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

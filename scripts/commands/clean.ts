@@ -19,7 +19,8 @@ Usage: hull clean [dir] [--all [--yes]]
          in a terminal it asks first
   --yes  do not ask
 
-Removes what is in .hull of the project; the next command makes it again. A folder that --state named is left alone.
+Removes the contents of .hull in the project, state only with --all. The next command makes builds and caches again. A folder
+that --state named stays.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

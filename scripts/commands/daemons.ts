@@ -60,13 +60,13 @@ Usage: hull daemons ls [--url URL] [--json]
        hull daemons send <id> <event> [--url URL] [--json]
        hull daemons wake|stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL   the Hull whose daemons they are, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
+  --url URL   the Hull that runs the daemons, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --after N   with tail: what came after the event of this number (default: only what still comes)
-  --json      print what the server answers; with tail one event on each line
+  --after N   with tail: events after this number (default: only new ones)
+  --json      print the server's answer; with tail one event on each line
 
 send puts an event into the daemon's queue: JSON, or any other text as it is; - reads it from stdin. tail prints text on
-stdout, wakes and calls of tools on stderr. stop lets it become idle for half a second, then cancels it.
+stdout, wakes and tool calls on stderr. stop waits half a second for the daemon to go idle, then cancels it.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -78,7 +78,7 @@ stdout, wakes and calls of tools on stderr. stop lets it become idle for half a 
     );
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
-    const usage = { question: "Do what with which daemon?", hint };
+    const usage = { question: "Which action, on which daemon?", hint };
     const { name, id, text: payload, action } = remoteAction(ACTIONS, positionals, usage);
     const { url, key } = await target(values, `hull daemons ${name} … --url https://…`);
     return action({

@@ -21,15 +21,15 @@ export const command: Command = {
   usage: `
 Usage: hull deploy [dir] [options]
 
-  --dry-run            build everything, show what would be done, change nothing; needs no network
+  --dry-run            build everything, show the steps, change nothing; needs no network
   --worker NAME        name of the Worker, its database and bucket (default: that of wrangler.toml, hull)
-  --config FILE        another wrangler.toml than Hull's own, e.g. with routes
+  --config FILE        a wrangler.toml to use instead of Hull's own, e.g. with routes
   --secrets-file FILE  secrets to set with the code, as NAME=value lines
   --no-containers      leave the runner's container as it is; needs no Docker
   --keep-going         leave broken skills out instead of deploying nothing
 
-Makes what the account lacks, migrates the database, stores the skills, and deploys the Worker that is pinned to them,
-with the settings of hull.toml. When a step fails, what was served before still is; the same command goes on from there.
+Makes what the account lacks, migrates the database, stores the skills, and deploys a Worker that is pinned to them, with
+the settings of hull.toml. If a step fails, the previous deployment goes on serving; run the same command again to continue.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -103,14 +103,14 @@ async function report(
 ): Promise<number> {
   if (!keyed) {
     process.stderr.write(
-      "The secret HULL_ADMIN_KEY is not set. Without any key everything but the health checks is refused. Set it with:\n" +
+      "The secret HULL_ADMIN_KEY is not set. Without any key Hull refuses everything but health checks. Set it with:\n" +
         '  export HULL_ADMIN_KEY="$(openssl rand -hex 32)"\n' +
         `  printf %s "$HULL_ADMIN_KEY" | npx wrangler secret put HULL_ADMIN_KEY --name ${worker}\n`,
     );
   }
   if (secretKeyMissing) {
     process.stderr.write(
-      "Skills have secret parameters, and the secret HULL_SECRET_KEY is not set: they cannot be stored. Set it with:\n" +
+      "Skills have secret parameters, which cannot be stored because the secret HULL_SECRET_KEY is not set. Set it with:\n" +
         `  openssl rand -hex 32 | npx wrangler secret put HULL_SECRET_KEY --name ${worker}\n`,
     );
   }

@@ -22,17 +22,17 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   -p, --port N     port (default: $HULL_PORT, port of hull.toml, else 3000; 0 = any free one)
   -H, --host H     address (default 127.0.0.1); others need HULL_ADMIN_KEY or --public, and the front
   --skills DIR     folder of skills; repeatable, later ones override earlier ones
-  --name NAME      title of the index page (default: that of hull.toml)
+  --name NAME      title of the index page (default: from hull.toml)
   --cors ORIGIN    site whose pages may read answers; repeatable or with commas; instead of cors_origins of hull.toml
-  --state DIR      where state is kept (default: .hull/state of the project)
+  --state DIR      where to keep state (default: .hull/state of the project)
   --no-watch       do not rebuild when files change
   --direct         workerd without wrangler's proxy: faster, without wrangler's tools
-  --no-front       workerd's own port, on loopback alone; clients who leave before the first byte are not noticed
-  --public         run skills for callers without a key; everything else wants HULL_ADMIN_KEY where others reach the address
+  --no-front       workerd's own port, on loopback only; Hull does not notice clients that disconnect before the first byte
+  --public         run skills for callers without a key; if others reach the address, everything else needs HULL_ADMIN_KEY
   --mocks FILE     answer all model calls from a file of mocks, one as JSON on each line
-  --record FILE    record all calls to providers into a cassette, which is made anew
+  --record FILE    record all calls to providers into a new cassette, in place of an older one
   --replay FILE    answer all calls to providers from a cassette: no network, no keys
-  --realtime       with --replay: in the time that the recorded answers took
+  --realtime       with --replay: at the speed of the recorded answers
   --verbose        show everything that the Worker and the runner print
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
@@ -70,7 +70,9 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     const host = values.host ?? project.config.host;
     const front = values["no-front"] !== true;
     if (!front)
-      process.stderr.write("Without the front, clients who leave before the first byte are not noticed.\n");
+      process.stderr.write(
+        "Without the front, Hull does not notice clients that disconnect before the first byte.\n",
+      );
     const report = new BuildReport();
     const server = await startServer({
       project,

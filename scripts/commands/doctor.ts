@@ -1,4 +1,4 @@
-/** `hull doctor`: what this machine and project need, and how to mend what is missing. */
+/** `hull doctor`: what this machine and project need, and how to fix what is missing. */
 import { styleText } from "node:util";
 import { buildRoots } from "../build/build.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
@@ -13,14 +13,14 @@ const STYLES = { ok: "green", warning: "yellow", error: "red" } as const;
 
 export const command: Command = {
   name: "doctor",
-  summary: "Check this machine and project, and say how to mend what is missing",
+  summary: "Check this machine and project, and say how to fix what is missing",
   usage: `
 Usage: hull doctor [dir] [--port N] [--json]
        hull doctor [dir] --skills [--json]
 
-  --skills   say for each skill whose runs can run commands which programs and packages its text and scripts use, which of
-             them this machine and the image of hull.toml lack, and which image has them
-  --port N   the port that hull dev would use (default: that of hull.toml)
+  --skills   list for each skill whose runs may run commands: the programs and packages that its text and scripts use,
+             those that this machine and the image of hull.toml lack, and the image that has them
+  --port N   the port that hull dev would use (default: from hull.toml)
   --json     print [{check, level, message, remedy?}]
 
 Checks node, python3, bash, workerd, the port, provider keys, bindings, the runner and the skills.
@@ -56,10 +56,10 @@ async function reportNeeds(dir: string | undefined, json: boolean): Promise<numb
     process.stdout.write(`${JSON.stringify({ image, skills: shown }, null, 2)}\n`);
     return EXIT.ok;
   }
-  if (needs.length === 0) process.stdout.write("No skill wants tools to run commands.\n");
+  if (needs.length === 0) process.stdout.write("No skill needs tools to run commands.\n");
   for (const skill of needs) {
     const uses = skill.uses.map(shownNeed).join(", ");
-    const message = `${uses === "" ? "uses nothing that is not everywhere" : `uses ${uses}`}.`;
+    const message = `${uses === "" ? "uses only what every machine has" : `uses ${uses}`}.`;
     const lacks = missingSentences(skill, image);
     const level = lacks.length === 0 ? "ok" : "warning";
     process.stdout.write(render({ check: skill.slug, level, message }));

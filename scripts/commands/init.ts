@@ -27,7 +27,7 @@ export const command: Command = {
   usage: `
 Usage: hull init [dir]
 
-Writes hull.toml, .gitignore and two skills. Files that exist are left as they are.
+Writes hull.toml, .gitignore and two skills. It leaves existing files unchanged.
 `,
   async run(argv) {
     const { positionals } = parseFlags(argv, {}, 1);

@@ -24,14 +24,14 @@ Usage: hull keys add [--url URL] [--tenant T] [--scopes S,S] [--name N] [--json]
        hull keys list [--url URL] [--tenant T] [--json]
        hull keys revoke <id> [--url URL] [--json]
 
-  --url URL     the Hull whose keys they are, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
+  --url URL     the Hull that has the keys, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     an API key with the scope admin (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --tenant T    whose key it is (default: default); of a list: only this tenant's keys
+  --tenant T    the tenant of the key (default: default); with list: only this tenant's keys
   --scopes S    invoke, publish, admin, with commas between them (default: invoke); admin contains the others
   --name N      what the key is for
-  --json        print what the server answers
+  --json        print the server's answer
 
-A new key is printed once, alone on stdout. A revoked key stops working within 30 seconds.
+Hull prints a new key once, alone on stdout. A revoked key stops working within 10 seconds.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -49,7 +49,7 @@ A new key is printed once, alone on stdout. A revoked key stops working within 3
     const [action = "", id] = positionals;
     if (!ACTIONS.includes(action) || (action === "revoke") !== (id !== undefined)) {
       const hint = "hull keys add, hull keys list, hull keys revoke <id>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which key?", hint);
+      throw new CommandError(EXIT.usage, "bad_arguments", "Which action, on which key?", hint);
     }
     const { url, key } = await target(values, "hull keys … --url https://…");
     const server = new AdminClient(url, key);

@@ -11,12 +11,12 @@ Usage: hull logs <session> [--url URL] [--after N] [--follow] [-v] [--json]
 
   --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --after N   only what came after the event of this number
-  --follow    go on with what still comes
-  -v, --verbose  all that an event holds
+  --after N   only events after this number
+  --follow    continue with new events
+  -v, --verbose  everything in an event
   --json      one JSON object on each line
 
-Each line is an event of the session: its number, its name, and what matters of it, cut to the width of the terminal.
+Each line is an event of the session: its number, its name and its main facts, cut to the width of the terminal.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

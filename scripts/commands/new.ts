@@ -18,7 +18,7 @@ export const command: Command = {
 Usage: hull new <name> [-l bash|python|ts|llm|proxy|tools|typed] [-d dir]
 
   -l, --language   kind of skill (default: bash)
-  -d, --dir        folder of skills to put it into (default: skills)
+  -d, --dir        folder of skills for the new one (default: skills)
 
 Example: hull new "Weather report" -l python
 `,

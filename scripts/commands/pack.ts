@@ -23,15 +23,15 @@ Usage: hull pack <dir> [--out DIR]
   dir        the folder of the skill, which holds its SKILL.md
   --out DIR  where to write <name>.skill (default: the current folder)
 
-The file is a zip of the folder, the same bytes on every machine. Left out is what hull build never bundles, what
-.hullignore lists, and of a folder without signature evals beside SKILL.md. A typed skill is packed with what its skill.ts
-stands for; that is run for it, as by hull validate.
+The file is a zip of the folder, the same bytes on every machine. It leaves out the files that hull build never bundles, those
+that .hullignore lists, and in a folder without signature evals next to SKILL.md. For a typed skill, hull pack runs its skill.ts,
+as hull validate does, and adds the files that it defines.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
     const [given] = positionals;
     if (given === undefined)
-      throw new CommandError(EXIT.usage, "bad_arguments", "Pack what?", "hull pack <dir>");
+      throw new CommandError(EXIT.usage, "bad_arguments", "Pack which folder?", "hull pack <dir>");
     const root = resolve(given);
     const { folder, grounds } = await skillAt(root);
     const { parsed } = await examine(folder, grounds);

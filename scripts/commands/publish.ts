@@ -21,7 +21,7 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
   --keep-going  leave broken skills out instead of publishing nothing
   --rollback    serve the catalog before the current one again
 
-Sends what is missing first and moves the catalog last, so that a publish that breaks off changes nothing.
+Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

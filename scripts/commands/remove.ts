@@ -4,14 +4,14 @@ import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 
 export const command: Command = {
   name: "remove",
-  summary: "Take an uploaded skill away from a running Hull",
+  summary: "Remove an uploaded skill from a running Hull",
   usage: `
 Usage: hull remove <slug> [--url URL] [--key KEY]
 
   --url URL  the Hull that serves it (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key of its tenant with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
-Runs that are under way finish. What is published with hull publish is removed by publishing without it.
+Runs that are under way finish. To remove a skill that hull publish published, publish again without it.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { url: { type: "string" }, key: { type: "string" } }, 1);
@@ -21,7 +21,7 @@ Runs that are under way finish. What is published with hull publish is removed b
       throw new CommandError(
         EXIT.usage,
         "bad_arguments",
-        "Remove what?",
+        "Remove which skill?",
         "hull remove <slug> --url https://…",
       );
     }

@@ -14,7 +14,7 @@ export const command: Command = {
 Usage: hull replay <cassette> [options]
 
   -p, --port N     port (default: any free one)
-  --realtime       in the time that the recorded answers took
+  --realtime       at the speed of the recorded answers
   --as-mocks       print the recorded answers as mocks instead, for hull dev --mocks
 
 A client's base URL is http://localhost:<port>/<provider>, e.g. of OpenAI's SDK http://localhost:4000/openai/v1. Any key

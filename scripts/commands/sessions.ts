@@ -52,7 +52,7 @@ const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
 
 export const command: Command = {
   name: "sessions",
-  summary: "List, follow, tell, stop and remove sessions of a running Hull",
+  summary: "List, follow, message, stop and remove sessions of a running Hull",
   usage: `
 Usage: hull sessions ls [--url URL] [--json]
        hull sessions show <id> [--url URL] [--json]
@@ -60,15 +60,15 @@ Usage: hull sessions ls [--url URL] [--json]
        hull sessions send <id> <text> [--url URL] [--delivery D] [--json]
        hull sessions stop|resume|rm <id> [--url URL] [--json]
 
-  --url URL       the Hull whose sessions they are, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
+  --url URL       the Hull that has the sessions, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --after N       with tail: what came after the event of this number (default: only what still comes)
-  --run           with tail: end with the run under way, or the next one; exit 1 where it fails
+  --after N       with tail: events after this number (default: only new ones)
+  --run           with tail: end with the current run, or the next one; exit code 1 if it fails
   --delivery D    with send: interrupt_immediate, finish_step (default) or wait_for_completion
-  --json          print what the server answers; with tail one event on each line
+  --json          print the server's answer; with tail one event on each line
 
-tail prints text on stdout, calls of tools on stderr. send leaves a message for the run under way or the next one; - reads it
-from stdin. stop cancels the run under way. rm removes the session with its files.
+tail prints text on stdout, tool calls on stderr. send leaves a message for the current run or the next one; - reads it from
+stdin. stop cancels the current run. rm removes the session with its files.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -81,7 +81,7 @@ from stdin. stop cancels the run under way. rm removes the session with its file
       3,
     );
     const usage = {
-      question: "Do what with which session?",
+      question: "Which action, on which session?",
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
     };
     const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);

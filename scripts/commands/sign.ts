@@ -23,11 +23,11 @@ Usage: hull sign <dir> --key FILE
        hull sign --key FILE
 
   dir             the folder of the skill, which holds its SKILL.md
-  --key FILE      an Ed25519 private key as PEM; without a folder its fingerprint is printed
+  --key FILE      an Ed25519 private key as PEM; without a folder, prints its fingerprint
   --new-key FILE  makes such a key in a new file
 
-Writes SKILL.sig beside SKILL.md: a signature over all files that are bundled. hull validate, hull build and uploads check
-it. A change of any file needs a new signature. A skill.ts is run to read its tools, as by hull validate.
+Writes SKILL.sig next to SKILL.md: a signature over all bundled files. hull validate, hull build and uploads check it. A change
+of any file needs a new signature. Like hull validate, this command runs a skill.ts to read its tools.
 `,
   async run(argv) {
     const flags = { key: { type: "string" }, "new-key": { type: "string" } } as const;

@@ -1,4 +1,4 @@
-/** `hull upload`: brings one skill to a running Hull, beside what is published there. */
+/** `hull upload`: uploads one skill to a running Hull, for one tenant. */
 import { resolve } from "node:path";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
@@ -17,17 +17,17 @@ import { openProject } from "../project.ts";
 
 export const command: Command = {
   name: "upload",
-  summary: "Bring one skill to a running Hull, beside what is published there",
+  summary: "Upload one skill to a running Hull, for one tenant",
   usage: `
 Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 
   dir        the folder of the skill, which holds its SKILL.md
   --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --json     print what the server answers
+  --json     print the server's answer
 
-The skill is served at once, to the tenant of the key only. The same slug again is a new version. Take it away with
-hull remove; see docs/security.md for what an uploaded skill may not do. A skill.ts is run to read its tools, as by hull validate.
+Hull serves the skill at once, to the tenant of the key only. The same slug again is a new version; hull remove removes it.
+docs/security.md lists the limits of an uploaded skill. Like hull validate, this command runs a skill.ts to read its tools.
 `,
   async run(argv) {
     const flags = { url: { type: "string" }, key: { type: "string" }, json: { type: "boolean" } } as const;
@@ -37,7 +37,7 @@ hull remove; see docs/security.md for what an uploaded skill may not do. A skill
       throw new CommandError(
         EXIT.usage,
         "bad_arguments",
-        "Upload what?",
+        "Upload which folder?",
         "hull upload <dir> --url https://…",
       );
     }

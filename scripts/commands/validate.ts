@@ -21,15 +21,15 @@ export const command: Command = {
 Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] [--json]
 
   path         a project, a folder of skills, a skill, or its SKILL.md (default: the current folder)
-  --profile P  only the Agent Skills format: strict, what its own validator accepts; lenient, what can be loaded
+  --profile P  check only the Agent Skills format: strict, as its own validator; lenient, whatever can be loaded
   --strict     warnings are errors
   --runner     also check that the programs of scripts and tools exist on this machine
   --json       print [{path, properties, profiles, diagnostics}]
 
-A skill.ts is executed to read its tools, once its signature holds where it has one or needs one: in a process without
+Hull runs a skill.ts to read its tools, after it has checked a signature that exists or is required. The process has none of
 your variables, files, programs and network, as far as this machine can withhold them (docs/security.md).
 
-Exit code 0 when everything is valid, 1 when not or when there is no skill, 3 when a path does not exist.
+Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a path does not exist.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

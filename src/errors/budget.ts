@@ -51,12 +51,12 @@ function detailOfScope({
   resets_at,
 }: SpentBudget) {
   const span = window === "total" ? "" : ` per ${window}`;
-  const reset = resets_at === null ? "" : ` It counts anew from ${resets_at}.`;
-  return `The call could pass ${limit} ${limit_value}${span} of ${scope}: ${spent} is spent, ${reserved} is held by calls under way, this one may take ${requested}.${reset}`;
+  const reset = resets_at === null ? "" : ` It resets at ${resets_at}.`;
+  return `The call could exceed ${limit} ${limit_value}${span} of ${scope}: ${spent} is spent, calls under way reserve ${reserved}, and this call may take ${requested}.${reset}`;
 }
 
 function detailOfCall(d: CallBudget) {
-  return `The call could pass its budget's ${d.limit} of ${d.limit_value}: it is projected to cost ${d.projected_cost_usd} USD for ${d.projected_input_tokens} input and ${d.projected_output_tokens} output tokens.`;
+  return `The call could exceed its budget's ${d.limit} of ${d.limit_value}: it is projected to cost ${d.projected_cost_usd} USD for ${d.projected_input_tokens} input and ${d.projected_output_tokens} output tokens.`;
 }
 
 /** A limit of cost that cannot be kept, since nobody knows what the model costs. */

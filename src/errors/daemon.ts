@@ -6,7 +6,7 @@ export const WebhookRefused = define<{ reason: string }>(
   "webhook_refused",
   401,
   "Signed call refused",
-  (d) => ({ detail: `The call is not signed as this daemon wants it: ${d.reason}.` }),
+  (d) => ({ detail: `The daemon refused this call: ${d.reason}.` }),
 );
 
 // 409
@@ -38,7 +38,7 @@ export const DaemonQueueFull = define<{ daemon: string; capacity: number }>(
   429,
   "Queue of the daemon full",
   (d) => ({
-    detail: `The queue of daemon "${d.daemon}" holds its ${d.capacity} events. This one was not stored; send it again later.`,
+    detail: `The queue of daemon "${d.daemon}" is full with ${d.capacity} events. Hull did not store this one; send it again later.`,
     members: { reason: "daemon_queue_full", event_queue_capacity: d.capacity },
     retry_after_s: 1,
   }),

@@ -14,7 +14,7 @@ export const HookInvalid = define<{ hook: string; reason: string }>(
   500,
   "Hook's answer unusable",
   (d) => ({
-    detail: `The hook "${d.hook}" gave an answer that cannot be used: ${d.reason}.`,
+    detail: `The hook "${d.hook}" returned an invalid answer: ${d.reason}.`,
     members: { hook: d.hook },
   }),
 );

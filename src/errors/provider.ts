@@ -178,7 +178,7 @@ export const ProviderNotConfigured = define<{ provider: string; variable: string
   503,
   "Provider not configured",
   (d) => ({
-    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.${d.how === undefined ? "" : ` It was chosen ${d.how}.`} The provider mock needs no key: provider: mock is a way to try.`,
+    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.${d.how === undefined ? "" : ` It was chosen ${d.how}.`} To try without a key, set provider: mock.`,
     members: { provider: d.provider, variable: d.variable },
   }),
 );

@@ -153,7 +153,7 @@ export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
   }),
 );
 export const NotAcceptable = define<{ accepted: string[] }>("not_acceptable", 406, "Not acceptable", (d) => ({
-  detail: `This route answers ${d.accepted.join(", ")} only.`,
+  detail: `This route answers only ${d.accepted.join(", ")}.`,
   members: { accepted: d.accepted },
 }));
 export const RequestTimeout = define<{ timeout_ms: number }>(
@@ -179,9 +179,9 @@ export const SlugTaken = define<{
       ? "Give yours another name and route."
       : by === "folder"
         ? `Give this one another name and route, or publish the folder without "${skill}" first.`
-        : `Give this one another name and route, or take "${skill}" away first: hull remove ${skill}.`;
+        : `Give this one another name and route, or remove "${skill}" first: hull remove ${skill}.`;
   return {
-    detail: `The slug "${slug}" or the route ${route} is held by ${who}. ${remedy}`,
+    detail: `The slug "${slug}" or the route ${route} is taken by ${who}. ${remedy}`,
     members: { held_by: by, ...(skill === null ? {} : { skill }) },
   };
 });
@@ -190,7 +190,7 @@ export const UploadLimit = define<{ limit: number }>(
   409,
   "Too many uploaded skills",
   (d) => ({
-    detail: `This tenant has ${d.limit} uploaded skills, which is the most there may be. Remove one first.`,
+    detail: `This tenant has ${d.limit} uploaded skills, the most that are allowed. Remove one first.`,
     members: { limit: d.limit },
   }),
 );
@@ -259,7 +259,7 @@ export const InputInvalid = define<{ reason: string; errors?: { path: string; me
   (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
 );
 export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
-  detail: `A file is needed. ${d.hint}`,
+  detail: `The request needs a file. ${d.hint}`,
 }));
 export const InputSchemaMismatch = define<{ errors: { pointer: string; message: string }[] }>(
   "input_schema_mismatch",
@@ -285,7 +285,7 @@ export const BundleInvalid = define<{ reason: string; diagnostics?: readonly obj
 
 // 429
 export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({
-  detail: "This key has used up its rate.",
+  detail: "This key has reached its rate limit.",
   retry_after_s: d.retry_after_s,
 }));
 export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_after_s: number }>(
@@ -293,7 +293,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times at once, and no place is free.`,
+    detail: `${d.skill} runs at most ${d.limit} times at once, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),

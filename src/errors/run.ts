@@ -6,7 +6,7 @@ export const ClientClosedRequest = define<Record<string, never>>(
   "client_closed_request",
   499,
   "Client closed the request",
-  () => ({ detail: "The client went away before the answer was complete." }),
+  () => ({ detail: "The client disconnected before the answer was complete." }),
 );
 
 // 500
@@ -24,12 +24,12 @@ export const ScriptKilled = define<{ signal: string; stderr: string }>(
   500,
   "Script killed",
   (d) => ({
-    detail: `The script was ended by ${d.signal}.`,
+    detail: `The script was terminated by ${d.signal}.`,
     members: { signal: d.signal, stderr: d.stderr },
   }),
 );
 export const OutOfMemory = define<Record<string, never>>("out_of_memory", 500, "Out of memory", () => ({
-  detail: "The process used more memory than it may and was ended.",
+  detail: "The process exceeded its memory limit and was killed.",
 }));
 export const CommandNotFound = define<{ command: string }>(
   "command_not_found",
@@ -123,13 +123,13 @@ export const RunnerUnavailable = define<{ cause: string }>(
   503,
   "Runner unavailable",
   (d) => ({
-    detail: "The service that runs scripts and tools cannot be reached. `hull doctor` tells what is wrong.",
+    detail: "The service that runs scripts and tools cannot be reached. `hull doctor` says what is wrong.",
     retry_after_s: 2,
     operator: { cause: d.cause },
   }),
 );
 export const RunnerBusy = define<{ retry_after_s: number }>("runner_busy", 503, "Runner busy", (d) => ({
-  detail: "All places of the runner and of its queue are taken.",
+  detail: "All slots of the runner and of its queue are taken.",
   retry_after_s: d.retry_after_s,
 }));
 export const RunnerDraining = define<{ retry_after_s: number }>(
@@ -162,7 +162,7 @@ export const DeadlineExceeded = define<{ timeout_ms: number; during: string }>(
   504,
   "Deadline exceeded",
   (d) => ({
-    detail: `The request did not finish within ${d.timeout_ms} ms; under way was ${d.during}.`,
+    detail: `The request did not finish within ${d.timeout_ms} ms; the time ran out during ${d.during}.`,
     members: { timeout_ms: d.timeout_ms, during: d.during },
   }),
 );

@@ -47,6 +47,6 @@ export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run c
 
 // 502
 export const RunLost = define<{ run: string }>("run_lost", 502, "Run lost", (d) => ({
-  detail: `Run "${d.run}" was given up: its process died again and again before it got anything done, or its records cannot be read.`,
+  detail: `Hull gave up run "${d.run}": its process died repeatedly without progress, or its records cannot be read.`,
   members: { run_id: d.run, kind: "terminal", reason: "unknown", category: "generic" },
 }));

@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { type LocalWorker, startWorker } from "../../scripts/dev/worker.ts";
+import { workerBundle } from "../../scripts/dev/worker-bundle.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
 
 const KEY = "deploy-admin-key-of-the-test";

@@ -67,7 +67,7 @@ export async function signedCall(
   const signed = time === null ? bytes : concat([new TextEncoder().encode(`${time}.`), bytes]);
   const digits = digitsOf(sent);
   if (digits === null || !(await verified(secret, digits, signed)))
-    throw new WebhookRefused({ reason: "the signature is another one" });
+    throw new WebhookRefused({ reason: "the signature does not match" });
   return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${digits}`) };
 }
 

@@ -161,7 +161,7 @@ function remarkOf(
       if (attended) throw new ClientClosedRequest({});
       return "the runner was shut down while it ran. It may have taken effect in part, and was not run again";
     case "out_of_memory":
-      return "ended: it used more memory than it may";
+      return "killed: it exceeded its memory limit";
     case "signal":
       return `ended by ${signal ?? "a signal"}`;
     case "output_too_large":

@@ -59,9 +59,9 @@ export function causeText({ cause, signal, reason }: EndedStatus, script: string
     case "timed_out":
       return `It was stopped after ${timeoutMs} ms.`;
     case "out_of_memory":
-      return `${script} used more memory than it may, and was ended.`;
+      return `${script} exceeded its memory limit and was killed.`;
     case "signal":
-      return `${script} was ended by ${signal ?? "a signal"}.`;
+      return `${script} was terminated by ${signal ?? "a signal"}.`;
     case "output_too_large":
       return `${script} wrote more than ${MAX_CHANNEL_BYTES} bytes.`;
     case "command_not_found":
