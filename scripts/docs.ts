@@ -1,11 +1,12 @@
 /**
- * `npm run docs`: writes the pages and tables of docs/ that follow from the code. A test fails when one of them is out of date.
+ * `npm run docs`: writes the pages and tables of docs/, and the JSON Schemas of assets/, that follow from the code. A test fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openapiDocument } from "../src/api/document.ts";
 import { eventData } from "../src/api/events.ts";
+import { manifestRows, manifestSchema, toolRows, toolsSchema } from "../src/api/field-tables.ts";
 import { OPERATIONS } from "../src/api/fixed-routes.ts";
 import type { Operation } from "../src/api/operation.ts";
 import { optionGroups } from "../src/api/options.ts";
@@ -21,10 +22,16 @@ const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
 const PAGES: Record<string, () => string> = {
   "docs/options.md": optionsPage,
   "docs/events.md": eventsPage,
+  "assets/docs/skill.schema.json": () => `${JSON.stringify(manifestSchema(), null, 2)}\n`,
+  "assets/docs/tools.schema.json": () => `${JSON.stringify(toolsSchema(), null, 2)}\n`,
 };
 
 /** Tables within pages, between `<!-- name: … -->` and `<!-- /name -->`. */
-const TABLES: [path: string, name: string, table: () => string][] = [["docs/http.md", "routes", routeTables]];
+const TABLES: [path: string, name: string, table: () => string][] = [
+  ["docs/http.md", "routes", routeTables],
+  ["docs/manifest.md", "fields", manifestTable],
+  ["docs/tools.md", "keys", toolTable],
+];
 
 /** Every document that follows from the code, as it should be, by path. */
 export function generatedDocuments(): Map<string, string> {
@@ -38,6 +45,27 @@ export function generatedDocuments(): Map<string, string> {
     );
   }
   return documents;
+}
+
+function manifestTable(): string {
+  const rows = manifestRows().map(({ name, takes, otherwise, modes, text: meaning }) => [
+    `\`${name}\``,
+    takes,
+    otherwise,
+    modes.join(", ") || "all",
+    meaning,
+  ]);
+  return markdownTable(["Field", "Takes", "Default", "Modes", "Meaning"], rows);
+}
+
+function toolTable(): string {
+  const rows = toolRows().map(({ name, takes, otherwise, text: meaning }) => [
+    `\`${name}\``,
+    takes,
+    otherwise,
+    meaning,
+  ]);
+  return markdownTable(["Key", "Takes", "Default", "Meaning"], rows);
 }
 
 /** Headings of the tables of routes, and where more is said of them. */

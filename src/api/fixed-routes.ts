@@ -74,10 +74,14 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   docsFile: {
     tag: "operation",
-    summary: "A script or style sheet of that page",
+    summary: "A script or style sheet of that page, or a JSON Schema for editors",
     parameters: [inPath("file"), NO_MATCH],
     answers: {
-      200: answer("The file", { "text/javascript": { schema: TEXT }, "text/css": { schema: TEXT } }),
+      200: answer("The file", {
+        "text/javascript": { schema: TEXT },
+        "text/css": { schema: TEXT },
+        ...json({ type: "object" }),
+      }),
       304: answer("Unchanged", null),
     },
     faults: [404],

@@ -2,11 +2,14 @@
 import { NotFound } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
 
-/** The reader's files in `assets/docs`, by name. */
+/** The files in `assets/docs` that are served, by name: the reader's, and JSON Schemas. */
 const FILES = new Map([
   ["start.js", "text/javascript; charset=utf-8"],
   ["swagger-ui-bundle.js", "text/javascript; charset=utf-8"],
   ["swagger-ui.css", "text/css; charset=utf-8"],
+  // For editors: of a SKILL.md's frontmatter, and of a tools.json.
+  ["skill.schema.json", "application/json"],
+  ["tools.schema.json", "application/json"],
 ]);
 
 /** Scripts, styles and calls from here only; the style sheet carries its icons as `data:`. */

@@ -1,16 +1,17 @@
 /** The `x-` keys of a tool: what it may do, how it is run and shown. Other runtimes ignore them. */
-import { MAX_MS, readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
+import { readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import { type NetworkNeed, RISKS, type SkillTool, type ToolDisplay } from "../manifest.ts";
+import type { NetworkNeed, SkillTool, ToolDisplay } from "../manifest.ts";
 import { nearest } from "../match.ts";
 import { readToolEnv } from "../tool-env.ts";
 import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
 import { readConfigParams } from "./config-param.ts";
 import { checkSchema, readObjectSchema } from "./parameters.ts";
 import { deriveRisk } from "./risk.ts";
+import { EXTENSION_KEYS, TOOL_FIELDS } from "./tool-fields.ts";
 
 /** Of a handler that names no limit of its own, in ms. */
-export const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_TIMEOUT_MS = TOOL_FIELDS["x-timeout-ms"].default;
 
 const DISPLAY_TEXTS = {
   version: "x-version",
@@ -19,27 +20,6 @@ const DISPLAY_TEXTS = {
   display_name: "x-display-name",
   group: "x-group",
 } as const;
-/** What an author may ask for. */
-const TIERS = ["isolate", "runner"] as const;
-const KEYS = [
-  "x-env",
-  "x-timeout-ms",
-  "x-tier",
-  "x-requires-network",
-  "x-requires-filesystem",
-  "x-side-effects",
-  "x-idempotent",
-  "x-risk",
-  "x-hidden",
-  "x-config",
-  "x-input-schema",
-  "x-output-schema",
-  "x-tags",
-  "x-deprecated",
-  "x-examples",
-  "x-estimated-latency-ms",
-  ...Object.values(DISPLAY_TEXTS),
-];
 
 /** What the keys say of a tool, and the tier that its author asks for. */
 type Extensions = Pick<
@@ -70,12 +50,12 @@ export function readExtensions(
   const network = readNetwork(findings, at("x-requires-network"));
   const filesystem = flag("x-requires-filesystem");
   const side_effects = flag("x-side-effects");
-  const risk = readChoice(findings, at("x-risk"), ["auto", ...RISKS], { anyCase: true }) ?? "auto";
+  const risk = readChoice(findings, at("x-risk"), TOOL_FIELDS["x-risk"].of, { anyCase: true }) ?? "auto";
   const input = at("x-input-schema");
   const output = readOutputSchema(findings, at("x-output-schema"));
   const display = readDisplay(findings, at);
   return {
-    timeout_ms: readInteger(findings, at("x-timeout-ms"), { min: 1, max: MAX_MS }) ?? DEFAULT_TIMEOUT_MS,
+    timeout_ms: readInteger(findings, at("x-timeout-ms"), TOOL_FIELDS["x-timeout-ms"]) ?? DEFAULT_TIMEOUT_MS,
     env: readToolEnv(findings, at("x-env"), keyVariables),
     network,
     filesystem,
@@ -86,7 +66,7 @@ export function readExtensions(
     config: readConfigParams(findings, at("x-config")),
     ...(output === null ? {} : { output_schema: output }),
     ...(Object.keys(display).length === 0 ? {} : { display }),
-    tier: readChoice(findings, at("x-tier"), TIERS) ?? null,
+    tier: readChoice(findings, at("x-tier"), TOOL_FIELDS["x-tier"].of) ?? null,
     input_schema: input === undefined ? null : readObjectSchema(findings, input),
   };
 }
@@ -129,7 +109,7 @@ function readDisplay(findings: Findings, at: (key: string) => Slot | undefined):
   const examples = at("x-examples");
   if (examples !== undefined && examples.node.kind !== "list") wrongType(findings, examples, "a list");
   const deprecated = readDeprecated(findings, at("x-deprecated"));
-  const latency = readInteger(findings, at("x-estimated-latency-ms"), { min: 0, max: MAX_MS });
+  const latency = readInteger(findings, at("x-estimated-latency-ms"), TOOL_FIELDS["x-estimated-latency-ms"]);
   return {
     ...Object.fromEntries(texts),
     ...(tags === undefined ? {} : { tags }),
@@ -150,8 +130,8 @@ function readDeprecated(findings: Findings, slot: Slot | undefined): boolean | s
 /** Keys of other runtimes are theirs; one that nearly is ours is a slip. */
 function warnNearMisses(findings: Findings, slot: Slot, map: MapNode): void {
   for (const [key, entry] of map.entries) {
-    if (!key.startsWith("x-") || KEYS.includes(key)) continue;
-    const [meant] = nearest(key, KEYS);
+    if (!key.startsWith("x-") || EXTENSION_KEYS.includes(key)) continue;
+    const [meant] = nearest(key, EXTENSION_KEYS);
     if (meant === undefined) continue;
     const place = { path: `${slot.path}.${key}`, at: entry.keyAt, node: entry.value };
     findings.warning("unknown_field", place, `The key ${key} has no effect here.`, `Did you mean ${meant}?`);

@@ -10,6 +10,7 @@ import { child, items, type MapNode, type Position, type Slot } from "../tree.ts
 import { readExtensions } from "./extension-keys.ts";
 import { parseJsonTree } from "./json-tree.ts";
 import { readParameters } from "./parameters.ts";
+import { FORMAT_KEYS } from "./tool-fields.ts";
 
 /** Counts at the root of a skill only; deeper files of this name are data. */
 export const TOOLS_FILE = "tools.json";
@@ -22,7 +23,6 @@ export const RESERVED_TOOLS: readonly string[] = [
   "define_tool",
   "remove_tool",
 ];
-const KEYS = ["name", "description", "script", "parameters"];
 
 /** A tool as declared, before it is decided where its handler runs. */
 export interface ToolDraft extends Omit<SkillTool, "tier" | "tier_reason" | "module"> {
@@ -137,7 +137,7 @@ function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraf
     ...map,
     entries: new Map([...map.entries].filter(([key]) => !key.startsWith("x-"))),
   };
-  warnUnknown(findings, plain, slot.path, KEYS);
+  warnUnknown(findings, plain, slot.path, FORMAT_KEYS);
   const parameters = readParameters(findings, child(map, "parameters", slot.path));
   const { tier, input_schema, ...extensions } = readExtensions(findings, slot, map, source.keyVariables);
   const scriptSlot = child(map, "script", slot.path);

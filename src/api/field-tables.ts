@@ -1,0 +1,334 @@
+/**
+ * What the fields of SKILL.md and tools.json mean. What they take stands in the tables that the readers use; the compiler
+ * wants a text here for each of them. The tables of docs/ and the JSON Schemas for editors follow.
+ */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { type Field, type FieldName, MANIFEST_FIELDS } from "../skill/manifest-fields.ts";
+import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
+import { TEXT } from "./parts.ts";
+import { wordsOf } from "./shape-schema.ts";
+
+interface FieldText {
+  text: string;
+  /** What the field takes in words, where its kind does not say it. */
+  takes?: string;
+  /** The same as a schema. */
+  schema?: JsonObject;
+  /** What holds without it, where that is no fixed value. */
+  otherwise?: string;
+}
+
+const TEXTS: JsonObject = { type: "array", items: TEXT };
+const CLIENT =
+  "Another client's way to carry a skill out, kept in the record; see [warnings](#fields-of-other-clients).";
+
+const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
+  name: { text: "Required. The [slug](#slug-and-route) is made from it." },
+  description: { text: "Required. One sentence for people and models." },
+  mode: { text: "Lower case only; see [Modes](#modes).", otherwise: "by the other fields" },
+  run: { text: "The command that each call starts.", takes: "command" },
+  serve: { text: "A file inside the folder.", takes: "path" },
+  proxy: {
+    text: "http or https with a host, without a user name; `${VAR}` in path and query only.",
+    takes: "URL",
+  },
+  proxy_url: { text: "Another name of `proxy`.", takes: "URL" },
+  proxy_method: { text: "The method of the call to the upstream.", otherwise: "the call's own" },
+  headers: {
+    text: "Headers for the upstream. Values may hold `${VAR}`; headers of the connection, `host` and `content-length` are errors.",
+    takes: "mapping of text to text",
+  },
+  forward_headers: {
+    text: "Further request headers that go to the upstream.",
+    takes: "list of header names",
+  },
+  return_headers: { text: "Further response headers that come back.", takes: "list of header names" },
+  tools: { text: "See [Tools](#tools).", takes: "list", schema: { type: ["array", "object"] } },
+  mcp_servers: {
+    text: "A server is its URL, or `{url, headers, tools, timeout_ms}`: see [MCP](mcp.md#tools-of-other-servers).",
+    takes: "mapping of names to servers",
+  },
+  tool_env: {
+    text: "Of script and llm: variables of the Worker that the processes get too. `HULL_*` and `HUSK_*` are errors; provider keys are withheld with a warning.",
+    takes: "list of variable names",
+  },
+  input: {
+    text: "What a call sends.",
+    otherwise: "`text`; `none` for static-file; `file` where `input_mime` holds a type that is not text",
+  },
+  input_mime: {
+    text: "Accepted types of a file input, lower case, without parameters; `type/*` is allowed. Another type is 415.",
+    takes: "media type or list of them",
+    otherwise: "any",
+  },
+  input_schema: {
+    text: "Hull checks the JSON `input` against it, and takes only JSON bodies. No effect unless `input: text` (warning).",
+    takes: "JSON Schema 2020-12 as a mapping, or the path of a JSON file",
+    schema: { type: ["object", "string"] },
+  },
+  output: {
+    text: "What a call answers. Of an llm skill, `file` is the file that its [workspace tools](real-skills.md#ask-it) make.",
+    otherwise: "`text`; `file` where `output_mime` or the file of `serve` is not text",
+  },
+  output_mime: { text: "`content-type` of the answer.", takes: "media type, parameters allowed" },
+  method: { text: "The method that runs the skill.", otherwise: "POST; GET for static-file" },
+  route: { text: "See [Slug and route](#slug-and-route).", takes: "path", otherwise: "`/skills/<slug>`" },
+  timeout_ms: {
+    text: "Of one script run, one tool call, the first byte of a streamed model call with its retries (the whole of one that is not streamed), the headers of a proxied answer.",
+  },
+  idle_timeout_ms: {
+    text: "The longest silence inside a streamed answer. A stream that flows is cut by `deadline_ms` alone.",
+  },
+  deadline_ms: { text: "Of the whole request.", otherwise: "`300000`, or `timeout_ms` where that is more" },
+  provider: {
+    text: "The model provider.",
+    takes: "one of the [providers](#providers)",
+    otherwise: "`anthropic`",
+  },
+  model: { text: "Any model that the provider accepts.", otherwise: "the provider's default" },
+  fallback: {
+    text: "Asked in order after a retryable failure or a timeout, while no text has reached the client.",
+    takes: "list of `provider/model`",
+  },
+  max_tokens: { text: "Output tokens of one model call." },
+  max_tool_rounds: {
+    text: "After so many rounds Hull makes one last call without tools.",
+    otherwise: "`10`; `50` with workspace tools",
+  },
+  max_tool_output_bytes: { text: "A longer tool result loses its middle." },
+  max_input_bytes: {
+    text: "Can lower the server's limit, never raise it.",
+    otherwise: "the server's `52428800`",
+  },
+  max_output_bytes: { text: "The same of the output.", otherwise: "the server's `104857600`" },
+  concurrency: { text: "Most simultaneous runs of a script, llm or proxy skill.", otherwise: "no limit" },
+  daemon: { text: "Of llm: see [Daemons](#daemons)." },
+  license: { text: "Carried along." },
+  compatibility: { text: "Carried along." },
+  metadata: { text: "Carried along." },
+  "allowed-tools": {
+    text: "Calls that need no approval while the skill is active: `Read`, `Bash(git:*)`.",
+    takes: "list, or text split on blanks and commas outside parentheses",
+  },
+  tool_scope: {
+    text: "The only tools that an agent run keeps on offer while the skill is active.",
+    takes: "as `allowed-tools`",
+  },
+  workspace_tools: {
+    text: "Whether runs with the skill have [workspace tools](#workspace-tools).",
+    takes: "`true`, `false`, or names of them",
+    schema: { anyOf: [{ type: "boolean" }, TEXTS, TEXT] },
+    otherwise: "by what the skill is made of",
+  },
+  "when-to-use": { text: "Stands beside the description, for the model and for matching." },
+  paths: {
+    text: "Working files that speak for the skill.",
+    takes: "list of globs, or text split on commas",
+  },
+  "argument-hint": {
+    text: "What a person types behind `/slug`, for people.",
+    takes: "text",
+    schema: { type: ["string", "array"] },
+  },
+  context: { text: CLIENT },
+  agent: { text: CLIENT },
+  effort: { text: CLIENT },
+  shell: { text: CLIENT },
+  "disable-model-invocation": {
+    text: "`true`: models neither see the skill nor load it; people can, with `/slug`.",
+  },
+  "user-invocable": { text: "`false`: no message activates it by its prefix." },
+  "require-signature": {
+    text: "`true`: the skill is used only where somebody who is trusted has [signed](#signatures) it.",
+  },
+  "trusted-signers": {
+    text: "Whose signature it may have.",
+    takes: "list of fingerprints, or text split on commas",
+    otherwise: "anyone's whom the deployment trusts",
+  },
+  mcp: {
+    text: "[MCP servers](mcp.md#servers-of-the-deployment) of hull.toml, or of the run, whose tools come with the skill.",
+    takes: "list of names, or text split on commas",
+  },
+  hooks: {
+    text: "What an agent run calls when the skill becomes active, and when it no longer is.",
+    takes: "mapping of `on_activate` and `on_deactivate` to names of [hooks](#hooks)",
+  },
+};
+
+const CONSOLE = "For consoles.";
+
+const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
+  name: {
+    text: "Required. A lower-case letter, then at most 63 lower-case letters, digits or `_`.",
+    schema: { type: "string", pattern: "^[a-z][a-z0-9_]{0,63}$" },
+    takes: "text",
+  },
+  description: { text: "Required. Tells the model when to use the tool." },
+  script: { text: "The handler: a file of the folder.", takes: "path", otherwise: "a stub" },
+  parameters: {
+    text: "One JSON Schema for each argument; without `optional: true` it is required.",
+    takes: "mapping of names to JSON Schemas",
+  },
+  "x-env": {
+    text: "Variables that the handler sees; provider keys never are, an upload gets what `HULL_GRANTS` names.",
+    takes: "list of variable names",
+  },
+  "x-timeout-ms": { text: "Time limit of a call." },
+  "x-tier": { text: "Where the handler runs.", otherwise: "[as below](#where-a-handler-runs)" },
+  "x-requires-network": {
+    text: "Which hosts it may reach: `api.example.com`, `*.example.com`.",
+    takes: "`true`, `false`, or a list of hosts",
+    schema: { anyOf: [{ type: "boolean" }, TEXTS] },
+    otherwise: "`false`",
+  },
+  "x-requires-filesystem": { text: "Whether it works with files." },
+  "x-side-effects": { text: "Whether it changes anything." },
+  "x-idempotent": { text: "Whether repeating a call is harmless." },
+  "x-risk": {
+    text: "`auto` is `safe` without side effects, `dangerous` with side effects and network or filesystem, else `moderate`.",
+  },
+  "x-hidden": { text: "Left out of cards and panels; models see it and may call it." },
+  "x-config": {
+    text: "Configuration parameters, see below.",
+    takes: "list of configuration parameters",
+    schema: { type: "array", items: { type: "object", required: ["name"] } },
+  },
+  "x-input-schema": {
+    text: "JSON Schema of all arguments; it wins over `parameters`.",
+    takes: "JSON Schema",
+  },
+  "x-output-schema": { text: "JSON Schema of the answer.", takes: "JSON Schema" },
+  "x-display-name": { text: CONSOLE },
+  "x-version": { text: CONSOLE },
+  "x-category": { text: CONSOLE },
+  "x-tags": { text: CONSOLE },
+  "x-icon": { text: CONSOLE },
+  "x-group": { text: CONSOLE },
+  "x-deprecated": {
+    text: CONSOLE,
+    takes: "`true`, `false` or text",
+    schema: { type: ["boolean", "string"] },
+  },
+  "x-examples": { text: CONSOLE, takes: "list", schema: { type: "array" } },
+  "x-estimated-latency-ms": { text: CONSOLE },
+};
+
+interface FieldRow {
+  name: string;
+  takes: string;
+  otherwise: string;
+  /** Empty: all modes. */
+  modes: readonly string[];
+  text: string;
+}
+
+/** The rows of the tables in docs/manifest.md and docs/tools.md. */
+export const manifestRows = (): FieldRow[] => rowsOf(MANIFEST_FIELDS, MANIFEST_TEXTS);
+export const toolRows = (): FieldRow[] => rowsOf(TOOL_FIELDS, TOOL_TEXTS);
+
+function rowsOf(
+  fields: { readonly [name: string]: Field },
+  texts: { readonly [name: string]: FieldText },
+): FieldRow[] {
+  return Object.entries(fields).map(([name, field]) => {
+    const { text = "", takes, otherwise, schema } = texts[name] ?? {};
+    const fallback = "default" in field && field.default !== undefined ? `\`${field.default}\`` : "–";
+    return {
+      name,
+      takes: takes ?? kindWords(field, schema),
+      otherwise: otherwise ?? fallback,
+      modes: field.makes === undefined ? (field.modes ?? []) : [field.makes],
+      text,
+    };
+  });
+}
+
+function kindWords(field: Field, schema: JsonObject | undefined): string {
+  switch (field.kind) {
+    case "integer":
+      return field.max === Number.MAX_SAFE_INTEGER
+        ? `integer ≥ ${field.min}`
+        : `${field.min} to ${field.max}`;
+    case "choice":
+      return field.of.map((word) => `\`${word}\``).join(", ") + (field.anyCase === true ? ", any case" : "");
+    case "flag":
+      return "boolean";
+    case "map":
+      return "mapping";
+    case "list":
+    case "texts":
+      return "list of texts";
+    case "text":
+    case "command":
+      return "text";
+    case "any":
+      return wordsOf(schema ?? {});
+  }
+}
+
+/** JSON Schema of a SKILL.md's frontmatter, for editors. */
+export function manifestSchema(): JsonObject {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Frontmatter of a SKILL.md",
+    ...objectSchema(MANIFEST_FIELDS, MANIFEST_TEXTS, ["name", "description"]),
+  };
+}
+
+/** JSON Schema of a tools.json, for editors. */
+export function toolsSchema(): JsonObject {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "tools.json",
+    type: "array",
+    items: objectSchema(TOOL_FIELDS, TOOL_TEXTS, ["name", "description"]),
+  };
+}
+
+function objectSchema(
+  fields: { readonly [name: string]: Field },
+  texts: { readonly [name: string]: FieldText },
+  required: string[],
+): JsonObject {
+  const properties = Object.entries(fields).map(([name, field]): [string, Json] => {
+    const { text = "", schema } = texts[name] ?? {};
+    const fallback = "default" in field && field.default !== undefined ? { default: field.default } : {};
+    return [name, { ...(schema ?? kindSchema(field)), description: plainText(text), ...fallback }];
+  });
+  return { type: "object", required, properties: Object.fromEntries(properties) };
+}
+
+/** Without the links of a page. */
+const plainText = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
+
+/** A pattern of the word in any letter case. */
+const anyCase = (word: string): string =>
+  word.replace(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
+
+function kindSchema(field: Field): JsonObject {
+  switch (field.kind) {
+    case "integer":
+      return { type: "integer", minimum: field.min, maximum: field.max };
+    case "choice":
+      return field.anyCase === true
+        ? {
+            type: "string",
+            pattern: `^(?:${field.of.map(anyCase).join("|")})$`,
+          }
+        : { enum: [...field.of] };
+    case "flag":
+      return { type: "boolean" };
+    case "map":
+      return { type: "object" };
+    case "list":
+      return TEXTS;
+    case "texts":
+    case "command":
+      return { anyOf: [TEXT, TEXTS] };
+    case "text":
+      return TEXT;
+    case "any":
+      return {};
+  }
+}
