@@ -102,6 +102,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "layer.ts",
       "matrix.ts",
       "merge-layers.ts",
+      "reach.ts",
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",

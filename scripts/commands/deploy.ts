@@ -90,7 +90,7 @@ with the settings of hull.toml. When a step fails, what was served before still 
     }
     const deployed = await deploy(wrangler, deployment);
     await cache.save();
-    process.stdout.write(`\nDeployed ${what} (${deployed.sent} objects sent).\n`);
+    process.stdout.write(`\nDeployed ${what} (${counted(deployed.sent, "object")} sent).\n`);
     return report(deployed, config.name, catalog.id);
   },
 };

@@ -103,6 +103,20 @@ test("usage errors are exit 2 and suggest the nearest word", async () => {
   }
 });
 
+test("hull validate compiles Python handlers, and counts a skill with an error as invalid", async () => {
+  const tool = { name: "look", description: "Looks.", script: "scripts/look.py", parameters: {} };
+  const project = folder({
+    "skills/a/SKILL.md": skillText("a", "mode: llm"),
+    "skills/a/tools.json": JSON.stringify([tool]),
+    "skills/a/scripts/look.py": "def handler(args):\n    return {\n",
+  });
+  const { code, out, err } = await hull(["validate", project]);
+  expect({ code, out }).toEqual({ code: 1, out: "0 valid skills, 1 error, 0 warnings.\n" });
+  expect(err).toMatch(/scripts\/look\.py:2:12 error Python cannot compile the handler/);
+  put(project, "skills/a/scripts/look.py", "def handler(args):\n    return {}\n");
+  expect(await hull(["validate", project])).toMatchObject({ code: 0, err: "" });
+});
+
 test("help of a command; --json prints the failure as an object", async () => {
   expect(await hull(["build", "--help"])).toMatchObject({
     code: 0,
