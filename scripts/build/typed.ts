@@ -151,13 +151,13 @@ async function bundle(
 const HULL_TYPED = join(HULL, "src", "typed");
 
 /**
- * `hull` is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along.
- * @param file what `hull` stands for, relative to the package
+ * `hullrun`, and `hull`, is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along.
+ * @param file what it stands for, relative to the package
  */
 const authoring = (file: string): Plugin => ({
   name: "hull-authoring",
   setup(build) {
-    build.onResolve({ filter: /^hull$/ }, () => ({ path: join(HULL, file) }));
+    build.onResolve({ filter: /^hull(?:run)?$/ }, () => ({ path: join(HULL, file) }));
     build.onResolve({ filter: /^zod(?:\/|$)/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (pluginData === RESOLVING) return undefined;
       const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: RESOLVING });
@@ -219,7 +219,7 @@ function schemaFault({ path, message }: { path: string; message: string }): Modu
   const subject = path === "" ? "skill.ts" : path;
   const hint =
     path === ""
-      ? 'import { defineSkill, tool } from "hull".'
+      ? 'import { defineSkill, tool } from "hullrun".'
       : "Use a type that JSON has: a text, number, boolean, list or object.";
   return { code: "typed_schema", message: `${subject}: ${message}.`, hint };
 }

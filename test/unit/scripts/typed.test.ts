@@ -9,7 +9,7 @@ import { readTar } from "../../../src/skill/tar.ts";
 import { REPO } from "../../support/hull-dev.ts";
 import { folder, put, skillText } from "./folder.ts";
 
-const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hull";\n';
+const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
 /** A skill with the tools in its text. */
 const skill = (tools: string, fields = "") =>
   `${HEAD}import { twice } from "./lib.ts";\nexport default defineSkill({ name: "search-docs", description: "Search docs. Use when asked.", ${fields} tools: [${tools}] });\nexport { twice };\n`;
@@ -198,7 +198,7 @@ export default defineSkill({
 });
 `;
   const lib =
-    'import { tool } from "hull";\nexport const other =\n  tool({ name: "Other", description: "x", run: () => 1 });\n';
+    'import { tool } from "hullrun";\nexport const other =\n  tool({ name: "Other", description: "x", run: () => 1 });\n';
   const place = async (project: string) =>
     (await buildRoots([join(project, "skills")], { projectDir: project })).diagnostics.map(
       ({ diagnostic: d }) => `${d.file}:${d.line}:${d.column} ${d.code} ${d.field}`,

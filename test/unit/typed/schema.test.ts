@@ -1,5 +1,5 @@
 /** zod into what tools.json holds. */
-import { defineSkill, tool } from "hull";
+import { defineSkill, tool } from "hullrun";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import * as mini from "zod/mini";
