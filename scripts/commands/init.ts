@@ -1,9 +1,9 @@
 /** `hull init`: a project that can be served at once. */
 import { basename, resolve } from "node:path";
 import hull from "../../package.json" with { type: "json" };
-import { slugify } from "../../src/skill/slug.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { nameFrom } from "../deploy/worker-name.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
@@ -63,10 +63,10 @@ const packageJson = (name: string): string =>
       type: "module",
       scripts: {
         start: "exec hull dev",
-        test: "node --test 'test/**/*.test.ts'",
+        test: "node --test 'test/**/*.test.mts'",
         deploy: "hull deploy",
       },
-      devDependencies: { [hull.name]: `^${hull.version}` },
+      devDependencies: { "@types/node": "^24", [hull.name]: `^${hull.version}` },
     },
     null,
     2,
@@ -83,7 +83,7 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
   async run(argv) {
     const { positionals } = parseFlags(argv, {}, 1);
     const dir = resolve(positionals[0] ?? ".");
-    const name = slugify(basename(dir)).slice(0, 54).replace(/-+$/, "") || "my-skills";
+    const name = nameFrom(basename(dir)) || "my-skills";
     const files: TemplateFile[] = [
       { path: "package.json", text: packageJson(name) },
       { path: "tsconfig.json", text: TSCONFIG },
@@ -91,7 +91,7 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       { path: ".gitignore", text: GITIGNORE },
       ...inFolder("skills/hello", starterSkill("Hello", "bash")),
       ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
-      { path: "test/skills.test.ts", text: TEST },
+      { path: "test/skills.test.mts", text: TEST },
     ];
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
