@@ -13,6 +13,7 @@ import { addCors } from "./cors.ts";
 import { mountDaemons } from "./daemons/mount.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
+import { favicon } from "./favicon.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
 import { checkHost } from "./guard.ts";
 import { healthz, readyz } from "./health.ts";
@@ -70,6 +71,7 @@ export function createApp(): App {
   app.all("/cdn-cgi/*", (c) => {
     throw new NotFound({ path: c.req.path });
   });
+  app.get("/favicon.ico", favicon);
   mount(app, "/healthz", { scope: "open", methods: { GET: healthz } });
   mount(app, "/readyz", { scope: "open", methods: { GET: readyz } });
   mount(app, "/", { scope: "invoke", methods: { GET: home } });

@@ -1,7 +1,15 @@
 /** Routes of skills: their form, and the paths that belong to Hull. */
 
 /** Paths that no skill may take. */
-const RESERVED_PATHS = ["/", "/healthz", "/readyz", "/metrics", "/skills", "/openapi.json"] as const;
+const RESERVED_PATHS = [
+  "/",
+  "/healthz",
+  "/readyz",
+  "/metrics",
+  "/skills",
+  "/openapi.json",
+  "/favicon.ico",
+] as const;
 
 /** Paths that no skill may take, with everything below them. */
 const RESERVED_PREFIXES = [
