@@ -3,8 +3,8 @@
 // Hull has as a development dependency; a package of Hull leaves the choice of Node to the project.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { constants } from "node:os";
+import module from "node:module";
+import { constants, homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,8 +13,11 @@ const NEEDED = 24;
 const isPackage = import.meta.url.includes("/node_modules/");
 const flags = isPackage ? ["--import", new URL("./typescript.mjs", import.meta.url).href] : [];
 const script = fileURLToPath(new URL("../scripts/hull.ts", import.meta.url));
+// Stripping types and compiling would take longer than a short command itself. Where Node cannot write there, it does without.
+process.env.NODE_COMPILE_CACHE ??= join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull");
 
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE);
   if (isPackage) await import("./typescript.mjs");
   await import(new URL("../scripts/hull.ts", import.meta.url).href);
 } else {
@@ -34,7 +37,7 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
 /** @returns {string | null} */
 function findBinary() {
   try {
-    const folder = dirname(createRequire(import.meta.url).resolve("node/package.json"));
+    const folder = dirname(module.createRequire(import.meta.url).resolve("node/package.json"));
     const binary = join(folder, "bin", process.platform === "win32" ? "node.exe" : "node");
     return existsSync(binary) ? binary : null;
   } catch {

@@ -1,7 +1,4 @@
 /** Entry of the `hull` command line: finds the command, runs it, turns failures into messages and exit codes. */
-import { enableCompileCache } from "node:module";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
@@ -109,10 +106,6 @@ function describe(error: unknown): CommandError {
   );
 }
 
-// Stripping types and compiling would take longer than a short command itself. Where it cannot be kept it is not.
-const compileCache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hull");
-enableCompileCache(compileCache);
-process.env.NODE_COMPILE_CACHE ??= compileCache;
 const argv = process.argv.slice(2);
 try {
   process.exitCode = await main(argv);

@@ -6,46 +6,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { parse } from "smol-toml";
-import * as z from "zod";
 import type { WorkerOptions } from "./worker-process.ts";
-
-const binding = z.object({ binding: z.string() });
-/** The parts of wrangler.toml that the local Worker needs. */
-const wranglerConfig = z.object({
-  main: z.string(),
-  compatibility_date: z.string(),
-  compatibility_flags: z.array(z.string()),
-  kv_namespaces: z.array(binding),
-  d1_databases: z.array(binding),
-  r2_buckets: z.array(binding.extend({ bucket_name: z.string() })),
-  durable_objects: z.object({ bindings: z.array(z.object({ name: z.string(), class_name: z.string() })) }),
-  worker_loaders: z.array(binding).default([]),
-  assets: binding.extend({ directory: z.string() }),
-  ai: binding.transform((one) => [one]).default([]),
-  ratelimits: z.array(
-    z.object({
-      name: z.string(),
-      namespace_id: z.string(),
-      simple: z.object({ limit: z.number(), period: z.union([z.literal(10), z.literal(60)]) }),
-    }),
-  ),
-});
-
-async function configOf(repoDir: string): Promise<z.infer<typeof wranglerConfig>> {
-  return wranglerConfig.parse(parse(await readFile(join(repoDir, "wrangler.toml"), "utf8")));
-}
-
-/** The names that wrangler.toml gives to bindings. */
-export async function bindingNames(repoDir: string): Promise<Set<string>> {
-  const config = await configOf(repoDir);
-  const { kv_namespaces, d1_databases, r2_buckets, worker_loaders, durable_objects, ratelimits } = config;
-  const named = [...kv_namespaces, ...d1_databases, ...r2_buckets, ...worker_loaders, config.assets];
-  return new Set([
-    ...[...named, ...config.ai].map(({ binding: name }) => name),
-    ...[...durable_objects.bindings, ...ratelimits].map(({ name }) => name),
-  ]);
-}
+import { bindingsOf } from "./wrangler-toml.ts";
 
 /** Bundles the Worker as a deploy does: one minified ES module. */
 export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
@@ -71,7 +33,7 @@ export async function workerOptions({
   variables,
   bundle,
 }: Omit<WorkerOptions, "stateDir" | "onLine">) {
-  const config = await configOf(repoDir);
+  const config = await bindingsOf(repoDir);
   const script = bundle === null ? await bundleWorker(repoDir, config.main) : await readFile(bundle, "utf8");
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));

@@ -11,7 +11,6 @@ import { modelVariables, projectModelRegistry } from "../models.ts";
 import { buildOptionsOf, type Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
-import { bindingNames } from "./direct.ts";
 import { startFront } from "./front.ts";
 import { type MissingKey, missingKeys } from "./missing-keys.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
@@ -24,6 +23,7 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
+import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
   project: Project;

@@ -5,8 +5,6 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { startDirect } from "./direct.ts";
-import { startWrangler } from "./wrangler.ts";
 
 /** How long wrangler may take to end, in ms. */
 const GRACE_MS = 3000;
@@ -33,6 +31,11 @@ const optionsLine = z.object({
   variables: z.array(z.tuple([z.string(), z.string()])),
   bundle: z.string().nullable(),
 });
+
+/** Loads only the one that starts the Worker: wrangler takes a second of processor time to load. */
+const startDirect = async (options: WorkerOptions) => (await import("./direct.ts")).startDirect(options);
+const startWrangler = async (options: WorkerOptions) =>
+  (await import("./wrangler.ts")).startWrangler(options);
 
 let stop = async (): Promise<void> => {};
 

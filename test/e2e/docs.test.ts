@@ -17,8 +17,8 @@ let open: HullDev;
 let keyed: HullDev;
 beforeAll(async () => {
   [open, keyed] = await Promise.all([
-    startHullDev({ skills: join(REPO, "skills") }),
-    startHullDev({ env: { HULL_ADMIN_KEY: KEY } }),
+    startHullDev({ skills: join(REPO, "skills"), args: ["--direct"] }),
+    startHullDev({ env: { HULL_ADMIN_KEY: KEY }, args: ["--direct"] }),
   ]);
 });
 afterAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 /** What a script prints in a shell where `npx hull` is this checkout's. */
 async function shell(script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> {
-  const npx = `npx() { [ "$1" = hull ] && shift && ${process.execPath} ${REPO}scripts/hull.ts "$@"; }`;
+  const npx = `npx() { [ "$1" = hull ] && shift && ${process.execPath} ${REPO}bin/hull.mjs "$@"; }`;
   const { PATH = "" } = process.env;
   const { stdout } = await run("bash", ["-euo", "pipefail", "-c", `${npx}\n${script}`], {
     cwd,

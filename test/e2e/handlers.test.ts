@@ -72,11 +72,11 @@ test("a session's run calls handlers in Python, shell and Node, which share its 
     { accept: "text/event-stream" },
   );
   const events = await readEvents(response);
-  const told = events.filter(({ event }) => event === "tool_output").map(({ data }) => data);
-  expect(told).toMatchObject([
-    { stream: "stderr", text: "counting\n" },
-    { stream: "emit", text: "half" },
-  ]);
+  const output = events.filter(({ event }) => event === "tool_output").map(({ data }) => data);
+  const written = (stream: string) => output.filter((part) => part.stream === stream).map(({ text }) => text);
+  // What may be the beginning of a secret comes in a part of its own.
+  expect(written("stderr").join("")).toBe("counting\n");
+  expect(written("emit")).toEqual(["half"]);
   const results = events.filter(({ event }) => event === "tool_result").map(({ data }) => data.ok);
   expect(results).toEqual([true, true, true]);
   const transcript = await (await hull.call("/sessions/h1/transcript?view=full")).text();

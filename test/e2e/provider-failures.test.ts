@@ -27,7 +27,7 @@ const hull = await sharedHull({
     ...llm("unset", "provider: google\n"),
     ...llm("impatient", "timeout_ms: 1500\n"),
     ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
-    ...llm("late-saved", "timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
+    ...llm("late-saved", "timeout_ms: 1500\nidle_timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
   },
 });
 

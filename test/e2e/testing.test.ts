@@ -37,6 +37,7 @@ describe("mocks over HTTP", () => {
     hull = await startHullDev({
       project: { "hull.toml": block("toml") },
       skills: { "brief/SKILL.md": BRIEF },
+      args: ["--direct"],
     });
   });
   afterAll(() => hull?.stop());
@@ -67,7 +68,7 @@ describe("mocks over HTTP", () => {
 
 test("mocks from a file answer everything, each start from the beginning", async () => {
   await writeFile(join(folder, "mocks.jsonl"), block("jsonl"));
-  const args = ["--mocks", join(folder, "mocks.jsonl")];
+  const args = ["--direct", "--mocks", join(folder, "mocks.jsonl")];
   const first = await startHullDev({ skills: { "brief/SKILL.md": BRIEF }, args });
   const use = async (hull: HullDev) => [
     await said(hull, "/skills/brief", "the sky"),
@@ -79,7 +80,7 @@ test("mocks from a file answer everything, each start from the beginning", async
   const expected = ["It rains.", "Once only.", "mock_unmatched", "provider_auth_failed", 404];
   expect(await use(first)).toEqual(expected);
   await first.end("SIGTERM");
-  const second = await startHullDev({ from: first, args: ["--direct", ...args] });
+  const second = await startHullDev({ from: first, args });
   try {
     expect(await use(second)).toEqual(expected);
   } finally {
@@ -150,7 +151,7 @@ describe("record and replay", () => {
     const recording = await startHullDev({
       skills,
       project: { "hull.toml": toml(`${fake.url}/v1`) },
-      args: ["--record", cassette],
+      args: ["--direct", "--record", cassette],
       env: {
         ANTHROPIC_API_KEY: CANARY,
         ANTHROPIC_BASE_URL: fake.url,
@@ -198,7 +199,7 @@ describe("record and replay", () => {
     expect(mocks.output.trim().split("\n")).toHaveLength(7);
     expect(JSON.parse(mocks.output.split("\n")[0] ?? "")).toMatchObject({ text: "Grüße aus Köln 😀" });
 
-    const child = spawn(process.execPath, [join(REPO, "scripts/hull.ts"), "replay", cassette], {
+    const child = spawn(process.execPath, [join(REPO, "bin/hull.mjs"), "replay", cassette], {
       cwd: folder,
     });
     try {

@@ -36,7 +36,7 @@ const SKILLS = {
 
 let hull: HullDev;
 beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS });
+  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
 });
 afterAll(() => hull.stop());
 
@@ -108,7 +108,7 @@ test("a Python handler's artifact is one event before its result, and kept; its 
 
 test("the next start opens what this one sealed", async () => {
   await hull.end("SIGTERM");
-  hull = await startHullDev({ from: hull });
+  hull = await startHullDev({ from: hull, args: ["--direct"] });
   const { tools } = await json<{ tools: object }>(await send("GET", "/skills/keyed/config"));
   expect(tools).toMatchObject({
     leak: { values: { token: { set: true }, once: { set: false } }, diagnostics: [] },

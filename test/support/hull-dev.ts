@@ -85,7 +85,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
 
   const roots = ownRoots === true ? [] : ["--skills", skillsDir];
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
-  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...flags], {
+  const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...flags], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -169,7 +169,7 @@ export async function runHull(
   options: { cwd: string; env?: Record<string, string>; repo?: string; stdin?: string },
 ): Promise<{ code: number | null; output: string }> {
   const { cwd, env = {}, repo = REPO, stdin = "" } = options;
-  const child = spawn(process.execPath, [join(repo, "scripts", "hull.ts"), ...args], {
+  const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...args], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...shared(repo), ...env },
     stdio: ["pipe", "pipe", "pipe"],

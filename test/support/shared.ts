@@ -36,7 +36,7 @@ export async function sharedHull({
   return hull;
 }
 
-const PARTS = { worker: ["direct-process.ts", "workerd serve"], runner: [" --secret-file "] };
+const PARTS = { worker: ["worker-process.ts", "workerd serve"], runner: [" --secret-file "] };
 
 /** Sends SIGKILL to the processes of parts of a server, as far as there are any now; answers how many. */
 export async function kill(hull: HullDev, ...parts: (keyof typeof PARTS)[]): Promise<number> {

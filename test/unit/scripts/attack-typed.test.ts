@@ -102,7 +102,7 @@ describe("while it is loaded", () => {
 
 describe("with a signature", () => {
   const hull = (...args: string[]): string => {
-    const program = [join(REPO, "scripts/hull.ts"), ...args];
+    const program = [join(REPO, "bin/hull.mjs"), ...args];
     const { status, stdout, stderr } = spawnSync(process.execPath, program, { encoding: "utf8" });
     return `${status === 0 ? "" : "failed "}${stdout}${stderr}`;
   };
@@ -153,7 +153,7 @@ test("where the network cannot be withheld, validate says so", () => {
   const project = folder({ "skills/curious/skill.ts": doing(`return "fine";`) });
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [join(REPO, "scripts/hull.ts"), "validate", project],
+    [join(REPO, "bin/hull.mjs"), "validate", project],
     {
       encoding: "utf8",
       env: { PATH: "/nowhere" },
@@ -163,6 +163,6 @@ test("where the network cannot be withheld, validate says so", () => {
 });
 
 test("hull validate says that it executes", () => {
-  const help = execFileSync(process.execPath, [join(REPO, "scripts/hull.ts"), "validate", "--help"]);
+  const help = execFileSync(process.execPath, [join(REPO, "bin/hull.mjs"), "validate", "--help"]);
   expect(String(help)).toContain("skill.ts is executed");
 });

@@ -172,7 +172,7 @@ describe("beside other files", () => {
 test("8: hull validate and hull pack take the folder for what it stands for", () => {
   const project = one(skill(SEARCH));
   const hull = (...args: string[]) =>
-    execFileSync(process.execPath, [join(REPO, "scripts/hull.ts"), ...args], {
+    execFileSync(process.execPath, [join(REPO, "bin/hull.mjs"), ...args], {
       cwd: project,
       encoding: "utf8",
     });
