@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Runs scripts/hull.ts on Node 24 or later, whatever Node started this file: the `node` package brings its own binary.
+// Runs scripts/hull.ts on Node 24 or later. An older Node hands over to the binary of the package `node`, which a checkout of
+// Hull has as a development dependency; a package of Hull leaves the choice of Node to the project.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -22,9 +23,11 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
 } else {
   const binary = findBinary();
   if (binary === null) {
+    const remedy = isPackage
+      ? `Install Node ${NEEDED} (https://nodejs.org), or for this project alone: npm install --save-dev node@${NEEDED}`
+      : `Run: npm ci   (in ${dirname(dirname(script))})`;
     process.stderr.write(
-      `hull: this is Node ${process.versions.node}, and the Node ${NEEDED} that Hull brings along is not installed.\n` +
-        `  Run: npm ci   (in ${dirname(dirname(script))})\n`,
+      `hull: this is Node ${process.versions.node}, and Hull needs Node ${NEEDED}.\n  ${remedy}\n`,
     );
     process.exit(1);
   }

@@ -99,9 +99,9 @@ export class AdminClient {
     }
   }
 
-  /** A stream of server-sent events. Throws as `send` does. */
-  open(path: string): Promise<Response> {
-    return this.#fetch("GET", path, { accept: "text/event-stream" });
+  /** A stream of server-sent events: of what a POST of `body` runs, else of what a GET follows. Throws as `send` does. */
+  open(path: string, body?: object): Promise<Response> {
+    return this.#fetch(body === undefined ? "GET" : "POST", path, { accept: "text/event-stream" }, body);
   }
 
   async #fetch(

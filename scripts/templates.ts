@@ -108,7 +108,10 @@ const ROLL_DICE = `export default async function rollDice({ dice, sides = 6 }) {
 }
 `;
 
-const typedSkill = (name: string, description: string): string => `import { defineSkill, tool } from "hull";
+const typedSkill = (
+  name: string,
+  description: string,
+): string => `import { defineSkill, tool } from "hullrun";
 import * as z from "zod";
 
 export default defineSkill({

@@ -1,4 +1,4 @@
-/** Types of `import { defineSkill, tool } from "hull"` (docs/tools.md): a skill with typed tools, written in `skill.ts`. */
+/** Types of `import { defineSkill, tool } from "hullrun"` (docs/tools.md): a skill with typed tools, written in `skill.ts`. */
 import type * as z from "zod/v4/core";
 
 /** What a handler is given beside its input. */

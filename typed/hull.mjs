@@ -1,4 +1,4 @@
-// What `import { defineSkill, tool } from "hull"` gives: the definitions as they are. The build reads them.
+// What `import { defineSkill, tool } from "hullrun"` gives: the definitions as they are. The build reads them.
 
 export const tool = (definition) => definition;
 

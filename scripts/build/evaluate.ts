@@ -22,12 +22,19 @@ const description: z.ZodType<SkillDescription> = z.object({
   instructions: z.string(),
   tools: z.array(z.record(z.string(), json)),
   faults: z.array(z.object({ path: z.string(), message: z.string() })),
+  stacks: z.object({ skill: z.string(), tools: z.array(z.string()) }),
 });
 
-/** @returns what a typed skill says of itself and whether the network was out of its reach, or why its module did not come so far */
-export async function evaluateModule(
-  bytes: Uint8Array,
-): Promise<{ description: SkillDescription; offline: boolean } | { fault: string }> {
+interface Evaluated {
+  description: SkillDescription;
+  /** The folder in which the module ran: the sources of a stack are relative to it. */
+  dir: string;
+  /** Whether the network was out of its reach. */
+  offline: boolean;
+}
+
+/** @returns what a typed skill says of itself, or why its module did not come so far */
+export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { fault: string }> {
   // Node's permissions are about real paths.
   const dir = await realpath(await mkdtemp(join(tmpdir(), "hull-typed-")));
   try {
@@ -37,7 +44,7 @@ export async function evaluateModule(
     if ("fault" in answer) return answer;
     const parsed = description.safeParse(answer.message);
     return parsed.success
-      ? { description: parsed.data, offline: closed.offline }
+      ? { description: parsed.data, dir, offline: closed.offline }
       : { fault: "it sent something else than its tools." };
   } finally {
     await rm(dir, { recursive: true, force: true });

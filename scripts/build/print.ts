@@ -2,6 +2,7 @@
 import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { counted } from "../plural.ts";
 import type { RootedDiagnostic } from "./roots.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -29,7 +30,8 @@ export function printSomeDiagnostics(list: readonly RootedDiagnostic[], max: num
   const sorted = [...of("error"), ...of("warning")];
   printDiagnostics(sorted.slice(0, max));
   const left = sorted.length - max;
-  if (left > 0) process.stderr.write(`… and ${left} more findings: hull validate prints all of them.\n`);
+  if (left > 0)
+    process.stderr.write(`… and ${counted(left, "more finding")}: hull validate prints all of them.\n`);
 }
 
 /**

@@ -83,7 +83,7 @@ export async function readSkill(
   }
   const place = { folder: folder.name, file: folder.file };
   const typed = await expandTyped(folder.path, await readSources(found), place, signatures);
-  const { files, described } = typed;
+  const { files, described, places } = typed;
   if (typed.diagnostics.some(stopsSkill)) {
     const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []), plugin: null };
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
@@ -118,8 +118,8 @@ export async function readSkill(
     ...(provided === undefined ? {} : { provided }),
   });
   const { positions, skill } = assembly;
+  const base = folder.file.slice(0, -"SKILL.md".length);
   if (described !== null && skill !== null) {
-    const base = folder.file.slice(0, -"SKILL.md".length);
     const at = { folder: folder.name, base, path: TYPED_FILE };
     diagnostics.push(...disagreement(skill.record.manifest, described).map((f) => moduleDiagnostic(f, at)));
   }
@@ -130,9 +130,16 @@ export async function readSkill(
     ...assembly.diagnostics,
     ...checkModels(assembly, folder, modelRegistry, today),
   );
-  if (skill === null || diagnostics.some(stopsSkill))
-    return { ...without(folder, diagnostics), positions, ...seen };
-  return { folder, skill: builtSkill(folder, skill, shared.folder), positions, diagnostics, ...seen };
+  const stopped = skill === null || diagnostics.some(stopsSkill);
+  const shown = places === null ? diagnostics : diagnostics.map((found) => places.pointed(found, base));
+  if (stopped) return { ...without(folder, shown), positions, ...seen };
+  return {
+    folder,
+    skill: builtSkill(folder, skill, shared.folder),
+    positions,
+    diagnostics: shown,
+    ...seen,
+  };
 }
 
 /** A folder that gives no skill. */

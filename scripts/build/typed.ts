@@ -16,14 +16,18 @@ import { type BundledModule, buildHint, bundleModule, placeOf, RESOLVING } from 
 import { evaluateModule } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
 import { TYPED_FILE } from "./scan.ts";
+import { placesOf, type TypedPlaces } from "./typed-places.ts";
 
 const HULL = join(import.meta.dirname, "..", "..");
+const PLACED = "src/typed/placed.ts";
 
 interface TypedFolder {
   /** The folder's own files and what was made of its skill.ts. */
   files: SourceFile[];
   /** What skill.ts says; `null`: there is none, or it cannot be used. */
   described: SkillDescription | null;
+  /** Where findings about the files that were made of skill.ts belong; `null` with `described`. */
+  places: TypedPlaces | null;
   diagnostics: Diagnostic[];
   /** Absolute paths of all that was read; `null`: something was missing. */
   read: string[] | null;
@@ -43,24 +47,32 @@ export async function expandTyped(
   signatures: SignaturePolicy | null,
 ): Promise<TypedFolder> {
   const source = files.find((entry) => entry.path === TYPED_FILE);
-  if (source === undefined) return { files: [...files], described: null, diagnostics: [], read: [] };
+  if (source === undefined)
+    return { files: [...files], described: null, places: null, diagnostics: [], read: [] };
   const base = file.slice(0, -"SKILL.md".length);
   const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => ({
     files: [...files],
     described: null,
+    places: null,
     diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
     read,
   });
   const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
-  if (unsigned.length > 0) return { files: [...files], described: null, diagnostics: unsigned, read: [] };
-  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; process.send(describeSkill(skill));`;
-  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" });
+  if (unsigned.length > 0)
+    return { files: [...files], described: null, places: null, diagnostics: unsigned, read: [] };
+  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(PLACED)}; process.send(describeSkill(skill, stackOf));`;
+  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" }, PLACED);
   if ("faults" in program) return refuse(program.faults, null);
   const answer = await evaluateModule(program.bytes);
   if ("fault" in answer) return refuse([evaluationFault(answer.fault)], program.read);
   const { description: described } = answer;
   const own = readOwnTools(files);
-  const faults = [...described.faults.map(schemaFault), ...clashes(described, files, own)];
+  const hasText = files.some((entry) => /^skill\.md$/i.test(entry.path));
+  const places = placesOf(described, { dir: answer.dir, own: own?.length ?? 0, hasText });
+  const faults = [
+    ...described.faults.map((fault) => ({ ...schemaFault(fault), ...places.ofFault(fault.path) })),
+    ...clashes(described, files, own),
+  ];
   if (faults.length > 0 || own === null) return refuse(faults, program.read);
   const made: SourceFile[] = [];
   for (const { name } of described.tools) {
@@ -71,11 +83,10 @@ export async function expandTyped(
   }
   const tools = `${JSON.stringify([...own, ...described.tools], null, 2)}\n`;
   made.push({ path: TOOLS_FILE, mode: 0o644, bytes: utf8(tools) });
-  if (!files.some((entry) => /^skill\.md$/i.test(entry.path)))
-    made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
+  if (!hasText) made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
   const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
   const diagnostics = answer.offline ? [] : [withNetwork({ folder, base })];
-  return { files: [...kept, ...made], described, diagnostics, read: program.read };
+  return { files: [...kept, ...made], described, places, diagnostics, read: program.read };
 }
 
 /** Why a folder may not be run as it is signed, or as it is not. */
@@ -126,8 +137,9 @@ async function bundle(
   folder: string,
   contents: string,
   options: BuildOptions,
+  hull = "typed/hull.mjs",
 ): Promise<BundledModule | { faults: ModuleFault[] }> {
-  const plugins = [authoring, ...(options.plugins ?? [])];
+  const plugins = [authoring(hull), ...(options.plugins ?? [])];
   // Stands for a file beside skill.ts.
   const source = { folder, path: "entry.hull.ts", contents };
   const bundled = await bundleModule(source, { ...options, plugins });
@@ -138,11 +150,14 @@ async function bundle(
 
 const HULL_TYPED = join(HULL, "src", "typed");
 
-/** `hull` is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along. */
-const authoring: Plugin = {
+/**
+ * `hullrun`, and `hull`, is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along.
+ * @param file what it stands for, relative to the package
+ */
+const authoring = (file: string): Plugin => ({
   name: "hull-authoring",
   setup(build) {
-    build.onResolve({ filter: /^hull$/ }, () => ({ path: join(HULL, "typed", "hull.mjs") }));
+    build.onResolve({ filter: /^hull(?:run)?$/ }, () => ({ path: join(HULL, file) }));
     build.onResolve({ filter: /^zod(?:\/|$)/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (pluginData === RESOLVING) return undefined;
       const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: RESOLVING });
@@ -151,7 +166,8 @@ const authoring: Plugin = {
         : build.resolve(path, { kind, resolveDir: HULL, pluginData: RESOLVING });
     });
   },
-};
+});
+
 /** The tools of a tools.json beside skill.ts; `null`: it is no list, which clashes. */
 function readOwnTools(files: readonly SourceFile[]): { name?: unknown }[] | null {
   const file = files.find(({ path }) => path === TOOLS_FILE);
@@ -203,7 +219,7 @@ function schemaFault({ path, message }: { path: string; message: string }): Modu
   const subject = path === "" ? "skill.ts" : path;
   const hint =
     path === ""
-      ? 'import { defineSkill, tool } from "hull".'
+      ? 'import { defineSkill, tool } from "hullrun".'
       : "Use a type that JSON has: a text, number, boolean, list or object.";
   return { code: "typed_schema", message: `${subject}: ${message}.`, hint };
 }

@@ -8,6 +8,8 @@ interface AnswerOptions {
   outDir: string;
   /** Print failures as problem documents. */
   json: boolean;
+  /** Told of each event of a stream after it is printed. */
+  onEvent?: (event: string | undefined, value: Record<string, unknown>) => void;
 }
 
 /** The members of a problem document that decide how a call ends. */
@@ -53,6 +55,7 @@ export async function printStream(response: Response, options: AnswerOptions): P
     onEvent: ({ event, data }) => {
       const value: Record<string, unknown> = JSON.parse(data);
       printEvent(event, value);
+      options.onEvent?.(event, value);
       if (event === "error") exit = printFailure(data, Number(value.status), options);
       else if (event === "done") {
         finished = true;

@@ -46,6 +46,8 @@ out only its tool.
     await writeBuild(out, result, new Date());
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
     const errors = diagnostics.filter((d) => (strict ? d.level !== "info" : stopsSkill(d))).length;
+    // A fault in tools.json leaves out its tool, not the skill.
+    const left = diagnostics.filter(({ level }) => level === "error").length - (strict ? 0 : errors);
     const id = result.catalog?.id ?? null;
     if (values.json === true) {
       const skills = id === null ? [] : result.skills.map((skill) => skill.card);
@@ -56,7 +58,7 @@ out only its tool.
       process.stdout.write(
         id === null
           ? `No catalog: ${counted(errors, "error")}. --keep-going leaves broken skills out.\n`
-          : `Built ${counted(result.skills.length, "skill")} into ${where}, catalog ${id.slice(0, 12)}.\n`,
+          : `Built ${counted(result.skills.length, "skill")} into ${where}, catalog ${id.slice(0, 12)}${left === 0 ? "" : `; ${counted(left, "error")} in tools`}.\n`,
       );
     }
     return errors > 0 ? EXIT.failed : EXIT.ok;

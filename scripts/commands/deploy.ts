@@ -7,6 +7,7 @@ import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/live.ts";
 import { readWorkerConfig } from "../deploy/worker-config.ts";
+import { workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { modelVariables } from "../models.ts";
@@ -22,7 +23,7 @@ export const command: Command = {
 Usage: hull deploy [dir] [options]
 
   --dry-run            build everything, show the steps, change nothing; needs no network
-  --worker NAME        name of the Worker, its database and bucket (default: that of wrangler.toml, hull)
+  --worker NAME        name of the Worker, its database and bucket (default: name of hull.toml; the first deploy asks for it)
   --config FILE        a wrangler.toml to use instead of Hull's own, e.g. with routes
   --secrets-file FILE  secrets to set with the code, as NAME=value lines
   --no-containers      leave the runner's container as it is; needs no Docker
@@ -45,11 +46,7 @@ the settings of hull.toml. If a step fails, the previous deployment goes on serv
       1,
     );
     const project = await openProject(positionals[0]);
-    const { worker } = values;
-    if (worker !== undefined && !/^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$/.test(worker)) {
-      const hint = "A name holds a-z, 0-9 and -, at most 54 characters, no - at its ends.";
-      throw new CommandError(EXIT.usage, "bad_name", `"${worker}" cannot name a Worker.`, hint);
-    }
+    const worker = await workerName(project, values);
     const config = await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker);
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
@@ -90,7 +87,7 @@ the settings of hull.toml. If a step fails, the previous deployment goes on serv
     }
     const deployed = await deploy(wrangler, deployment);
     await cache.save();
-    process.stdout.write(`\nDeployed ${what} (${deployed.sent} objects sent).\n`);
+    process.stdout.write(`\nDeployed ${what} (${counted(deployed.sent, "object")} sent).\n`);
     return report(deployed, config.name, catalog.id);
   },
 };

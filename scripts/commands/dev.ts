@@ -2,13 +2,14 @@
 
 import { relative, resolve } from "node:path";
 import { styleText } from "node:util";
+import * as z from "zod";
 import { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { portOf, stateOf } from "../dev/places.ts";
-import { BuildReport, skillLines } from "../dev/report.ts";
+import { BuildReport, listed, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { counted } from "../plural.ts";
 import { openProject, type Project } from "../project.ts";
@@ -93,7 +94,11 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
   },
 };
 
-function printBanner({ url, skills }: LocalServer, roots: readonly string[], watching: boolean): void {
+function printBanner(
+  { url, skills, missingKeys }: LocalServer,
+  roots: readonly string[],
+  watching: boolean,
+): void {
   // An address that stands for all of them is no name that a request could come by.
   const shown = url.replace(/127\.0\.0\.1|0\.0\.0\.0|\[::\]/, "localhost");
   const rows = skillLines(skills, `GET ${shown}/skills`, process.stdout.columns);
@@ -103,6 +108,10 @@ function printBanner({ url, skills }: LocalServer, roots: readonly string[], wat
     `Hull serves ${counted(skills.length, "skill")} on ${styleText("bold", shown)}`,
     "",
     ...rows,
+    ...missingKeys.map(
+      ({ variable, slugs }) =>
+        `  ${listed(slugs)} ${slugs.length === 1 ? "lacks its" : "lack their"} model: set ${variable}, for example in .env.`,
+    ),
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching
@@ -123,26 +132,46 @@ function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
 function printLine(line: string, from: string, verbose: boolean): void {
   const entry = parseEntry(line);
   if (entry?.event === "request") {
-    const { method, path, status, duration_ms, code, request_id } = entry;
+    const { method, path, status, duration_ms, code, request_id, spans } = entry;
     // What hull dev itself asks of the Worker.
     if (!verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
     const why = code === undefined ? "" : ` ${code}`;
     process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
     if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
     if (entry.stack !== undefined) process.stderr.write(`  ${entry.stack}\n`);
+    process.stdout.write(spanLines(spans));
     return;
   }
   if (entry?.event === "execution") {
-    const { skill, execution_id, state, duration_ms, code, request_id } = entry;
+    const { skill, execution_id, state, duration_ms, code, request_id, spans } = entry;
     const why = code === undefined ? "" : ` ${code}`;
     process.stdout.write(`${skill} ${execution_id} ${state}${why} ${duration_ms} ms ${request_id}\n`);
     if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
+    process.stdout.write(spanLines(spans));
     return;
+  }
+  if (entry?.event === "run" && entry.spans !== undefined) {
+    process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
+    if (!verbose) return;
   }
   const reported = entry?.event === "model_attempt_failed" || entry?.event === "mcp_failure";
   const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reported;
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
+
+/** The spans that `HULL_TRACE=1` adds to a line of the log, one on each line in the order in which they began. */
+function spanLines(spans: unknown): string {
+  const parsed = spanList.safeParse(spans);
+  if (!parsed.success) return "";
+  const inOrder = parsed.data.toSorted((a, b) => a.at_ms - b.at_ms);
+  const lines = inOrder.map(({ name, at_ms, duration_ms, ...attributes }) => {
+    const facts = Object.entries(attributes).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+    return `  ${String(at_ms).padStart(6)} ms ${`+${duration_ms}`.padStart(7)} ms  ${[name, ...facts].join("  ")}\n`;
+  });
+  return lines.join("");
+}
+
+const spanList = z.array(z.looseObject({ name: z.string(), at_ms: z.number(), duration_ms: z.number() }));
 
 function parseEntry(line: string): Record<string, unknown> | null {
   if (!line.startsWith("{")) return null;

@@ -1,16 +1,13 @@
 /** `hull init`: a project that can be served at once. */
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
+import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { nameFrom } from "../deploy/worker-name.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
-
-const CONFIG = `# Settings of this Hull project. Every key may be left out.
-skills = "skills"
-port = 3000
-`;
 
 const GITIGNORE = `.hull/
 .wrangler/
@@ -21,33 +18,95 @@ node_modules/
 __pycache__/
 `;
 
+const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "ES2024",
+    "module": "preserve",
+    "strict": true,
+    "noEmit": true,
+    "allowImportingTsExtensions": true,
+    "erasableSyntaxOnly": true,
+    "skipLibCheck": true
+  },
+  "include": ["skills", "test"]
+}
+`;
+
+const TEST = `import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+
+// \`npm test\` puts the command on the PATH.
+const hull = (...args: string[]): string => execFileSync("hull", args, { encoding: "utf8" });
+
+test("all skills are valid", () => {
+  assert.match(hull("validate", "--strict"), /0 errors/);
+});
+
+test("hello greets", () => {
+  assert.equal(hull("call", "hello", "--input", "Ada"), "Hello, Ada!\\n");
+});
+`;
+
+/** @param name of the project, and of its Worker */
+const config = (name: string): string => `# Settings of this Hull project. Every key may be left out.
+name = "${name}"
+skills = "skills"
+port = 3000
+`;
+
+const packageJson = (name: string): string =>
+  `${JSON.stringify(
+    {
+      name,
+      private: true,
+      type: "module",
+      scripts: {
+        start: "exec hull dev",
+        test: "node --test 'test/**/*.test.mts'",
+        deploy: "hull deploy",
+      },
+      devDependencies: { "@types/node": "^24", [hull.name]: `^${hull.version}` },
+    },
+    null,
+    2,
+  )}\n`;
+
 export const command: Command = {
   name: "init",
   summary: "Make a project with starter skills",
   usage: `
 Usage: hull init [dir]
 
-Writes hull.toml, .gitignore and two skills. It leaves existing files unchanged.
+Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test. It leaves existing files unchanged.
 `,
   async run(argv) {
     const { positionals } = parseFlags(argv, {}, 1);
     const dir = resolve(positionals[0] ?? ".");
+    const name = nameFrom(basename(dir)) || "my-skills";
     const files: TemplateFile[] = [
-      { path: CONFIG_FILE, text: CONFIG },
+      { path: "package.json", text: packageJson(name) },
+      { path: "tsconfig.json", text: TSCONFIG },
+      { path: CONFIG_FILE, text: config(name) },
       { path: ".gitignore", text: GITIGNORE },
       ...inFolder("skills/hello", starterSkill("Hello", "bash")),
       ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
+      { path: "test/skills.test.mts", text: TEST },
     ];
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");
-    const steps = [
-      // Without a package of its own in the project, npx finds hull only where Hull is.
-      ...(installed ? [] : [`cd ${REPO_DIR}`]),
-      `npx hull dev ${shellWord(dir)}`,
-      "curl -X POST localhost:3000/skills/hello --data you",
-    ];
-    process.stdout.write(`${lines.join("\n")}\n\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}\n`);
+    const own = written.includes("package.json");
+    const here = dir === process.cwd();
+    const start = own ? ["npm install", "npm start"] : ["npx hull dev"];
+    const steps = installed
+      ? [...(here ? [] : [`cd ${shellWord(dir)}`]), ...start]
+      : // From a checkout no package has to be installed: npx finds hull where Hull is.
+        [`cd ${shellWord(REPO_DIR)}`, `npx hull dev ${shellWord(dir)}`];
+    const call = "curl -X POST localhost:3000/skills/hello --data you";
+    process.stdout.write(
+      `${lines.join("\n")}\n\nNext:\n${[...steps, call].map((step) => `  ${step}`).join("\n")}\n`,
+    );
     return EXIT.ok;
   },
 };

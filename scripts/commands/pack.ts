@@ -34,14 +34,15 @@ as hull validate does, and adds the files that it defines.
       throw new CommandError(EXIT.usage, "bad_arguments", "Pack which folder?", "hull pack <dir>");
     const root = resolve(given);
     const { folder, grounds } = await skillAt(root);
-    const { parsed } = await examine(folder, grounds);
+    const examined = await examine(folder, grounds);
+    const { parsed } = examined;
     const { files, diagnostics } = listFiles(folder, grounds);
     // A signature is over all of the folder.
     const signed = files.some(({ path }) => path === SIGNATURE_FILE);
     const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
     const place = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place, NO_SIGNATURES);
-    const all = [...located(folder, parsed.diagnostics), ...diagnostics, ...typed];
+    const all = [...located(examined, parsed.diagnostics), ...diagnostics, ...typed];
     printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");

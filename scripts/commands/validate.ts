@@ -7,9 +7,11 @@ import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
+import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { type Examined, examine, lint, located } from "../validate/examine.ts";
 import { checkPrograms } from "../validate/programs.ts";
+import { checkPython } from "../validate/python.ts";
 
 const PROFILES = ["strict", "lenient"] as const;
 type Profile = (typeof PROFILES)[number];
@@ -62,7 +64,8 @@ Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a pat
     } else {
       printDiagnostics(found, true);
       const count = checks.reduce((sum, { valid }) => sum + valid.size, 0);
-      process.stdout.write(`${count} valid skill${count === 1 ? "" : "s"}, ${tally(found)}.\n`);
+      const strict = values.strict === true ? " --strict counts warnings as errors." : "";
+      process.stdout.write(`${counted(count, "valid skill")}, ${tally(found)}.${strict}\n`);
     }
     const fatal = found.some(
       ({ diagnostic: d }) => d.level === "error" || (values.strict === true && d.level === "warning"),
@@ -103,6 +106,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   const { roots, dir, config } = project;
   const { skills, diagnostics } = await buildRoots(roots, { ...buildOptionsOf(project), keepGoing: true });
   if (runner) diagnostics.push(...checkPrograms(skills, roots));
+  diagnostics.push(...(await checkPython(skills, roots)));
   diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));
   const served = new Set(skills.map(({ folder }) => folder));
   const examined: Examined[] = [];
@@ -113,7 +117,13 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
       diagnostics.push(...lint(one, grounds).map((diagnostic) => ({ root, diagnostic })));
     }
   }
-  return { examined, diagnostics, valid: served, served };
+  const faulty = diagnostics.filter(({ diagnostic: { level } }) => level === "error");
+  const valid = examined.filter(
+    ({ folder }) =>
+      served.has(folder.path) &&
+      !faulty.some(({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic)),
+  );
+  return { examined, diagnostics, valid: new Set(valid.map(({ folder }) => folder.path)), served };
 }
 
 /** The rules of the Agent Skills format alone. */
@@ -128,12 +138,16 @@ async function checkFormat({ roots, dir, config }: Project, profile: Profile): P
       examined.push(one);
       const verdict = one.parsed.verdicts[profile];
       if (verdict.valid) valid.add(folder.path);
-      found.push(...located(folder, verdict.diagnostics));
+      found.push(...located(one, verdict.diagnostics));
     }
     diagnostics.push(...found.map((diagnostic) => ({ root, diagnostic })));
   }
   return { examined, diagnostics, valid, served: null };
 }
+
+/** Whether a finding of the folder's root is about a file of the folder. */
+const isOf = ({ within }: Examined["folder"], { file }: Diagnostic): boolean =>
+  within === "" || file.startsWith(`${within}/`);
 
 interface Report {
   path: string;
@@ -151,8 +165,7 @@ function report({ examined, diagnostics, served }: Checked): Report[] {
   });
   const skills = examined.map(({ folder, parsed, properties }) => {
     const own = diagnostics.filter(
-      ({ root, diagnostic: { file } }) =>
-        root === folder.root && (folder.within === "" || file.startsWith(`${folder.within}/`)),
+      ({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic),
     );
     for (const one of own) left.delete(one);
     const profiles = [
@@ -171,9 +184,7 @@ function report({ examined, diagnostics, served }: Checked): Report[] {
 }
 
 function tally(list: readonly RootedDiagnostic[]): string {
-  const count = (level: Diagnostic["level"], word: string) => {
-    const n = list.filter(({ diagnostic }) => diagnostic.level === level).length;
-    return `${n} ${word}${n === 1 ? "" : "s"}`;
-  };
-  return `${count("error", "error")}, ${count("warning", "warning")}`;
+  const count = (level: Diagnostic["level"]) =>
+    counted(list.filter(({ diagnostic }) => diagnostic.level === level).length, level);
+  return `${count("error")}, ${count("warning")}`;
 }

@@ -11,6 +11,7 @@ import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
+import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { freePort, REPO_DIR } from "./places.ts";
 import { startRunner } from "./runner.ts";
@@ -182,11 +183,12 @@ async function skillsCheck(project: Project): Promise<Finding> {
     keepGoing: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;
-  if (errors === 0) return { check: "skills", level: "ok", message: `${skills.length} skills, no errors` };
+  if (errors === 0)
+    return { check: "skills", level: "ok", message: `${counted(skills.length, "skill")}, no errors` };
   return {
     check: "skills",
     level: "error",
-    message: `${errors} errors in the skills of ${project.roots.join(", ")}.`,
+    message: `${counted(errors, "error")} in the skills of ${project.roots.join(", ")}.`,
     remedy: "hull validate shows each with its line.",
   };
 }

@@ -3,6 +3,7 @@ import type { BuildResult } from "../build/build.ts";
 import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
+import { counted } from "../plural.ts";
 
 /** Skills, and findings, that are listed; of more there is a count. */
 const MAX_LISTED = 30;
@@ -43,15 +44,15 @@ function changesLine(
   ];
   const told = parts
     .filter(([, names]) => names.length > 0)
-    .map(([what, names]) => `; ${what} ${some(names)}`);
-  const solved = mended === 0 ? "" : `; ${mended} finding${mended === 1 ? "" : "s"} gone`;
-  return `Reloaded: ${now.size} skill${now.size === 1 ? "" : "s"}${told.join("")}${solved}\n`;
+    .map(([what, names]) => `; ${what} ${listed(names)}`);
+  const solved = mended === 0 ? "" : `; ${counted(mended, "finding")} gone`;
+  return `Reloaded: ${counted(now.size, "skill")}${told.join("")}${solved}\n`;
 }
 
-/** Names that a line holds; of more there is a count. */
 const MAX_NAMES = 8;
 
-function some(names: readonly string[]): string {
+/** Up to 8 names; of more there is a count. */
+export function listed(names: readonly string[]): string {
   const left = names.length - MAX_NAMES;
   return names.slice(0, MAX_NAMES).join(", ") + (left > 0 ? ` and ${left} more` : "");
 }

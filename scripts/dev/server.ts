@@ -7,11 +7,12 @@ import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
-import { modelVariables } from "../models.ts";
+import { modelVariables, projectModelRegistry } from "../models.ts";
 import { buildOptionsOf, type Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
 import { startFront } from "./front.ts";
+import { type MissingKey, missingKeys } from "./missing-keys.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
 import { freePort, LOOPBACK, namesOf, originOf, REPO_DIR } from "./places.ts";
 import { randomSecret } from "./random-secret.ts";
@@ -50,6 +51,8 @@ export interface LocalServer {
   /** The key that the server wants, where one is configured. */
   adminKey: string | undefined;
   skills: readonly BuiltSkill[];
+  /** Of the skills, those that cannot call their model. */
+  missingKeys: readonly MissingKey[];
   runnerPid: () => number | undefined;
   stop: () => Promise<void>;
 }
@@ -141,8 +144,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     });
     stops.push(worker.stop);
     if (!loopback) await checkGuarded(worker.url);
-    const registry = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
-    await registry.publish(first);
+    const publisher = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
+    await publisher.publish(first);
     await options.cache.save();
     stops.push(() => options.cache.save());
     let url = worker.url;
@@ -160,7 +163,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
         const result = await builder.build();
         imported.add(result.imported);
         if (!builder.changed) return;
-        await registry.publish(result);
+        await publisher.publish(result);
         options.onBuild(result, false);
         const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
         if (late.length > 0) {
@@ -178,7 +181,10 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
     }
     await watching;
-    return { url, adminKey, skills: first.skills, runnerPid: runner.pid, stop };
+    const answered = options.models?.mocks !== undefined || options.models?.replay !== undefined;
+    const registry = projectModelRegistry(project.models, first.packages);
+    const lacking = answered ? [] : missingKeys(first.skills, registry, variables);
+    return { url, adminKey, skills: first.skills, missingKeys: lacking, runnerPid: runner.pid, stop };
   } catch (error) {
     await stop();
     throw error;

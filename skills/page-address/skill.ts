@@ -1,4 +1,4 @@
-import { defineSkill, tool } from "hull";
+import { defineSkill, tool } from "hullrun";
 import * as z from "zod";
 
 export default defineSkill({

@@ -77,7 +77,7 @@ export const OriginNotAllowed = define<{ origin: string | null; always?: boolean
   403,
   "Origin not allowed",
   (d) => ({
-    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. List the origin in allowed_origins to permit it.`,
+    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. To let pages of this origin call and read answers, list it in cors_origins of hull.toml (hull dev --cors); allowed_origins lets them call only.`,
   }),
 );
 

@@ -9,6 +9,7 @@ import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
+import { favicon } from "./favicon.ts";
 import { checkHost } from "./guard.ts";
 import { HANDLERS } from "./handlers.ts";
 import { countRequest } from "./metrics.ts";
@@ -39,6 +40,7 @@ export function createApp(): App {
   app.all("/cdn-cgi/*", (c) => {
     throw new NotFound({ path: c.req.path });
   });
+  app.get("/favicon.ico", favicon);
   mountAll(app, HANDLERS);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));

@@ -1,19 +1,55 @@
 /** From an error to a response, and from a request to its log line. */
+
+import * as z from "zod/mini";
 import type { HullError } from "../errors.ts";
 import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
+import { escapeHtml, HTML_HEADERS, htmlPage, wantsHtml } from "./html.ts";
 
-/** The problem document of an error. What its members hold has passed the redactor. */
+/** The problem document of an error, as a page where a browser shows it. What it holds has passed the redactor. */
 export function problemResponse(error: HullError, context: RequestContext): Response {
   const { data } = error;
-  const headers = new Headers({ "content-type": "application/problem+json" });
+  const asPage = wantsHtml(context.request);
+  const headers = new Headers(
+    asPage
+      ? { ...HTML_HEADERS, "cache-control": "no-store" }
+      : { "content-type": "application/problem+json" },
+  );
   if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
   if (data.status === 401) headers.set("www-authenticate", "Bearer");
   const allowed = data.members.allowed;
   if (data.status === 405 && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
   if (data.status === 416) headers.set("content-range", `bytes */${data.members.size}`);
-  return new Response(JSON.stringify(problemOf(error, context)), { status: data.status, headers });
+  const problem = problemOf(error, context);
+  return new Response(asPage ? problemPage(problem) : JSON.stringify(problem), {
+    status: data.status,
+    headers,
+  });
 }
+
+/** What a person needs of a problem document. */
+const shownProblem = z.looseObject({
+  status: z.number(),
+  title: z.string(),
+  detail: z.string(),
+  code: z.string(),
+  request_id: z.string(),
+});
+
+function problemPage(problem: unknown): string {
+  const { status, title, detail, code, request_id } = shownProblem.parse(problem);
+  const key = status === 401 ? KEY_HELP : "";
+  return htmlPage(
+    title,
+    `<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(detail)}</p>${key}
+<p><small>${status} <code>${escapeHtml(code)}</code> · request <code>${escapeHtml(request_id)}</code> · <a href="/">Home</a></small></p>`,
+  );
+}
+
+/** A browser sends no key by itself. */
+const KEY_HELP =
+  "\n<p>Send an API key as <code>Authorization: Bearer &lt;key&gt;</code>; the operator of this deployment makes keys with <code>hull keys add</code>.</p>";
 
 function pathOf(url: string): string {
   return url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "") || "/";

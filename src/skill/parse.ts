@@ -13,6 +13,7 @@ import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
+import { liftHullFields } from "./hull-fields.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
@@ -59,7 +60,7 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   const findings = new Findings(source.folder, source.file);
   const { text, valid } = typeof content === "string" ? { text: content, valid: true } : decodeText(content);
   const { root, body, remedies } = readFrontmatter(text, findings);
-  const fields = root === null ? null : unifySpelling(root, KNOWN_FIELDS);
+  const fields = root === null ? null : unifySpelling(liftHullFields(root, findings), KNOWN_FIELDS);
   const serving = fields !== null && isServing(fields);
   if (!valid) reportEncoding(findings, serving);
   reportRemedies(findings, remedies, serving);

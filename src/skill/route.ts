@@ -3,6 +3,7 @@ import { FIXED_ROUTES } from "./fixed-routes.ts";
 
 /** Paths that no skill may take, with everything below them, beside those of the fixed routes. */
 const KEPT = [
+  "/favicon.ico",
   "/agents",
   "/tasks",
   "/workflows",

@@ -12,10 +12,12 @@ export interface SkillDescription {
   tools: JsonObject[];
   /** `path` names tool, schema and place: `search.input.when`. */
   faults: SchemaFault[];
+  /** The stacks of the calls of `defineSkill` and of `tool`, the latter in the order of `tools`; empty where there was no such call. */
+  stacks: { skill: string; tools: string[] };
 }
 
 /** Members of a definition that become keys of tools.json as they are. */
-const KEYS: Record<string, string> = {
+export const KEYS: Record<string, string> = {
   env: "x-env",
   timeoutMs: "x-timeout-ms",
   tier: "x-tier",
@@ -36,9 +38,13 @@ const KEYS: Record<string, string> = {
   estimatedLatencyMs: "x-estimated-latency-ms",
 };
 
-/** Describes what `skill.ts` exports; what is not a skill is a fault with an empty path. */
-export function describeSkill(exported: unknown): SkillDescription {
-  const empty: SkillDescription = { name: "", description: "", instructions: "", tools: [], faults: [] };
+/**
+ * Describes what `skill.ts` exports; what is not a skill is a fault with an empty path.
+ * @param stackOf the stack of the call that made a definition
+ */
+export function describeSkill(exported: unknown, stackOf: (definition: object) => string): SkillDescription {
+  const stacks: SkillDescription["stacks"] = { skill: "", tools: [] };
+  const empty = { name: "", description: "", instructions: "", tools: [], faults: [], stacks };
   if (!isSkill(exported)) {
     const message = "its default export must be defineSkill({ name, description, tools: [tool({ … })] })";
     return { ...empty, faults: [{ path: "", message }] };
@@ -46,12 +52,14 @@ export function describeSkill(exported: unknown): SkillDescription {
   const { name, description, instructions = "" } = exported;
   const faults: SchemaFault[] = [];
   const tools: JsonObject[] = [];
+  stacks.skill = stackOf(exported);
   for (const tool of exported.tools) {
+    stacks.tools.push(stackOf(tool));
     if (tools.some((other) => other.name === tool.name))
       faults.push({ path: tool.name, message: "is declared twice" });
     tools.push(entryOf(tool, faults));
   }
-  return { name, description, instructions, tools, faults };
+  return { name, description, instructions, tools, faults, stacks };
 }
 
 function isSkill(value: unknown): value is TypedSkill {

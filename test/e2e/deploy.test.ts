@@ -38,7 +38,7 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
     ...SKILLS,
     "hull.toml": 'name = "Kitchen"\nrate_limit = "7/10s"\nauth = "none"\n[runner]\nqueue = 3\ndrain_ms = 9\n',
   });
-  const { code, output } = await runHull(["deploy", "--dry-run", "--worker", "kitchen"], { cwd: dir });
+  const { code, output } = await runHull(["deploy", "--dry-run"], { cwd: dir });
   expect(output).toContain("--dry-run: exiting now.");
   expect(output).toMatch(/KV kitchen-skills, D1 kitchen, R2 kitchen-files/);
   expect(output).toMatch(/wrangler deploy --config \S+kitchen\/wrangler\.json\n/);
@@ -143,7 +143,7 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   const get = (path: string, url = account.url) => fetch(url + path, { headers });
   const said = async (path: string): Promise<string> => (await get(path)).text();
 
-  const made = await account.deploy(dir);
+  const made = await account.deploy(dir, ["--worker", "hull"]);
   expect(made).toMatchObject({ code: 0, output: expect.stringContaining(`It answers at ${account.url}`) });
   expect(made.output).toContain("wrangler secret put HULL_ADMIN_KEY --name hull");
   expect(await account.calls()).toEqual([
@@ -175,7 +175,7 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
 
   await put(dir, "skills/page/page.txt", "two");
-  await put(dir, "hull.toml", "");
+  await put(dir, "hull.toml", 'name = "hull"\n');
   expect((await account.deploy(dir)).output).toContain("(4 objects sent)");
   expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
   expect(account.states[1]?.before).toEqual(served);
@@ -207,7 +207,7 @@ test.each([
   "a failing %s says what failed and what to do, and deploys nothing (%o)",
   async (step, env, exit, words) => {
     const account = await Account.open();
-    const dir = await project(SKILLS);
+    const dir = await project({ ...SKILLS, "hull.toml": 'name = "hull"\n' });
     const failed = await account.deploy(dir, [], { FAKE_FAIL: exit === 1 ? step : "", ...env });
     expect(failed.code).toBe(exit);
     expect(failed.output).toMatch(words);
@@ -216,12 +216,18 @@ test.each([
   },
 );
 
-test("errors in skills stop a deployment before anything is asked", async () => {
+test("a missing name and errors in skills stop a deployment before anything is asked", async () => {
   const account = await Account.open();
   const dir = await project({
     ...SKILLS,
     "skills/bad/SKILL.md": page("x").replace("serve", "mode: lmm\nserve"),
   });
+  const nameless = await account.deploy(dir);
+  expect(nameless).toMatchObject({
+    code: 2,
+    output: expect.stringMatching(/at its top: name = "hull-deploy-/),
+  });
+  await put(dir, "hull.toml", 'name = "Kitchen"\n');
   const { code, output } = await account.deploy(dir);
   expect(code).toBe(1);
   expect(output).toContain("Nothing was deployed");

@@ -13,7 +13,7 @@ const hull = await sharedHull({
   project: { ".env": "OPENAI_API_KEY=sk-first-value-1\n", "lib/word.ts": tool("one") },
   skills: {
     "typed/skill.ts":
-      'import { defineSkill } from "hull";\nimport { WORD } from "../../lib/word.ts";\n' +
+      'import { defineSkill } from "hullrun";\nimport { WORD } from "../../lib/word.ts";\n' +
       "export default defineSkill({ name: 'typed', description: `Says ${WORD}. Use when asked.`, tools: [] });\n",
     "shout/SKILL.md": "---\nname: shout\ndescription: Says a word.\nrun: [echo, one]\n---\nSays it.\n",
   },

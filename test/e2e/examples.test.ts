@@ -265,8 +265,8 @@ describe("site-checker against a provider", () => {
     await hull.write(
       `${name}/SKILL.md`,
       manifest
-        .replace("name: Site Checker", `name: ${name}`)
-        .replace("mode: llm", `mode: llm\nprovider: ${provider}\nmax_tokens: 77`),
+        .replace("name: site-checker", `name: ${name}`)
+        .replace("mode: llm", `mode: llm\n    provider: ${provider}\n    max_tokens: 77`),
     );
     await until(
       async () => (await hull.call(`/skills/${name}/card`)).status,

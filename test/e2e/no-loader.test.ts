@@ -56,7 +56,7 @@ export default async function ({ text, __workDir }, ctx) {
     'import { words } from "./lib/words.ts";\nexport default ({ text }: { text: string }): object => ({ count: words(text) });\n',
   "edge/scripts/lib/words.ts": 'export const words = (text: string): number => text.split(" ").length;\n',
   "typed-edge/skill.ts": `import * as z from "zod";
-import { defineSkill, tool } from "hull";
+import { defineSkill, tool } from "hullrun";
 export default defineSkill({ name: "typed-edge", description: "Typed. Use when tested.", instructions: "Use it.",
   tools: [tool({ name: "twice", description: "Doubles.", input: z.object({ n: z.int().default(21) }), async run({ n }) { return { n: 2 * n }; } })] });
 `,

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,21 +10,29 @@ import { REPO } from "../support/hull-dev.ts";
 const run = promisify(execFile);
 let dir: string;
 
-/** An environment with nothing of this checkout's node_modules on its PATH. */
+/** An environment with nothing of this checkout's node_modules on its PATH, but for Node itself: a package brings none. */
 function clean(): NodeJS.ProcessEnv {
   const path = (process.env.PATH ?? "").split(":").filter((part) => !part.startsWith(REPO));
-  return { ...process.env, PATH: path.join(":"), npm_config_prefix: undefined, NODE_OPTIONS: "" };
+  return {
+    ...process.env,
+    PATH: [join(dir, "node"), ...path].join(":"),
+    npm_config_prefix: undefined,
+    NODE_OPTIONS: "",
+  };
 }
 
-/** A command in the folder. */
-async function shell(command: string): Promise<{ stdout: string; stderr: string }> {
-  return run("bash", ["-c", command], { cwd: dir, env: clean() });
+/** A command in the folder. @param path what stands before its PATH */
+async function shell(command: string, path = ""): Promise<{ stdout: string; stderr: string }> {
+  const { PATH, ...env } = clean();
+  return run("bash", ["-c", command], { cwd: dir, env: { ...env, PATH: `${path}${PATH}` } });
 }
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "hull-package-"));
+  await mkdir(join(dir, "node"));
+  await symlink(process.execPath, join(dir, "node", "node"));
   await run("npm", ["pack", "--silent", "--pack-destination", dir], { cwd: REPO });
-  await shell("npm init -y && npm install --no-audit --no-fund ./hull-*.tgz");
+  await shell("npm init -y && npm install --no-audit --no-fund ./hullrun-*.tgz");
 }, 600_000);
 
 afterAll(() => rm(dir, { recursive: true, force: true }));
@@ -32,17 +40,36 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 test("S1: Hull installs from its own tarball, makes a project and runs its skills", async () => {
   const made = await shell("npx hull init .");
   expect(made.stdout).toMatch(/npx hull dev/);
-  expect(JSON.parse(await readFile(join(dir, "package.json"), "utf8")).dependencies).toHaveProperty("hull");
+  expect(JSON.parse(await readFile(join(dir, "package.json"), "utf8")).dependencies).toHaveProperty(
+    "hullrun",
+  );
   const called = await shell("npx hull call hello --input Ada");
   expect(called.stdout).toBe("Hello, Ada!\n");
   expect(called.stderr).not.toContain("Warning");
+});
+
+test("its own test passes, with the Node that the project has", async () => {
+  const { stdout } = await shell("node --test 'test/**/*.test.mts'", "node_modules/.bin:");
+  expect(stdout).toMatch(/pass 2/);
+  // A second Node there would come before the user's own in each script.
+  expect(await readdir(join(dir, "node_modules/.bin"))).not.toContain("node");
+  expect(await readdir(join(dir, "node_modules/hullrun/scripts"))).not.toContain("architecture.ts");
+});
+
+test("npx of the package alone makes a project elsewhere", async () => {
+  const made = await shell("npx --yes ./hullrun-*.tgz init elsewhere/my-skills");
+  expect(made.stdout).toMatch(/Next:\n {2}cd \S+my-skills\n {2}npm install\n {2}npm start\n/);
+  const { name, devDependencies } = JSON.parse(
+    await readFile(join(dir, "elsewhere/my-skills/package.json"), "utf8"),
+  );
+  expect([name, Object.keys(devDependencies)]).toEqual(["my-skills", ["@types/node", "hullrun"]]);
 });
 
 test("a typed skill is built, with types that the compiler finds", async () => {
   await shell("npx hull new Dice -l typed");
   expect((await shell("npx hull build")).stdout).toMatch(/^Built \d+ skills? into/);
   await shell(
-    `${REPO}node_modules/.bin/tsc --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
+    `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
   );
 });
 

@@ -163,17 +163,19 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
   return value;
 }
 
-/** Runs `hull` to its end. */
+/** Runs `hull` to its end. @param options `stdin`: what it reads there, nothing by default */
 export async function runHull(
   args: string[],
-  options: { cwd: string; env?: Record<string, string>; repo?: string },
+  options: { cwd: string; env?: Record<string, string>; repo?: string; stdin?: string },
 ): Promise<{ code: number | null; output: string }> {
-  const { cwd, env = {}, repo = REPO } = options;
+  const { cwd, env = {}, repo = REPO, stdin = "" } = options;
   const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...args], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...shared(repo), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  // A command that does not read its input may end before it is written.
+  child.stdin.on("error", () => {}).end(stdin);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {

@@ -165,8 +165,14 @@ test("hull commands in documents exist, and take the flags that they are given",
 });
 
 test("S1, S2: what documents install or run exists; npm test is what CI runs, on every Node that is supported", () => {
-  const { name, dependencies, devDependencies, engines, scripts } = JSON.parse(read("package.json"));
-  const known = [name, ...Object.keys({ ...dependencies, ...devDependencies }), "npx", "npm"];
+  const { name, bin, dependencies, devDependencies, engines, scripts } = JSON.parse(read("package.json"));
+  const known = [
+    name,
+    ...Object.keys(bin),
+    ...Object.keys({ ...dependencies, ...devDependencies }),
+    "npx",
+    "npm",
+  ];
   const named = DOCUMENTS.flatMap((path) =>
     shellLines(read(path)).flatMap((line) =>
       Array.from(

@@ -23,6 +23,32 @@ const problem = async (response: Response): Promise<Record<string, unknown>> => 
   return response.json();
 };
 
+describe("pages for browsers", () => {
+  const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+  it("an error is a page where a browser reads, and a problem document elsewhere", async () => {
+    const path = "/skills/%3Cscript%3Ecat";
+    const shown = await client.fetch(path, { headers: { accept } });
+    expect(shown.status).toBe(404);
+    expect(shown.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
+    const page = await shown.text();
+    expect(page).toMatch(/<h1>Skill not found<\/h1>/);
+    expect(page).toContain("<code>skill_not_found</code>");
+    expect(page).not.toContain("<script>");
+    expect((await problem(await client.fetch(path))).code).toBe("skill_not_found");
+    const posted = await client.fetch("/skills/nowhere", { method: "POST", headers: { accept } });
+    expect((await problem(posted)).code).toBe("skill_not_found");
+  });
+
+  it("a missing key is a page that says how a key is sent", async () => {
+    const keyed = new Client({ HULL_ADMIN_KEY: "admin-key-of-this-test" });
+    const shown = await keyed.fetch("/", { headers: { accept } });
+    expect([shown.status, shown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    expect(await shown.text()).toContain("Authorization: Bearer &lt;key&gt;");
+    expect((await keyed.fetch("/favicon.ico")).headers.get("content-type")).toBe("image/svg+xml");
+  });
+});
+
 describe("paths and methods", () => {
   it.each([
     ["/skills/cat", 200],

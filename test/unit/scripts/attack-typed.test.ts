@@ -9,7 +9,7 @@ import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO } from "../../support/hull-dev.ts";
 import { folder, put } from "./folder.ts";
 
-const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hull";\n';
+const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
 /** A typed skill that does something when it is loaded, and says in its description what came of it. */
 const doing = (statements: string, name = "curious") =>
   `${HEAD}import * as fs from "node:fs"; import * as net from "node:net"; import * as childProcess from "node:child_process"; import * as workers from "node:worker_threads";

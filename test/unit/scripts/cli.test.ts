@@ -103,6 +103,20 @@ test("usage errors are exit 2 and suggest the nearest word", async () => {
   }
 });
 
+test("hull validate compiles Python handlers, and counts a skill with an error as invalid", async () => {
+  const tool = { name: "look", description: "Looks.", script: "scripts/look.py", parameters: {} };
+  const project = folder({
+    "skills/a/SKILL.md": skillText("a", "mode: llm"),
+    "skills/a/tools.json": JSON.stringify([tool]),
+    "skills/a/scripts/look.py": "def handler(args):\n    return {\n",
+  });
+  const { code, out, err } = await hull(["validate", project]);
+  expect({ code, out }).toEqual({ code: 1, out: "0 valid skills, 1 error, 0 warnings.\n" });
+  expect(err).toMatch(/scripts\/look\.py:2:12 error Python cannot compile the handler/);
+  put(project, "skills/a/scripts/look.py", "def handler(args):\n    return {}\n");
+  expect(await hull(["validate", project])).toMatchObject({ code: 0, err: "" });
+});
+
 test("help of a command; --json prints the failure as an object", async () => {
   expect(await hull(["build", "--help"])).toMatchObject({
     code: 0,
@@ -234,6 +248,12 @@ test("init makes a project that builds, and keeps what is there", async () => {
   expect(first.out).toMatch(/npx hull dev '.*\/my app'\n/);
   const dir = join(cwd, "my app");
   expect(readFileSync(join(dir, ".gitignore"), "utf8")).toBe("mine\n");
+  expect(readFileSync(join(dir, "hull.toml"), "utf8")).toContain('name = "my-app"\n');
+  expect(JSON.parse(readFileSync(join(dir, "package.json"), "utf8"))).toMatchObject({
+    name: "my-app",
+    scripts: { start: "exec hull dev" },
+    devDependencies: { hullrun: expect.stringMatching(/^\^\d/), "@types/node": "^24" },
+  });
   expect((await hull(["validate", "--strict"], { cwd: dir })).code).toBe(0);
   chmodSync(join(dir, "skills/hello/main.sh"), 0o700);
   expect((await hull(["init"], { cwd: dir })).out).toContain("kept   skills/hello/main.sh");
@@ -298,4 +318,19 @@ test("hull new says how to serve the skill, and what it lacks", async () => {
   expect((await hull(["new", "c", "-l", "llm"], { cwd })).out).toMatch(/ANTHROPIC_API_KEY=…\n$/);
   put(cwd, ".env", "ANTHROPIC_API_KEY=sk-of-this-test\n");
   expect((await hull(["new", "d", "-l", "typed"], { cwd })).out).toMatch(/Serve it with: npx hull dev\n$/);
+});
+
+test("hull deploy asks in a terminal for the name of the Worker, once, and keeps it in hull.toml", () => {
+  const cwd = folder({
+    "my app/hull.toml": "port = 4000\n",
+    "my app/skills/a/SKILL.md": skillText("a", "mode: lmm"),
+  });
+  const dir = join(cwd, "my app");
+  const first = inTerminal("\n", ["deploy", dir, "--dry-run"]).shown;
+  expect(first).toContain("Name of the Worker, its database and bucket [my-app]:");
+  expect(readFileSync(join(dir, "hull.toml"), "utf8")).toBe('name = "my-app"\nport = 4000\n');
+  // The skill is broken, so that neither goes on to wrangler.
+  const second = inTerminal("\n", ["deploy", dir, "--dry-run"]).shown;
+  expect(second).not.toContain("Name of the Worker");
+  expect(second).toContain("Nothing was deployed");
 });

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
+import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { folder } from "./folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -23,6 +24,17 @@ function run(skill: string, argv: string[], input = "", env: Record<string, stri
     child.stdin?.end(input);
   });
 }
+
+test("all examples are what the validator of the Agent Skills format accepts", () => {
+  const found = readdirSync(SKILLS)
+    .filter((name) => existsSync(join(SKILLS, name, "SKILL.md")))
+    .map((name) => {
+      const text = readFileSync(join(SKILLS, name, "SKILL.md"));
+      return [name, parseSkill(text, { directory: name, fileName: "SKILL.md" }).verdicts.strict.diagnostics];
+    });
+  expect(found.filter(([, diagnostics]) => diagnostics?.length !== 0)).toEqual([]);
+  expect(found.length).toBeGreaterThan(5);
+});
 
 test("all examples validate without a warning", async () => {
   const { skills, diagnostics } = await buildRoots([SKILLS], { projectDir: PROJECT });

@@ -9,7 +9,7 @@ import { readTar } from "../../../src/skill/tar.ts";
 import { REPO } from "../../support/hull-dev.ts";
 import { folder, put, skillText } from "./folder.ts";
 
-const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hull";\n';
+const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
 /** A skill with the tools in its text. */
 const skill = (tools: string, fields = "") =>
   `${HEAD}import { twice } from "./lib.ts";\nexport default defineSkill({ name: "search-docs", description: "Search docs. Use when asked.", ${fields} tools: [${tools}] });\nexport { twice };\n`;
@@ -179,6 +179,42 @@ test("8: hull validate and hull pack take the folder for what it stands for", ()
   expect(hull("validate", "--strict")).toContain("1 valid skill");
   expect(hull("validate", "--profile", "strict")).toContain("1 valid skill");
   expect(hull("pack", "skills/search-docs")).toMatch(/^search-docs\.skill: 5 files/);
+});
+
+test("findings lead to the calls in skill.ts and in what it imports", async () => {
+  const text = `${HEAD}import { other } from "./lib.ts";
+export default defineSkill({
+  name: "search-docs",
+  description: "Search docs. Use when asked.",
+  tools: [
+    other,
+    tool({
+      name: "roll",
+      description: "Rolls.",
+      input: z.object({ dice: z.int() }),
+      run: ({ dice }) => dice,
+    }),
+  ],
+});
+`;
+  const lib =
+    'import { tool } from "hullrun";\nexport const other =\n  tool({ name: "Other", description: "x", run: () => 1 });\n';
+  const place = async (project: string) =>
+    (await buildRoots([join(project, "skills")], { projectDir: project })).diagnostics.map(
+      ({ diagnostic: d }) => `${d.file}:${d.line}:${d.column} ${d.code} ${d.field}`,
+    );
+  expect(await place(one(text, { "skills/search-docs/lib.ts": lib }))).toEqual([
+    "search-docs/lib.ts:3:3 tool_name tools[0].name",
+    "search-docs/skill.ts:9:5 parameter_description_missing tools[1].input.dice",
+  ]);
+  const dated = text.replace("z.int()", "z.date()");
+  expect(await place(one(dated, { "skills/search-docs/lib.ts": lib }))).toEqual([
+    "search-docs/skill.ts:9:5 typed_schema undefined",
+  ]);
+  const blank = text.replace(/description: "Search[^"]*"/, 'description: ""');
+  expect(await place(one(blank, { "skills/search-docs/lib.ts": lib }))).toContain(
+    "search-docs/skill.ts:4:16 description_empty description",
+  );
 });
 
 test.each<[string, string, RegExp]>([

@@ -41,6 +41,14 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["run: ./main.sh\nheaders: {x-a: b}", ["error field_of_other_mode 5 headers"]],
     ["run: ./main.sh\nmax_tokens: 5", ["warning field_of_other_mode 5 max_tokens"]],
   ],
+  "fields below metadata.hull": [
+    [
+      "metadata:\n  hull:\n    run: ./main.sh\n    timeout_ms: 5s",
+      ["error not_an_integer_in_range 7 timeout_ms"],
+    ],
+    ["metadata: {hull: {run: ./main.sh, name: x}}", ["error hull_field 4 metadata.hull.name"]],
+    ["run: ./main.sh\nmetadata: {hull: {run: ./main.sh}}", ["error hull_field 5 metadata.hull.run"]],
+  ],
   "S18: integers": [
     ['timeout_ms: "5000"', ["warning integer_as_text 4 timeout_ms"]],
     ['timeout_ms: "5s"', ["error not_an_integer_in_range 4 timeout_ms"]],

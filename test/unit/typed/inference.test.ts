@@ -1,5 +1,5 @@
 /** What the compiler knows in a `skill.ts`: checked by `npm run types`. */
-import { defineSkill, type ToolContext, tool } from "hull";
+import { defineSkill, type ToolContext, tool } from "hullrun";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import * as mini from "zod/mini";

@@ -1,5 +1,5 @@
 /** zod into what tools.json holds. */
-import { defineSkill, tool } from "hull";
+import { defineSkill, tool } from "hullrun";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import * as mini from "zod/mini";
@@ -16,13 +16,12 @@ const property = (schema: z.ZodType) => {
   const made = Object(schemaOf(z.object({ p: schema })));
   return [made.properties.p, (made.required ?? []).includes("p")];
 };
+/** For definitions that no call has made. */
+const unplaced = () => "";
 /** The entries of tools.json, and what is wrong, of one tool. */
 const described = (input: object) => {
-  const { tools, faults } = describeSkill({
-    name: "s",
-    description: "d",
-    tools: [{ name: "search", description: "d", run: () => null, ...input }],
-  });
+  const tool = { name: "search", description: "d", run: () => null, ...input };
+  const { tools, faults } = describeSkill({ name: "s", description: "d", tools: [tool] }, unplaced);
   return { entry: tools[0] ?? {}, faults: faults.map(({ path, message }) => `${path}: ${message}`) };
 };
 
@@ -274,7 +273,7 @@ test("each member of a definition has its key, and zod/mini will do", () => {
       }),
     ],
   });
-  const { tools, faults } = describeSkill(skill);
+  const { tools, faults } = describeSkill(skill, unplaced);
   expect(faults).toEqual([]);
   expect(tools).toEqual([
     {
@@ -314,6 +313,6 @@ test("each member of a definition has its key, and zod/mini will do", () => {
 test.each([null, {}, { name: "a", description: "b", tools: [{}] }, { name: "a", tools: [] }])(
   "%j is no skill",
   (exported) => {
-    expect(describeSkill(exported).faults).toMatchObject([{ path: "" }]);
+    expect(describeSkill(exported, unplaced).faults).toMatchObject([{ path: "" }]);
   },
 );

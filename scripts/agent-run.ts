@@ -1,0 +1,91 @@
+/** Agent runs of a running Hull, as `hull run` and `hull chat` start them. */
+import type { AdminClient } from "./admin-client.ts";
+import { printStream } from "./call/answer.ts";
+import { EXIT } from "./command.ts";
+
+/** Of the commands that start runs. */
+export const RUN_FLAGS = {
+  url: { type: "string" },
+  key: { type: "string" },
+  session: { type: "string" },
+  provider: { type: "string" },
+  model: { type: "string" },
+  system: { type: "string" },
+} as const;
+
+interface RunFlags {
+  provider?: string | undefined;
+  model?: string | undefined;
+  system?: string | undefined;
+}
+
+interface RunBody {
+  system?: string;
+  options: { skill?: string; provider?: string; model?: string };
+}
+
+/** What the flags say of a run. @param skill slug of a served llm skill */
+export function runBody({ provider, model, system }: RunFlags, skill: string | undefined): RunBody {
+  return {
+    ...(system === undefined ? {} : { system }),
+    options: {
+      ...(skill === undefined ? {} : { skill }),
+      ...(provider === undefined ? {} : { provider }),
+      ...(model === undefined ? {} : { model }),
+    },
+  };
+}
+
+/** A call that waits for a decision. */
+export interface Approval {
+  id: string;
+  tool: string;
+  arguments: unknown;
+  arguments_digest: string;
+}
+
+/**
+ * Runs an agent and prints what it says while it does: text on stdout, tool calls on stderr.
+ * @param path of the route that runs it
+ * @param onApproval told of each call that waits for a decision
+ * @returns the exit code
+ */
+export async function streamRun(
+  server: AdminClient,
+  path: string,
+  body: object,
+  onApproval: (approval: Approval) => void,
+): Promise<number> {
+  const answer = await server.open(path, body);
+  let text = "";
+  const exit = await printStream(answer, {
+    outDir: ".",
+    json: false,
+    onEvent(event, value) {
+      if (event === "delta" && typeof value.text === "string") text = value.text;
+      if (event === "approval_request") {
+        onApproval({
+          id: String(value.id),
+          tool: String(value.tool),
+          arguments: value.arguments,
+          arguments_digest: String(value.arguments_digest),
+        });
+      }
+      if (event === "done" && value.ok !== true && typeof value.status === "string")
+        process.stderr.write(`The run ended as ${value.status}.\n`);
+    },
+  });
+  if (exit === EXIT.ok && !process.stdout.isTTY && !text.endsWith("\n")) process.stdout.write("\n");
+  return exit;
+}
+
+/** Decides about a call that waits. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */
+export async function decide(
+  server: AdminClient,
+  session: string,
+  { id, arguments_digest }: Pick<Approval, "id" | "arguments_digest">,
+  decision: { decision: "approve" | "deny"; scope?: "session"; reason?: string },
+): Promise<void> {
+  const path = `${session}/approvals/${encodeURIComponent(id)}`;
+  await server.send("POST", path, { ...decision, arguments_digest });
+}

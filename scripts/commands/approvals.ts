@@ -1,0 +1,113 @@
+/** `hull approvals`: the calls of tools that wait for somebody's decision. */
+import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { type Approval, decide } from "../agent-run.ts";
+import { mapLimited } from "../build/limited.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { table } from "../table.ts";
+
+interface ListedApproval extends Approval {
+  risk: string;
+  requested_at: string;
+  expires_at: string;
+}
+
+const HINT = "hull approvals, ls [session], approve <session> <id>, deny <session> <id>";
+
+export const command: Command = {
+  name: "approvals",
+  summary: "List and decide calls that wait for an approval",
+  usage: `
+Usage: hull approvals [ls [session]] [--url URL] [--json]
+       hull approvals approve <session> <id> [--for-session] [--url URL]
+       hull approvals deny <session> <id> [--reason TEXT] [--url URL]
+
+  --for-session  approve the same arguments for the rest of the session
+  --reason TEXT  what the model reads about the refusal
+  --url URL      the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
+  --key KEY      an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --json         print what the server answers, with the session of each
+
+ls without a session asks all active sessions. approve approves exactly the arguments that ls shows.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(
+      argv,
+      {
+        url: { type: "string" },
+        key: { type: "string" },
+        json: { type: "boolean" },
+        reason: { type: "string" },
+        "for-session": { type: "boolean" },
+      },
+      3,
+    );
+    const [name = "ls", session, id] = positionals;
+    const lists = name === "ls" && id === undefined;
+    const decision = name === "approve" || name === "deny" ? name : null;
+    if (!lists && (decision === null || session === undefined || id === undefined))
+      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which approval?", HINT);
+    const { url, key } = await target(values, `hull approvals ${name} … --url https://…`);
+    const server = new AdminClient(url, key);
+    if (decision === null || session === undefined || id === undefined)
+      return list(server, session, values.json === true);
+    const open = await approvalsOf(server, session);
+    const approval = open.find((one) => one.id === id);
+    if (approval === undefined) {
+      const known = open.map((one) => one.id).join(", ") || "none";
+      throw new CommandError(
+        EXIT.missing,
+        "not_found",
+        `No call of ${session} waits for the approval ${id}.`,
+        `Waiting there: ${known}.`,
+      );
+    }
+    await decide(server, pathOf("/sessions", session), approval, {
+      decision,
+      ...(values["for-session"] === true && decision === "approve" ? { scope: "session" } : {}),
+      ...(values.reason === undefined ? {} : { reason: values.reason }),
+    });
+    const done = decision === "approve" ? "Approved" : "Denied";
+    process.stdout.write(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
+    return EXIT.ok;
+  },
+};
+
+function approvalsOf(server: AdminClient, session: string): Promise<ListedApproval[]> {
+  return server
+    .send("GET", `${pathOf("/sessions", session)}/approvals`)
+    .then((text): ListedApproval[] => JSON.parse(text).data);
+}
+
+async function list(server: AdminClient, session: string | undefined, json: boolean): Promise<number> {
+  const sessions = session === undefined ? await activeSessions(server) : [session];
+  const found = await mapLimited(sessions, async (id) => {
+    const open = await approvalsOf(server, id);
+    return open.map((approval) => ({ session_id: id, ...approval }));
+  });
+  const data = found.flat();
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ data }, null, 2)}\n`);
+    return EXIT.ok;
+  }
+  if (data.length === 0) {
+    process.stdout.write("No call waits for an approval.\n");
+    return EXIT.ok;
+  }
+  const rows = data.map(({ session_id, id, tool, risk, expires_at, arguments: given }) => [
+    session_id,
+    id,
+    tool,
+    risk,
+    expires_at,
+    JSON.stringify(given),
+  ]);
+  const lines = table([["SESSION", "APPROVAL", "TOOL", "RISK", "EXPIRES", "ARGUMENTS"], ...rows]);
+  const [first] = data;
+  process.stdout.write(`${lines}\nDecide with: hull approvals approve ${first?.session_id} ${first?.id}\n`);
+  return EXIT.ok;
+}
+
+async function activeSessions(server: AdminClient): Promise<string[]> {
+  const sessions = await server.list<{ id: string; state: string }>("/sessions");
+  return sessions.filter(({ state }) => state === "active").map(({ id }) => id);
+}

@@ -1,0 +1,38 @@
+/** `hull run`: one agent run on a running Hull. */
+import { text as read } from "node:stream/consumers";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+
+export const command: Command = {
+  name: "run",
+  summary: "Run an agent on a running Hull and show what it does",
+  usage: `
+Usage: hull run <prompt> [--skill SLUG] [--session ID] [options]
+
+  --skill SLUG    a served llm skill: its body, model and tools
+  --session ID    in this session, which is made if there is none; default: a run that Hull does not keep
+  --provider P, --model M, --system TEXT   instead of the defaults
+  --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
+  --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+
+The prompt - reads stdin. Text goes to stdout, tool calls to stderr. In a session, a call that needs an approval waits:
+hull approvals lists and decides. Exit code 1 where the run fails.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, { ...RUN_FLAGS, skill: { type: "string" } }, 1);
+    const [given] = positionals;
+    if (given === undefined)
+      throw new CommandError(EXIT.usage, "prompt_missing", "Run what?", "hull run <prompt>");
+    const prompt = given === "-" ? await read(process.stdin) : given;
+    const { url, key } = await target(values, "hull run <prompt> --url https://…");
+    const server = new AdminClient(url, key);
+    const { session } = values;
+    if (session !== undefined) await server.send("POST", "/sessions", { id: session });
+    const path = session === undefined ? "/runs" : `${pathOf("/sessions", session)}/runs`;
+    return streamRun(server, path, { prompt, ...runBody(values, values.skill) }, ({ id }) => {
+      if (session !== undefined)
+        process.stderr.write(`  hull approvals approve ${session} ${id}, or: deny\n`);
+    });
+  },
+};

@@ -1,0 +1,74 @@
+/** Which Worker a project is deployed as. Two projects of one account must not replace each other's. */
+import { readFile, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { slugify } from "../../src/skill/slug.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { CONFIG_FILE } from "../config.ts";
+import { REPO_DIR } from "../dev/places.ts";
+import type { Project } from "../project.ts";
+
+/** Most characters of a Worker's name that leave room for the names of its stores. */
+const MAX_NAME = 54;
+
+interface Wish {
+  /** Of `--worker`. */
+  worker?: string | undefined;
+  /** Of `--config`. */
+  config?: string | undefined;
+}
+
+/**
+ * The name of the Worker: that of `--worker`, of the wrangler.toml that `--config` names, else `name` of hull.toml. A project
+ * without a name is asked for it once, in a terminal; the answer becomes `name` of its hull.toml.
+ * @returns `undefined`: the name that the wrangler.toml has
+ * @throws CommandError (exit 2) where there is no name and nobody to ask, or for a name that no Worker can have
+ */
+export async function workerName(project: Project, { worker, config }: Wish): Promise<string | undefined> {
+  if (worker !== undefined) return checked(worker);
+  // Hull's own checkout is the project of Hull's own wrangler.toml.
+  if (config !== undefined || project.dir === REPO_DIR) return undefined;
+  const { name } = project.config;
+  const suggested = nameFrom(name ?? basename(project.dir));
+  if (name !== null && suggested !== "") return suggested;
+  if (!process.stdin.isTTY) {
+    throw new CommandError(
+      EXIT.usage,
+      "worker_name_missing",
+      `${join(project.dir, CONFIG_FILE)} has no name that a Worker can have.`,
+      `Add this line at its top: name = ${JSON.stringify(suggested || "my-skills")}`,
+    );
+  }
+  const answer = checked(await ask(suggested || "my-skills"));
+  await writeName(join(project.dir, CONFIG_FILE), answer, name !== null);
+  return answer;
+}
+
+/** As much of a title as can name a Worker. */
+export function nameFrom(title: string): string {
+  return slugify(title).slice(0, MAX_NAME).replace(/-+$/, "");
+}
+
+function checked(name: string): string {
+  if (/^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$/.test(name)) return name;
+  const hint = `A name holds a-z, 0-9 and -, at most ${MAX_NAME} characters, no - at its ends.`;
+  throw new CommandError(EXIT.usage, "bad_name", `"${name}" cannot name a Worker.`, hint);
+}
+
+async function ask(suggested: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const question = `Name of the Worker, its database and bucket [${suggested}]: `;
+    return (await terminal.question(question)).trim() || suggested;
+  } finally {
+    terminal.close();
+  }
+}
+
+/** @param replaces whether the file has a name already */
+async function writeName(path: string, name: string, replaces: boolean): Promise<void> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  const line = `name = ${JSON.stringify(name)}`;
+  await writeFile(path, replaces ? text.replace(/^name\s*=.*$/m, line) : `${line}\n${text}`);
+  process.stderr.write(`Wrote ${line} into ${path}.\n`);
+}

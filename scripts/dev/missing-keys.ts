@@ -1,0 +1,29 @@
+/** Which llm skills cannot call their model because no key is set. */
+import type { ModelRegistry } from "../../src/model/registry/definition.ts";
+import { keyVariables } from "../../src/model/registry/layer.ts";
+import { isAvailable } from "../../src/model/registry/reach.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+
+/** A variable that would give skills their model. */
+export interface MissingKey {
+  variable: string;
+  slugs: string[];
+}
+
+/** The skills of which neither the model nor a fallback can be called, by the variable that their first provider reads. */
+export function missingKeys(
+  skills: readonly BuiltSkill[],
+  registry: ModelRegistry,
+  variables: ReadonlyMap<string, string>,
+): MissingKey[] {
+  const slugs = new Map<string, string[]>();
+  for (const { card, manifest } of skills) {
+    if (manifest.llm === undefined) continue;
+    const { target, fallback } = manifest.llm;
+    const providers = [target, ...fallback].map(({ provider }) => provider);
+    if (providers.some((name) => isAvailable(name, registry, (key) => variables.get(key)))) continue;
+    const [variable] = keyVariables(target.provider, registry.providers.get(target.provider) ?? {});
+    if (variable !== undefined) slugs.set(variable, [...(slugs.get(variable) ?? []), card.slug]);
+  }
+  return Array.from(slugs, ([variable, list]) => ({ variable, slugs: list }));
+}

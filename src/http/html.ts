@@ -1,0 +1,31 @@
+/** Pages for people: no script, nothing from elsewhere. */
+
+/** Whether the answer is for somebody who looks at a page in a browser. */
+export function wantsHtml({ method, headers }: Request): boolean {
+  const reads = method === "GET" || method === "HEAD";
+  return reads && /(?:^|[,\s])text\/html(?:[,;\s]|$)/i.test(headers.get("accept") ?? "");
+}
+
+/** A whole page. @param title plain text @param body HTML */
+export function htmlPage(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escapeHtml(title)}</title>
+<style>
+body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color-scheme:light dark}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8rem .4rem 0;vertical-align:top;border-bottom:1px solid #8884}
+td code{white-space:nowrap}
+</style>
+${body}
+</html>
+`;
+}
+
+export const HTML_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'",
+} as const;
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}

@@ -1,0 +1,41 @@
+/** Fields of Hull below `metadata: hull:`, where the Agent Skills format leaves room for what it does not know. */
+import type { Findings } from "./findings.ts";
+import type { MapNode } from "./tree.ts";
+
+const FORMAT_FIELDS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/**
+ * The frontmatter with the fields of `metadata.hull` beside its own, and `metadata` without them. Where there is no such mapping,
+ * the frontmatter as it is.
+ * @param findings told of fields that belong to the format, and of fields that stand in both places
+ */
+export function liftHullFields(root: MapNode, findings: Findings): MapNode {
+  const metadata = root.entries.get("metadata");
+  if (metadata?.value.kind !== "map") return root;
+  const own = metadata.value.entries.get("hull");
+  if (own?.value.kind !== "map") return root;
+  const entries = new Map(root.entries);
+  const others = new Map(metadata.value.entries);
+  others.delete("hull");
+  if (others.size === 0) entries.delete("metadata");
+  else entries.set("metadata", { ...metadata, value: { ...metadata.value, entries: others } });
+  for (const [key, entry] of own.value.entries) {
+    const place = { path: `metadata.hull.${key}`, at: entry.keyAt };
+    if (FORMAT_FIELDS.includes(key)) {
+      findings.error(
+        "hull_field",
+        place,
+        `The field ${key} is one of the Agent Skills format.`,
+        "Move it to the top.",
+      );
+    } else if (root.entries.has(key)) {
+      findings.error(
+        "hull_field",
+        place,
+        `The field ${key} stands at the top and below metadata.hull.`,
+        "Keep one of the two.",
+      );
+    } else entries.set(key, entry);
+  }
+  return { ...root, entries };
+}

@@ -1,0 +1,75 @@
+/** `hull run`, `hull chat` and `hull approvals` against a real `hull dev --direct`. */
+import { expect, test } from "vitest";
+import { json, runHull } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
+
+const ASKER =
+  "---\nname: asker\ndescription: Asks. Use when asked.\nmode: llm\nprovider: mock\ntools:\n  - {name: look, description: Looks, " +
+  "command: [echo, seen], parameters: [{name: where, description: w}], annotations: {destructive: true}}\n---\nAsk.\n";
+
+const hull = await sharedHull({ args: ["--direct"], skills: { "asker/SKILL.md": ASKER } });
+
+const cli = (args: string[], stdin?: string) =>
+  runHull([...args, "--url", hull.url], { cwd: hull.root, ...(stdin === undefined ? {} : { stdin }) });
+
+test("hull run prints what an agent says, also with a skill, and fails where the run does", async () => {
+  const plain = await cli(["run", "Who are you?", "--provider", "mock"]);
+  expect(plain).toMatchObject({ code: 0, output: expect.stringContaining("Who are you?") });
+  const asked = await cli(["run", "Look.", "--skill", "asker"]);
+  expect(asked).toMatchObject({ code: 0, output: expect.stringMatching(/^The mock model .*Look\.\n$/) });
+  const wrong = await cli(["run", "x", "--skill", "nobody"]);
+  expect(wrong.code).not.toBe(0);
+  expect(wrong.output).toContain("nobody");
+  expect(await cli(["run"])).toMatchObject({ code: 2, output: expect.stringContaining("Run what?") });
+});
+
+test("hull chat keeps the conversation, and goes on with it", async () => {
+  const first = await cli(
+    ["chat", "--provider", "mock", "--session", "talk"],
+    "My name is Ada.\n\nWho am I?\n",
+  );
+  expect(first.code).toBe(0);
+  expect(first.output).toContain("Go on with: hull chat --session talk");
+  await cli(["chat", "asker", "--session", "talk"], "And now?\n");
+  const messages = await json<{ data: { role: string; content: unknown }[] }>(
+    await hull.call("/sessions/talk/messages"),
+  );
+  const said = messages.data
+    .filter(({ role }) => role === "user")
+    .map(({ content }) => JSON.stringify(content));
+  expect(said.filter((text) => /My name is Ada|Who am I|And now/.test(text))).toHaveLength(3);
+});
+
+test("hull approvals lists the calls that wait, and decides each", async () => {
+  const answered = (id: string, mock: object[]) =>
+    hull.post(`/sessions/${id}/runs`, {
+      prompt: "go",
+      options: {
+        skill: "asker",
+        mock,
+        approval_policy: { require_approval: ["look"] },
+      },
+    });
+  expect((await cli(["approvals"])).output).toBe("No call waits for an approval.\n");
+  const calls = [{ tool_calls: [{ name: "look", arguments: { where: "here" } }] }, { text: "end" }];
+  for (const [id, word] of [
+    ["gate-1", "approve"],
+    ["gate-2", "deny"],
+  ] as const) {
+    await hull.post("/sessions", { id });
+    const run = answered(id, calls);
+    const listed = await until(
+      () => cli(["approvals", "ls", id]),
+      ({ output }) => output.includes("look"),
+    );
+    expect(listed.output).toContain('{"where":"here"}');
+    expect((await cli(["approvals"])).output).toContain(id);
+    const [, approval = ""] = /Decide with: hull approvals approve \S+ (\S+)/.exec(listed.output) ?? [];
+    const decided = await cli(["approvals", word, id, approval]);
+    expect(decided.output).toBe(`${word === "approve" ? "Approved" : "Denied"} look({"where":"here"}).\n`);
+    expect((await run).status).toBe(200);
+    expect(await cli(["approvals", word, id, approval])).toMatchObject({ code: 3 });
+  }
+  expect(await cli(["approvals", "approve", "gate-1"])).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,27 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { buildRoots } from "../../../scripts/build/build.ts";
+import { missingKeys } from "../../../scripts/dev/missing-keys.ts";
+import { shippedModels } from "../../../src/model/registry/registry.ts";
+import { folder, skillText } from "./folder.ts";
+
+test("names the variable that each llm skill lacks; a fallback that can be called is enough", async () => {
+  const project = folder({
+    "skills/a/SKILL.md": skillText("a", "mode: llm"),
+    "skills/b/SKILL.md": skillText("b", "mode: llm\nprovider: openai"),
+    "skills/c/SKILL.md": skillText("c", "mode: llm\nprovider: mock"),
+    "skills/d/SKILL.md": skillText("d", "mode: llm\nfallback: [mock/mock]"),
+    "skills/e/SKILL.md": skillText("e", "run: [echo, hi]"),
+    "skills/f/SKILL.md": skillText("f", "mode: llm"),
+  });
+  const { skills } = await buildRoots([join(project, "skills")], { projectDir: project });
+  const lacking = (variables: Record<string, string>) =>
+    missingKeys(skills, shippedModels, new Map(Object.entries(variables)));
+  expect(lacking({})).toEqual([
+    { variable: "ANTHROPIC_API_KEY", slugs: ["a", "f"] },
+    { variable: "OPENAI_API_KEY", slugs: ["b"] },
+  ]);
+  expect(lacking({ ANTHROPIC_API_KEY: "sk", OPENAI_API_KEY: " " })).toEqual([
+    { variable: "OPENAI_API_KEY", slugs: ["b"] },
+  ]);
+});
