@@ -108,11 +108,16 @@ export class Client {
     // Skills may hold the same things.
     const uploaded = await this.upload([...new Map(files.map((file) => [file.path, file])).values()]);
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
-    const moved = await this.post("/_hull/catalog", { id: catalog.id });
+    await this.serve(catalog.id);
+    return catalog.id;
+  }
+
+  /** Makes a stored catalog the one that is served. */
+  async serve(id: string): Promise<void> {
+    const moved = await this.post("/_hull/catalog", { id });
     if (!moved.ok) throw new TypeError(await moved.text());
     // The others learn of it within seconds; nobody waits for that here.
-    for (const { registry } of isolates) registry.pointerMoved(catalog.id);
-    return catalog.id;
+    for (const { registry } of isolates) registry.pointerMoved(id);
   }
 
   async upload(files: TarFile[], digest?: string): Promise<Response> {
