@@ -258,6 +258,12 @@ const examples = [
   { path: "/skills/nested", method: "POST", content: ["application/json", text], headers: {}, withKey: true },
 ]);
 
+/** The problem that a page for browsers shows. */
+function shownOn(html: string) {
+  const [, status, code] = /(\d+) <code>(\w+)<\/code> · request/.exec(html) ?? [];
+  return { status: Number(status), code };
+}
+
 for (const [name, client] of [
   ["local", local],
   ["deployed", deployed],
@@ -279,9 +285,11 @@ for (const [name, client] of [
         expect(status).toBeLessThan(505);
         expect(response.headers.get("x-content-type-options")).toBe("nosniff");
         expect(response.headers.get("x-request-id")).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
-        if (status >= 400) expect(response.headers.get("content-type")).toBe("application/problem+json");
+        const page = /^(GET|HEAD)$/.test(sent.method) && all.get("accept") === "text/html";
+        const errorType = page ? "text/html; charset=utf-8" : "application/problem+json";
+        if (status >= 400) expect(response.headers.get("content-type")).toBe(errorType);
         if (status >= 400 && sent.method !== "HEAD") {
-          const problem = JSON.parse(text);
+          const problem = page ? shownOn(text) : JSON.parse(text);
           expect(codes).toContain(problem.code);
           expect(problem.status).toBe(status);
           seen.add(problem.code);

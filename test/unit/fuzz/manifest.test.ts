@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { skillRecord } from "../../../src/registry/schema.ts";
 import { card, makeRecord } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
+import { KNOWN_FIELDS } from "../../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { fc } from "../../support/property.ts";
@@ -12,11 +13,6 @@ import { fc } from "../../support/property.ts";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const examples = globSync("skills/*/SKILL.md", { cwd: ROOT }).map((path) =>
   readFileSync(ROOT + path, "utf8"),
-);
-/** Field names of the source, so that new fields are tried too. */
-const fields = Array.from(
-  readFileSync(`${ROOT}src/skill/parse.ts`, "utf8").matchAll(/^ {2}"([a-z_-]+)",$/gm),
-  (match) => match[1] ?? "",
 );
 
 const OBVIOUS = { name: "Fuzzed", description: "d", mode: "script", run: "cat" };
@@ -78,7 +74,7 @@ const value = fc.oneof(
 );
 /** JSON is YAML: well-formed frontmatter with fields of any kind. */
 const shaped = fc
-  .dictionary(fc.constantFrom(...fields, "surplus"), value, { maxKeys: 6 })
+  .dictionary(fc.constantFrom(...KNOWN_FIELDS, "surplus"), value, { maxKeys: 6 })
   .map((extra) => `---\n${JSON.stringify({ ...OBVIOUS, ...extra }, null, 1)}\n---\nBody.\n`);
 const PIECES = [
   "---\n",
@@ -98,7 +94,7 @@ const PIECES = [
 ];
 const piece = fc.oneof(
   fc.constantFrom(...PIECES, "%YAML 1.1\n", "? ", "{", "}", "[", "]", "#", "\0", "\uD800", "...\n"),
-  fc.constantFrom(...fields.map((field) => `${field}: `)),
+  fc.constantFrom(...KNOWN_FIELDS.map((field) => `${field}: `)),
   fc.string({ unit: "binary", maxLength: 8 }),
 );
 /** A real skill with pieces put in, or cut out. */

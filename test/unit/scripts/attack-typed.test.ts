@@ -164,5 +164,5 @@ test("where the network cannot be withheld, validate says so", () => {
 
 test("hull validate says that it executes", () => {
   const help = execFileSync(process.execPath, [join(REPO, "bin/hull.mjs"), "validate", "--help"]);
-  expect(String(help)).toContain("skill.ts is executed");
+  expect(String(help)).toContain("Hull runs a skill.ts");
 });
