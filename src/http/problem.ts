@@ -5,14 +5,20 @@ import type { RequestContext } from "./context.ts";
 
 /** The problem document of an error. What its members hold has passed the redactor. */
 export function problemResponse(error: HullError, context: RequestContext): Response {
-  const { data } = error;
-  const headers = new Headers({ "content-type": "application/problem+json" });
+  const headers = problemHeaders(error);
+  headers.set("content-type", "application/problem+json");
+  return new Response(JSON.stringify(problemOf(error, context)), { status: error.status, headers });
+}
+
+/** What the status of an error wants in the headers, whatever the shape of its body. */
+export function problemHeaders({ data }: HullError): Headers {
+  const headers = new Headers();
   if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
   if (data.status === 401) headers.set("www-authenticate", "Bearer");
   const allowed = data.members.allowed;
   if (data.status === 405 && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
   if (data.status === 416) headers.set("content-range", `bytes */${data.members.size}`);
-  return new Response(JSON.stringify(problemOf(error, context)), { status: data.status, headers });
+  return headers;
 }
 
 function pathOf(url: string): string {
