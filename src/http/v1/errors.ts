@@ -46,7 +46,7 @@ function typeOf(status: number, dialect: Dialect): string {
  * The body of an error, also of an `error` event in a stream: `{type: "error", error: {type, message}, request_id}` for
  * Anthropic, `{error: {message, type, param, code}}` for OpenAI. Its texts have passed the redactor.
  */
-function errorBody(error: HullError, context: RequestContext, dialect: Dialect): object {
+export function errorBody(error: HullError, context: RequestContext, dialect: Dialect): object {
   const message = String(context.redacted(error.data.detail));
   const status = statusOf(error);
   const type = typeOf(status, dialect);
