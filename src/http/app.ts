@@ -50,6 +50,7 @@ import { getUsage } from "./usage.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 import { mountV1Models } from "./v1/mount-models.ts";
+import { mountStoredSkills } from "./v1/skills/routes.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
@@ -112,6 +113,7 @@ export function createApp(): App {
   mountSessions(app);
   mountDaemons(app);
   mountV1Models(app);
+  mountStoredSkills(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

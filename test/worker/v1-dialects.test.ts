@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Dialect, dialectOf } from "../../src/http/v1/dialect.ts";
+import { type Dialect, dialectOf, nameProvider } from "../../src/http/v1/dialect.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const VERSION = { "anthropic-version": "2026-10-21" };
@@ -38,10 +38,10 @@ describe("the dialect of a request", () => {
   });
 
   it("is LiteLLM's where the body names a provider, and not where a version header names Anthropic", () => {
-    expect(dialectOf(new Request("http://localhost/v1/skills"), true)).toBe("anthropic_legacy");
-    expect(dialectOf(new Request("http://localhost/v1/skills", { headers: VERSION }), true)).toBe(
-      "anthropic",
-    );
+    const plain = new Request("http://localhost/v1/skills");
+    const versioned = new Request("http://localhost/v1/skills", { headers: VERSION });
+    for (const request of [plain, versioned]) nameProvider(request);
+    expect([dialectOf(plain), dialectOf(versioned)]).toEqual(["anthropic_legacy", "anthropic"]);
   });
 
   it("adds up a header that appears twice", () => {

@@ -25,11 +25,16 @@ export function isV1(path: string): boolean {
   return path === "/v1" || path.startsWith("/v1/");
 }
 
-/**
- * The dialect by path and headers.
- * @param named whether the body has `custom_llm_provider`, which LiteLLM's clients send in the query or in the body
- */
-export function dialectOf(request: Request, named = false): Dialect {
+/** Requests whose body names a provider. */
+const naming = new WeakSet<Request>();
+
+/** Notes that a request's body has `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
+export function nameProvider(request: Request): void {
+  naming.add(request);
+}
+
+/** The dialect by path and headers, and by what is known of the body. */
+export function dialectOf(request: Request): Dialect {
   const whole = routePath(request.url);
   const path = withoutVendor(whole);
   const betas = betasOf(request);
@@ -41,9 +46,8 @@ export function dialectOf(request: Request, named = false): Dialect {
   if (whole.startsWith("/openai/")) return "openai";
   const versioned = request.headers.has("anthropic-version");
   if (versioned || betas.includes(SKILLS_BETA) || betas.includes(FILES_BETA)) return anthropic;
-  return named || new URL(request.url).searchParams.has("custom_llm_provider")
-    ? "anthropic_legacy"
-    : "openai";
+  const named = naming.has(request) || new URL(request.url).searchParams.has("custom_llm_provider");
+  return named ? "anthropic_legacy" : "openai";
 }
 
 /** The entries of `anthropic-beta`; a header that appears twice reads as one list. */

@@ -4,6 +4,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { isCarried, uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
+import { executedCall, executedResult } from "./executed.ts";
 
 /** Something in a request that has no canonical form. */
 export interface Foreign {
@@ -18,6 +19,14 @@ interface AnthropicConversation {
   messages: Message[];
   /** What only Anthropic can be sent; the canonical messages hold its JSON text in its place. */
   foreign: Foreign[];
+  /** Files that are to be in the container. */
+  uploads: ContainerUpload[];
+}
+
+interface ContainerUpload {
+  file_id: string;
+  /** Of the block that names it. */
+  path: string;
 }
 
 /** @throws InvalidRequest for a list that is none, and blocks without what their type needs */
@@ -27,8 +36,8 @@ export function readConversation(list: Json | undefined): AnthropicConversation 
   }
   const reader = new Reader();
   for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
-  const { system, messages, foreign } = reader;
-  return { system, messages, foreign };
+  const { system, messages, foreign, uploads } = reader;
+  return { system, messages, foreign, uploads };
 }
 
 /** The texts of a system prompt, or of any list of blocks, joined by a blank line. @throws InvalidRequest */
@@ -48,6 +57,7 @@ class Reader {
   readonly system: string[] = [];
   readonly messages: Message[] = [];
   readonly foreign: Foreign[] = [];
+  readonly uploads: ContainerUpload[] = [];
   readonly #names = new Map<string, string>();
 
   read(message: Json, path: string): void {
@@ -109,6 +119,8 @@ class Reader {
       }
       case "document":
         return this.#document(block, path);
+      case "container_upload":
+        return [this.#upload(block, path)];
       case "search_result":
         return [{ type: "text", text: searchText(block, path) }];
       default:
@@ -144,14 +156,40 @@ class Reader {
     return [media === null ? this.#unknown(block, path) : { type: "document", ...named, ...media }];
   }
 
+  /** A stored file that goes into the container; the model is told of it. */
+  #upload(block: JsonObject, path: string): Part {
+    const file_id = text(block, "file_id", path);
+    this.uploads.push({ file_id, path });
+    return { type: "text", text: `[The user put the file ${file_id} into $INPUT_DIR.]` };
+  }
+
   #unknown(block: JsonObject, path: string): Part {
     this.foreign.push({ path, type: typeof block.type === "string" ? block.type : "" });
     return { type: "text", text: JSON.stringify(block) };
   }
 
+  /** Calls that Hull carried out are shown within the assistant's message: each result ends a turn of the conversation. */
   #assistant(blocks: readonly JsonObject[], path: string): void {
-    const content = blocks.flatMap((block, n) => this.#said(block, `${path}.${n}`));
-    if (content.length > 0) this.messages.push({ role: "assistant", content });
+    let content: Block[] = [];
+    let results: ToolResultMessage[] = [];
+    const flush = (): void => {
+      if (content.length > 0) this.messages.push({ role: "assistant", content });
+      if (results.length > 0) this.messages.push({ role: "tool", results });
+      [content, results] = [[], []];
+    };
+    for (const [n, block] of blocks.entries()) {
+      const at = `${path}.${n}`;
+      const call = executedCall(block);
+      const result = executedResult(block, this.#names);
+      if (result !== null) {
+        results.push(result);
+        continue;
+      }
+      if (results.length > 0) flush();
+      if (call !== null) this.#names.set(call.id, call.name);
+      content.push(...(call === null ? this.#said(block, at) : [call]));
+    }
+    flush();
   }
 
   #said(block: JsonObject, path: string): Block[] {

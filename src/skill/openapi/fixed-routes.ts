@@ -23,6 +23,7 @@ import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
+import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
 
 const CARD: Operation = {
   id: "getSkill",
@@ -330,6 +331,7 @@ const OPERATIONS: Operations = {
   ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
+  ...V1_MODEL_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */
