@@ -15,6 +15,8 @@ const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 /** Most files that one call leaves for the user. */
 const MOST_FILES = 100;
+/** A workspace holds no more. */
+const MOST_LISTED = 10_000;
 
 /** A file that code left for the user. */
 export interface GeneratedFile {
@@ -29,8 +31,13 @@ export interface Container {
   /** RFC 3339. */
   expires_at: string;
   workspace: WorkspaceAccess;
-  /** The files that are new or changed in the output folder since the last time, stored for the user. */
-  generated(): Promise<GeneratedFile[]>;
+  /**
+   * The files that are new or changed since the last time, stored for the user.
+   * @param anywhere in the whole work folder; else in the output folder
+   */
+  generated(anywhere: boolean): Promise<GeneratedFile[]>;
+  /** The bytes of one of them. */
+  read(file: GeneratedFile): Promise<Uint8Array>;
 }
 
 /** Opens a container, or a new one. @throws CallNotFound for one that is unknown, another tenant's or expired */
@@ -48,15 +55,22 @@ export async function openContainer(context: RunContext, id: string | null): Pro
     if (Date.parse(updated_at) + CONTAINER_TTL_MS < Date.now()) throw missing;
   }
   const workspace = clientWorkspace(session);
-  const known = id === null ? new Map<string, string>() : digestsOf(await outputs(workspace));
+  const before = id === null ? [] : await workspace.listFiles(null, MOST_LISTED);
+  const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   return {
     id: own,
     expires_at: new Date(Date.now() + CONTAINER_TTL_MS).toISOString(),
     workspace,
-    async generated() {
-      const found = (await outputs(workspace)).filter(({ path, sha256 }) => known.get(path) !== sha256);
+    async generated(anywhere) {
+      const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
+      const wanted = files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
+      const found = wanted.filter(({ path, sha256 }) => known.get(path) !== sha256);
       for (const { path, sha256 } of found) known.set(path, sha256);
       return Promise.all(found.slice(0, MOST_FILES).map((file) => stored(context, workspace, file)));
+    },
+    async read({ file_id }) {
+      const file = await findFile(context.env, context.tenant, file_id);
+      return new Uint8Array(await new Response(await readFile(context.env, file, null)).arrayBuffer());
     },
   };
 }
@@ -73,14 +87,14 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
 
 const OUTPUT = `${CODE_FOLDERS.output}/`;
 
-/** The files of the output folder itself, not of folders in it. */
-async function outputs(workspace: WorkspaceAccess): Promise<WorkspaceFile[]> {
-  const files = await workspace.listFiles(OUTPUT, 1000);
-  return files.filter(({ path }) => path.startsWith(OUTPUT) && !path.slice(OUTPUT.length).includes("/"));
-}
+/** In the output folder itself, not in a folder in it. */
+const isOutput = (path: string): boolean =>
+  path.startsWith(OUTPUT) && !path.slice(OUTPUT.length).includes("/");
 
-const digestsOf = (files: readonly WorkspaceFile[]): Map<string, string> =>
-  new Map(files.map(({ path, sha256 }) => [path, sha256]));
+/** Neither sent in by the user, nor hidden, nor a cache or a package. */
+const isMade = (path: string): boolean =>
+  !path.startsWith(`${CODE_FOLDERS.input}/`) &&
+  !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
 async function stored(
   { env, tenant }: RunContext,
@@ -90,7 +104,7 @@ async function stored(
   const found = await workspace.findFile(path);
   const object = found === null ? null : await env.FILES.get(found.key);
   if (object === null) throw new Internal({ cause: `a container lost ${path}` });
-  const filename = path.slice(OUTPUT.length);
+  const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const { id } = await storeFile(env, tenant, { filename, mime, ttl_ms: UPLOADED_TTL_MS, size }, object.body);
   return { file_id: id, filename, mime_type: mime, size_bytes: size };

@@ -99,7 +99,6 @@ describe("a model of another provider", () => {
       tools: [WEATHER],
       tool_choice: { type: "any" },
       stop_sequences: ["END"],
-      temperature: 0.2,
       metadata: { user_id: "u1" },
       messages: [
         {
@@ -128,7 +127,6 @@ describe("a model of another provider", () => {
     expect(sent()).toMatchObject({
       model: GPT,
       max_completion_tokens: 50,
-      temperature: 0.2,
       stop: ["END"],
       tool_choice: "required",
       tools: [{ type: "function", function: { name: "weather", parameters: WEATHER.input_schema } }],

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
 
 /** Which tool a client asked for. */
-export type CodeTool = "bash_code_execution" | "code_execution";
+export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution";
 
 /** Folders of the work folder: what a client sends in, and what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
@@ -20,6 +20,12 @@ const FACTS = {
     argument: "code",
     description: `Runs Python code in the container of this conversation, whose files are kept between calls. Answers what the code prints. ${FOLDERS}`,
     what: "The Python code",
+  },
+  litellm_code_execution: {
+    argument: "code",
+    description:
+      "Runs Python code in an isolated sandbox. Its files are kept between calls, and files that the code writes come back to the user. The modules of the skills can be imported.",
+    what: "The Python code to run",
   },
 } as const;
 
@@ -50,13 +56,20 @@ export const isCodeTool = (name: Json): name is CodeTool => typeof name === "str
 /**
  * The bash command of a call.
  * @param folder the work folder, an absolute path
+ * @param modules folders whose modules Python code may import
  */
-export function codeCommand(name: CodeTool, args: JsonObject, folder: string): string {
+export function codeCommand(
+  name: CodeTool,
+  args: JsonObject,
+  folder: string,
+  modules: readonly string[] = [],
+): string {
   const { input, output } = CODE_FOLDERS;
   const given = String(args[FACTS[name].argument] ?? "");
   const folders = `export INPUT_DIR='${folder}/${input}' OUTPUT_DIR='${folder}/${output}'; mkdir -p "$INPUT_DIR" "$OUTPUT_DIR"`;
   if (name === "bash_code_execution") return `${folders}\n${given}`;
   let end = "END_OF_CODE";
   while (given.includes(end)) end += "_";
-  return `${folders}\npython3 - <<'${end}'\n${given}\n${end}`;
+  const path = modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'\n`;
+  return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
 }

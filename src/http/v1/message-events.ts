@@ -22,6 +22,8 @@ export class MessageEvents {
   /** The provider's own events are passed on. */
   #own = false;
   #begun = false;
+  /** Text or reasoning of the present turn was told. */
+  #told = false;
   /** Number of the next block. */
   #next = 0;
   #open: "text" | "thinking" | null = null;
@@ -44,16 +46,35 @@ export class MessageEvents {
   /** Whatever of the turn has not been sent yet, and the end. @param beside as of `wireUsage` */
   finish(turn: ModelTurn, beside: boolean): void {
     if (this.#own) return;
+    this.rest(turn.blocks);
+    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, beside) }), null);
+  }
+
+  /** What a turn holds beside the text and reasoning that were told as they came; all of it where nothing was. */
+  rest(blocks: readonly Block[]): void {
     this.#begin();
-    const streamed = this.#next > 0;
+    const told = this.#told;
     this.#close();
-    for (const block of turn.blocks) {
-      if (!streamed) this.#whole(block);
+    this.#told = false;
+    for (const block of blocks) {
+      if (!told) this.#whole(block);
       else if (block.type !== "output_text") this.#rest(block);
     }
-    const stop_reason = anthropicStop(turn);
-    const delta = { container: null, stop_details: null, stop_reason, stop_sequence: null };
-    this.#out.push({ type: "message_delta", delta, usage: plain({ ...wireUsage(turn.usage, beside) }) });
+  }
+
+  /** A block that is there at once. */
+  block(block: JsonObject): void {
+    this.#begin();
+    this.#close();
+    this.#start(block);
+    this.#stop();
+  }
+
+  end(stop_reason: string, usage: JsonObject, container: JsonObject | null): void {
+    this.#begin();
+    this.#close();
+    const delta = { container, stop_details: null, stop_reason, stop_sequence: null };
+    this.#out.push({ type: "message_delta", delta, usage });
     this.#out.push({ type: "message_stop" });
   }
 
@@ -66,6 +87,7 @@ export class MessageEvents {
   #piece(kind: "text" | "thinking", delta: JsonObject): void {
     if (this.#own) return;
     this.#begin();
+    this.#told = true;
     if (this.#open !== kind) {
       this.#close();
       this.#start(

@@ -21,7 +21,7 @@ interface Named {
 }
 
 /** What stands before a skill's slug where a skill is named as a model. */
-const SKILL_MODEL = "skill/";
+export const SKILL_MODEL = "skill/";
 
 /** `GET /v1/models`: the models of providers that can be called, aliases, and the llm skills, by name. In one page. */
 export async function getModelList(context: RequestContext): Promise<Response> {

@@ -1,8 +1,10 @@
 /** The body of `POST /v1/messages` as a canonical request, and what of it only Anthropic understands. */
 import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { wrong } from "../wrong.ts";
 import { blocksText, type Foreign, readConversation, withoutOthersThinking } from "./conversation.ts";
@@ -15,6 +17,11 @@ export interface MessagesRequest {
   foreign: Foreign[];
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
+  container: ContainerWish | null;
+  /** The tool for code that the client asked for; `null`: none. */
+  code: CodeTool | null;
+  /** Files that are to be in the container. */
+  uploads: { file_id: string; path: string }[];
 }
 
 /** Members with a canonical form. */
@@ -34,9 +41,13 @@ const CANONICAL = new Set([
   "output_config",
   "output_format",
   "cache_control",
+  "container",
 ]);
 /** Members that Anthropic gets and that cost nothing beyond what is accounted. */
 const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
+
+/** The first version of the tool for code, which ran Python alone. */
+const PYTHON_ONLY = "code_execution_20250522";
 
 /** Kinds of typed tools that the client itself runs, or that cost nothing. */
 const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:bm25|regex))_\d{8}$/;
@@ -52,7 +63,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
   );
   for (const { path, reason } of reservedMembers(own)) throw wrong(path, `it cannot be set here: ${reason}`);
-  const { system, messages, foreign } = readConversation(body.messages);
+  const { system, messages, foreign, uploads } = readConversation(body.messages);
   const tools = readTools(body.tools);
   const sampling = samplingOf(body);
   const thinking = thinkingOf(body);
@@ -79,6 +90,9 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     },
     foreign: [...foreign, ...tools.foreign],
     ignored: further,
+    container: readContainer(body.container),
+    code: tools.code,
+    uploads,
   };
 }
 
@@ -139,16 +153,27 @@ function toolChoiceOf(choice: Json | undefined): ToolChoice {
   }
 }
 
+interface ReadTools {
+  definitions: ToolDefinition[];
+  foreign: Foreign[];
+  code: CodeTool | null;
+}
+
 /** @throws InvalidRequest for a tool that a provider would run itself: it is not accounted */
-function readTools(list: Json | undefined): { definitions: ToolDefinition[]; foreign: Foreign[] } {
-  if (list === undefined || list === null) return { definitions: [], foreign: [] };
+function readTools(list: Json | undefined): ReadTools {
+  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null };
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
+  let code: CodeTool | null = null;
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
     if (!isObject(tool)) throw wrong(path, "a tool is an object");
     const { type, name, description, input_schema } = tool;
+    if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
+      code = type === PYTHON_ONLY ? "code_execution" : "bash_code_execution";
+      continue;
+    }
     if (typeof type === "string" && type !== "custom") {
       if (!CLIENT_TOOLS.test(type)) {
         throw wrong(
@@ -167,5 +192,5 @@ function readTools(list: Json | undefined): { definitions: ToolDefinition[]; for
       parameters: input_schema,
     });
   }
-  return { definitions, foreign };
+  return { definitions, foreign, code };
 }

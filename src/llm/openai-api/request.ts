@@ -3,6 +3,7 @@ import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } fro
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { wrong } from "../wrong.ts";
 import { readChat } from "./conversation.ts";
@@ -15,6 +16,7 @@ export interface ChatRequest {
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them as they are. */
   extra: JsonObject;
+  container: ContainerWish | null;
 }
 
 const CANONICAL = new Set([
@@ -35,6 +37,7 @@ const CANONICAL = new Set([
   "reasoning_effort",
   "tools",
   "tool_choice",
+  "container",
 ]);
 /** Members that go to the provider though their names look like those of limits or tools. */
 const FREE = new Set(["parallel_tool_calls"]);
@@ -69,6 +72,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       ...(thinking === null ? {} : { thinking }),
     },
     extra,
+    container: readContainer(body.container),
   };
 }
 

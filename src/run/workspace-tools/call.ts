@@ -70,8 +70,9 @@ export class WorkspaceTools {
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
     const { context, spec, workspace, begun } = this.#options;
+    const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
     const code = isCodeTool(tool.handler)
-      ? { command: codeCommand(tool.handler, args, await workFolder(context, workspace)) }
+      ? { command: codeCommand(tool.handler, args, await workFolder(context, workspace), modules) }
       : null;
     if (tool.handler === "Bash" || code !== null) {
       return this.#bash({

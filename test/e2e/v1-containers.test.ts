@@ -1,0 +1,223 @@
+/** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
+import Anthropic, { toFile } from "@anthropic-ai/sdk";
+import { describe, expect, test } from "vitest";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
+
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: {
+    "rhymes/SKILL.md":
+      "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes, always.\n",
+  },
+});
+
+const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };
+const PYTHON = { type: "code_execution_20250522" as const, name: "code_execution" as const };
+const WEATHER: Anthropic.Tool = {
+  name: "weather",
+  description: "Tells the weather.",
+  input_schema: { type: "object", properties: { city: { type: "string" } } },
+};
+const ask = { max_tokens: 500, messages: [{ role: "user" as const, content: "Do it." }] };
+const bash = (command: string, id = "c1") => ({
+  tool_calls: [{ id, name: "bash_code_execution", arguments: { command } }],
+});
+const kinds = ({ content }: { content: { type: string }[] }): string[] => content.map(({ type }) => type);
+const sent = (n: number): string => JSON.stringify(fake.requests[n]?.body);
+
+async function storedSkill(name: string, files: Record<string, string> = {}): Promise<string> {
+  const skill = `---\nname: ${name}\ndescription: Knows ${name}.\n---\nThe secret of ${name} is 42.\n`;
+  const all = Object.entries({ "SKILL.md": skill, ...files });
+  const uploads = all.map(([path, text]) => toFile(Buffer.from(text), `${name}/${path}`));
+  return (await client.skills.create({ files: await Promise.all(uploads) })).id;
+}
+
+describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
+  test("runs in a container, and hands out its files; streamed it is the same message", async () => {
+    const turns = [
+      { text: "Let me see.", ...bash('echo "hello $((6*7))"; echo a,b > "$OUTPUT_DIR/out.csv"') },
+      { text: "It is 42." },
+    ];
+    fake.script([...turns, ...turns]);
+    const body = { ...ask, model, tools: [CODE] };
+    const whole = await client.messages.create(body);
+    expect(kinds(whole)).toEqual(["text", "server_tool_use", "bash_code_execution_tool_result", "text"]);
+    expect(whole.content[2]).toMatchObject({
+      tool_use_id: "c1",
+      content: {
+        type: "bash_code_execution_result",
+        stdout: "hello 42",
+        return_code: 0,
+        content: [{ type: "bash_code_execution_output", file_id: expect.stringMatching(/^file_/) }],
+      },
+    });
+    expect(whole.stop_reason).toBe("end_turn");
+    expect(whole.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
+    expect(whole.usage.server_tool_use).toMatchObject({ code_execution_requests: 1 });
+    const id = /file_[0-9a-f]{32}/.exec(JSON.stringify(whole.content))?.[0] ?? "";
+    expect(await (await hull.call(`/files/${id}`)).text()).toBe("a,b\n");
+    const streamed = await client.messages.stream(body).finalMessage();
+    expect(kinds(streamed)).toEqual(kinds(whole));
+    expect(streamed.stop_reason).toBe("end_turn");
+    expect(streamed.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
+  });
+
+  test("calls of the client's own tools go to the client, and the conversation goes on", async () => {
+    const both = {
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([both, { text: "Warm." }]);
+    const body = { ...ask, model, tools: [CODE, WEATHER] };
+    const first = await client.messages.create(body);
+    expect(kinds(first)).toEqual(["server_tool_use", "bash_code_execution_tool_result", "tool_use"]);
+    expect(first.stop_reason).toBe("tool_use");
+    const result = { type: "tool_result" as const, tool_use_id: "c2", content: "29 °C" };
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: first.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: [result] },
+    ];
+    const container = first.container?.id ?? null;
+    const second = await client.messages.create({ ...body, messages: history, container });
+    expect(second.content).toMatchObject([{ type: "text", text: "Warm." }]);
+    expect(sent(1)).toContain("seven");
+    expect(sent(1)).toContain("29 °C");
+  });
+});
+
+describe("a container", () => {
+  test("keeps its files for the next request; python runs in it too", async () => {
+    fake.script([bash("echo kept > note.txt"), { text: "Done." }]);
+    const first = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    const container = first.container?.id ?? "";
+    const code = { code: "print(open('note.txt').read().strip() + '!')" };
+    fake.script([{ tool_calls: [{ id: "c1", name: "code_execution", arguments: code }] }, { text: "Done." }]);
+    const second = await client.messages.create({ ...ask, model: "gpt-4o", tools: [PYTHON], container });
+    expect(second.content[1]).toMatchObject({
+      type: "code_execution_tool_result",
+      content: { type: "code_execution_result", stdout: "kept!", return_code: 0 },
+    });
+    expect(second.container?.id).toBe(container);
+  });
+
+  test("has the files that the user sends in", async () => {
+    const stored = await hull.call("/files?filename=in.txt", "from the user");
+    const { id } = (await stored.json()) as { id: string };
+    fake.script([bash("cat $INPUT_DIR/in.txt"), { text: "Done." }]);
+    const upload = { type: "container_upload" as const, file_id: id };
+    const messages = [
+      { role: "user" as const, content: [upload, { type: "text" as const, text: "Read it." }] },
+    ];
+    const answer = await client.messages.create({ ...ask, messages, model: "gpt-4o", tools: [CODE] });
+    expect(JSON.stringify(answer.content)).toContain("from the user");
+  });
+
+  test("that is unknown is none", async () => {
+    const unknown = `container_01${"0".repeat(32)}`;
+    const refused = client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container: unknown });
+    await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+  });
+
+  test("tells a failed command's exit code, and a time limit", async () => {
+    fake.script([bash("echo oops >&2; exit 3"), { text: "Done." }]);
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    expect(answer.content[1]).toMatchObject({ content: { return_code: 3 } });
+    expect(JSON.stringify(answer.content[1])).toContain("oops");
+  });
+});
+
+describe("skills", () => {
+  test("that are stored are told of, and loaded by the model; their programs run", async () => {
+    const skill_id = await storedSkill("sums", { "scripts/sum.sh": "echo sum $(($1 + $2))\n" });
+    fake.script([
+      { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "sums" } }] },
+      (request) => {
+        const [, folder] = /Base directory for this skill: (\S+)/.exec(JSON.stringify(request.body)) ?? [];
+        return bash(`bash ${folder?.replace(/\\n.*$/, "")}/scripts/sum.sh 3 4`, "b1");
+      },
+      { text: "Seven." },
+    ]);
+    const container = { skills: [{ type: "custom" as const, skill_id, version: "latest" }] };
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container });
+    expect(sent(0)).toContain("Knows sums.");
+    expect(sent(0)).not.toContain("secret of sums");
+    expect(sent(1)).toContain("secret of sums is 42");
+    expect(JSON.stringify(answer.content)).toContain("sum 7");
+    expect(answer.container?.skills).toMatchObject([
+      { type: "custom", skill_id, version: expect.stringMatching(/^skver_/) },
+    ]);
+    // What was shown as a command goes back as the call that it was.
+    fake.script([{ text: "Bye." }]);
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: answer.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: "And now?" },
+    ];
+    await client.messages.create({ ...ask, messages: history, model: "gpt-4o", tools: [CODE], container });
+    expect(sent(3)).toContain('"name":"load_skill"');
+  });
+
+  test.each([
+    ["litellm:", ""],
+    ["litellm_", ""],
+    ["litellm:litellm_", ""],
+  ])("with the prefix %s are put into the system text whole", async (prefix) => {
+    const skill_id = await storedSkill("facts");
+    fake.script([{ text: "42." }]);
+    const container = { skills: [{ type: "custom" as const, skill_id: `${prefix}${skill_id}` }] };
+    const system = [{ type: "text" as const, text: "Be brief." }];
+    await client.messages.create({ ...ask, model: "gpt-4o", system, container });
+    const [first] = fake.requests[0]?.body.messages ?? [];
+    expect(first).toEqual({
+      role: "system",
+      content: "Be brief.\n\n---\n\n# Available Skills\n\n## Skill: facts\n\nThe secret of facts is 42.",
+    });
+  });
+
+  test("that nobody has are refused before a model is asked", async () => {
+    const wish = (skill_id: string, type: "custom" | "anthropic" = "custom") =>
+      client.messages.create({
+        ...ask,
+        model: "gpt-4o",
+        container: { skills: [{ type, skill_id, version: "latest" }] },
+      });
+    await expect(wish("skill_01nobody")).rejects.toThrow(/skill_01nobody/);
+    await expect(wish("xlsx", "anthropic")).rejects.toThrow(/xlsx is a skill of Anthropic/);
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("of Anthropic's own go to Anthropic as they were sent", async () => {
+    const container = { skills: [{ type: "anthropic" as const, skill_id: "xlsx", version: "latest" }] };
+    const body = { ...ask, model: "claude-opus-4-6", tools: [CODE], container };
+    await client.messages.create(body);
+    expect(fake.requests[0]?.body).toEqual(body);
+  });
+
+  test("that are served are models", async () => {
+    fake.script([{ text: "Cat, hat." }]);
+    await client.messages.create({ ...ask, model: "skill/rhymes", system: "Be brief." });
+    expect(fake.requests[0]?.body).toMatchObject({ model: "gpt-4o" });
+    const [first] = fake.requests[0]?.body.messages ?? [];
+    expect(String(first?.content)).toMatch(/^Answer in rhymes, always\.\s+Be brief\.$/);
+  });
+
+  test("after ten rounds of tools the model is asked once more", async () => {
+    fake.script((request) =>
+      request.body.tool_choice === "none" ? { text: "Enough." } : bash("true", `c${fake.requests.length}`),
+    );
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    expect(fake.requests).toHaveLength(11);
+    expect(answer.content.at(-1)).toMatchObject({ type: "text", text: "Enough." });
+  });
+});
