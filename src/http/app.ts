@@ -49,6 +49,7 @@ import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
+import { mountStoredFiles } from "./v1/files/routes.ts";
 import { mountStoredSkills } from "./v1/skills/routes.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
@@ -112,6 +113,7 @@ export function createApp(): App {
   mountSessions(app);
   mountDaemons(app);
   mountStoredSkills(app);
+  mountStoredFiles(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

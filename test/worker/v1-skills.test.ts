@@ -10,6 +10,7 @@ const GA = { "anthropic-version": "2026-10-21" };
 const LEGACY = { ...GA, "anthropic-beta": "skills-2025-10-02" };
 const OPENAI = {};
 type Headers = Record<string, string>;
+type Content = string | Uint8Array<ArrayBuffer>;
 
 const skill = (name = "fox", extra = "", body = "Do it."): string =>
   `---\nname: ${name}\ndescription: The ${name} skill\n${extra}---\n${body}\n`;
@@ -18,7 +19,7 @@ const FOX: [string, string][] = [
   ["fox/a.py", "print(1)\n"],
 ];
 
-function form(files: [string, BlobPart, string?][], fields: Record<string, string> = {}): FormData {
+function form(files: [string, Content, string?][], fields: Record<string, string> = {}): FormData {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
   for (const [name, content, type] of files) {
@@ -309,7 +310,7 @@ describe("an upload that is refused says why, and leaves nothing", () => {
     });
     const small = new Tenant(new Client({ HULL_ADMIN_KEY: ADMIN, HULL_CONFIG }), red.key);
     const large = crypto.getRandomValues(new Uint8Array(60_000));
-    const parts = Array.from({ length: 60 }, (_, n): [string, BlobPart] => [`fox/${n}`, large]);
+    const parts = Array.from({ length: 60 }, (_, n): [string, Content] => [`fox/${n}`, large]);
     for (const body of [
       form([...FOX, ...parts]),
       await zipForm([
