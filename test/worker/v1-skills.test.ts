@@ -607,3 +607,19 @@ describe("bundles", () => {
     expect((await red.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(304);
   });
 });
+
+it("a stored skill becomes an endpoint by its id, and stays one without it", async () => {
+  const id = await created(form([["owl/SKILL.md", skill("owl", "mode: llm\nprovider: mock\n")]]));
+  const put = (body: object, of = red) =>
+    of.fetch("/_hull/skills/owl", {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  expect((await put({ skill_id: id }, blue)).status).toBe(404);
+  expect((await put({ skill_id: id, version: 2 })).status).toBe(404);
+  expect((await put({ skill_id: id, version: 1 })).status).toBe(201);
+  await send(red, "DELETE", `/v1/skills/${id}`, GA);
+  expect(await (await red.run("/skills/owl")).text()).toContain("hi");
+  await red.remove("owl");
+});

@@ -23,6 +23,7 @@ import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
+import { V1_OPERATIONS } from "./v1-routes.ts";
 
 const CARD: Operation = {
   id: "getSkill",
@@ -335,7 +336,7 @@ const OPERATIONS: Operations = {
 /** Path Items of all fixed routes. */
 export function fixedPaths(): JsonObject {
   return Object.fromEntries(
-    Object.entries({ ...OPERATIONS, ...UPLOAD_OPERATIONS }).map(([path, methods]) => [
+    Object.entries({ ...OPERATIONS, ...UPLOAD_OPERATIONS, ...V1_OPERATIONS }).map(([path, methods]) => [
       path,
       Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, render(operation)])),
     ]),

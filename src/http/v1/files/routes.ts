@@ -8,13 +8,14 @@ import {
   listFileRows,
 } from "../../../registry/stored-files/rows.ts";
 import { findFile } from "../../../run/files.ts";
-import { dropStoredFile, sweepStoredFiles } from "../../../run/stored-files.ts";
+import { dropStoredFile } from "../../../run/stored-files.ts";
 import type { App, RequestContext } from "../../context.ts";
 import { answerFile } from "../../files.ts";
 import { jsonNow } from "../../page.ts";
 import { mount } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { sweepStored } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
 
 type Params = Record<string, string>;
@@ -47,7 +48,7 @@ function fileDocument(file: FileRow, dialect: Dialect): object {
 async function postFile(context: RequestContext): Promise<Response> {
   const { env, background, request } = context;
   const file = await readFileForm(context);
-  background(sweepStoredFiles(env).catch(() => {}));
+  background(sweepStored(env));
   context.log.file = file.id;
   return jsonNow(fileDocument(file, dialectOf(request)));
 }
