@@ -57,6 +57,25 @@ export const ModelNotResolved = define<{ option: string; reason: string }>(
   }),
 );
 
+export const FileNotDownloadable = define<{ id: string }>(
+  "file_not_downloadable",
+  400,
+  "File not downloadable",
+  (d) => ({
+    detail: `The file "${d.id}" was uploaded. Only files that a run generated can be downloaded here.`,
+    members: { file_id: d.id },
+  }),
+);
+export const StorageQuotaExceeded = define<{ limit: number }>(
+  "storage_quota_exceeded",
+  400,
+  "Storage quota exceeded",
+  (d) => ({
+    detail: `The tenant's files may have ${d.limit} bytes together (limits.max_stored_bytes in hull.toml). Delete some first.`,
+    members: { limit: d.limit },
+  }),
+);
+
 // 401, 403
 export const Unauthenticated = define<{ reason: string }>(
   "unauthenticated",
@@ -137,6 +156,10 @@ export const FileNotFound = define<{ id: string } | { path: string }>(
     return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
   },
 );
+export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
+  detail: `The file "${d.id}" has expired; its content is gone.`,
+  members: { file_id: d.id },
+}));
 export const ExecutionNotFound = define<{ id: string }>(
   "execution_not_found",
   404,

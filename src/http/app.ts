@@ -49,6 +49,7 @@ import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
+import { mountStoredFiles } from "./v1/files/routes.ts";
 import { mountV1Models } from "./v1/mount-models.ts";
 import { mountStoredSkills } from "./v1/skills/routes.ts";
 
@@ -114,6 +115,7 @@ export function createApp(): App {
   mountDaemons(app);
   mountV1Models(app);
   mountStoredSkills(app);
+  mountStoredFiles(app);
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

@@ -5,8 +5,9 @@ import { CallNotFound } from "../errors/llm.ts";
 import { HullError, Internal } from "../errors.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
-import { findFile, readFile, storeFile, UPLOADED_TTL_MS } from "./files.ts";
+import { findFile, readFile } from "./files.ts";
 import { clientWorkspace, sessionClient } from "./session-client.ts";
+import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
@@ -17,6 +18,9 @@ const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 const MOST_FILES = 100;
 /** A workspace holds no more. */
 const MOST_LISTED = 10_000;
+
+/** What OpenAI's clients read of a file that code made. */
+const PURPOSE = "assistants_output";
 
 /** A file that code left for the user. */
 export interface GeneratedFile {
@@ -97,15 +101,16 @@ const isMade = (path: string): boolean =>
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
 async function stored(
-  { env, tenant }: RunContext,
+  context: RunContext,
   workspace: WorkspaceAccess,
   { path, size }: WorkspaceFile,
 ): Promise<GeneratedFile> {
   const found = await workspace.findFile(path);
-  const object = found === null ? null : await env.FILES.get(found.key);
+  const object = found === null ? null : await context.env.FILES.get(found.key);
   if (object === null) throw new Internal({ cause: `a container lost ${path}` });
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
-  const { id } = await storeFile(env, tenant, { filename, mime, ttl_ms: UPLOADED_TTL_MS, size }, object.body);
+  const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
+  const { id } = await saveFile(context, { filename, mime }, object.body, () => settled);
   return { file_id: id, filename, mime_type: mime, size_bytes: size };
 }

@@ -24,6 +24,7 @@ import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
+import { V1_OPERATIONS } from "./v1-routes.ts";
 
 const CARD: Operation = {
   id: "getSkill",
@@ -337,7 +338,7 @@ const OPERATIONS: Operations = {
 /** Path Items of all fixed routes. */
 export function fixedPaths(): JsonObject {
   return Object.fromEntries(
-    Object.entries({ ...OPERATIONS, ...UPLOAD_OPERATIONS }).map(([path, methods]) => [
+    Object.entries({ ...OPERATIONS, ...UPLOAD_OPERATIONS, ...V1_OPERATIONS }).map(([path, methods]) => [
       path,
       Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, render(operation)])),
     ]),

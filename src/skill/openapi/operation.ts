@@ -17,6 +17,8 @@ export interface Operation {
   answers: { [status: string]: JsonObject };
   /** Statuses beside those of `GUARDED`. */
   faults?: number[];
+  /** Whether errors have the shape of the client's dialect (docs/skills-api.md). */
+  vendor?: true;
 }
 
 /** Operations by path and method. */
@@ -44,6 +46,7 @@ export function render({
   body,
   answers,
   faults = [],
+  vendor,
 }: Operation): JsonObject {
   const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
   return {
@@ -52,7 +55,10 @@ export function render({
     summary,
     ...(parameters === undefined ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...problems(statuses), ...answers },
+    responses: {
+      ...(vendor === true ? { default: ref("responses", "VendorError") } : problems(statuses)),
+      ...answers,
+    },
     security: scope === "open" ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
   };
 }

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
 import { currentCatalog } from "../../../registry/published.ts";
-import { findBundle, sweepBundles } from "../../../registry/stored-skills/bundles.ts";
+import { findBundle } from "../../../registry/stored-skills/bundles.ts";
 import {
   addVersion,
   createSkill,
@@ -26,6 +26,7 @@ import { answerBytes } from "../../representation.ts";
 import { mount } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { sweepStored } from "../sweep.ts";
 import { deletedSkill, deletedVersion, skillDocument, versionDocument } from "./documents.ts";
 import { readSkillForm } from "./upload.ts";
 
@@ -62,11 +63,11 @@ export function mountStoredSkills(app: App): void {
 }
 
 async function postSkill(context: RequestContext): Promise<Response> {
-  const { env, tenant, caller } = context;
+  const { env, tenant, caller, background } = context;
   const { label, ignored, version, dialect } = await readSkillForm(context, null);
   const unique = dialect === "anthropic_legacy";
   const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
-  sweep(context);
+  background(sweepStored(env));
   if (made === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
     throw new BadRequest({ detail, param: "display_title" });
@@ -74,11 +75,6 @@ async function postSkill(context: RequestContext): Promise<Response> {
   context.log.stored_skill = made.skill.id;
   const response = jsonNow(skillDocument(made.skill, dialect));
   return noted(response, made.version, ignored);
-}
-
-/** Removes loose bundles after the answer: there is no other time when some become loose. */
-function sweep({ background, env }: RequestContext): void {
-  background(sweepBundles(env).catch(() => {}));
 }
 
 function noted(
@@ -186,22 +182,22 @@ async function postDefault(context: RequestContext, params: Params): Promise<Res
 }
 
 async function deleteSkill(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, request, background } = context;
   const dialect = dialectOf(request);
   const { id } = await skillOf(context, params);
   const removed = await removeSkill(env, tenant, id, dialect !== "anthropic_legacy");
-  sweep(context);
+  background(sweepStored(env));
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
   throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
 }
 
 async function postVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, caller } = context;
+  const { env, tenant, caller, background } = context;
   const { id, name } = await skillOf(context, params);
   const { dialect, ignored, makeDefault, version } = await readSkillForm(context, name);
   const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
-  sweep(context);
+  background(sweepStored(env));
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
   return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
@@ -250,11 +246,11 @@ const REMOVAL: { [dialect in Dialect]: RemovalRule } = {
 };
 
 async function deleteVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, request, background } = context;
   const dialect = dialectOf(request);
   const version = await versionOf(context, params);
   const removed = await removeVersion(env, tenant, version, REMOVAL[dialect]);
-  sweep(context);
+  background(sweepStored(env));
   if (removed) return jsonNow(deletedVersion(version, dialect));
   const detail =
     dialect === "openai"
