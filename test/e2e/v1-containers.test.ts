@@ -1,5 +1,6 @@
 /** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
 
@@ -63,7 +64,7 @@ describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) =
     expect(whole.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
     expect(whole.usage.server_tool_use).toMatchObject({ code_execution_requests: 1 });
     const id = /file_[0-9a-f]{32}/.exec(JSON.stringify(whole.content))?.[0] ?? "";
-    expect(await (await hull.call(`/files/${id}`)).text()).toBe("a,b\n");
+    expect(await (await client.files.download(id)).text()).toBe("a,b\n");
     const streamed = await client.messages.stream(body).finalMessage();
     expect(kinds(streamed)).toEqual(kinds(whole));
     expect(streamed.stop_reason).toBe("end_turn");
@@ -219,5 +220,72 @@ describe("skills", () => {
     const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
     expect(fake.requests).toHaveLength(11);
     expect(answer.content.at(-1)).toMatchObject({ type: "text", text: "Enough." });
+  });
+});
+
+describe("chat completions", () => {
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Do it." }];
+  const python = (code: string) => ({
+    tool_calls: [{ id: "c1", name: "litellm_code_execution", arguments: { code } }],
+  });
+
+  test("with a whole skill: its text, a tool of its own, Python with its modules, generated files", async () => {
+    const skill_id = await storedSkill("plots", { "plotting.py": "def name():\n    return 'ball'\n" });
+    const code =
+      "import plotting; open(plotting.name() + '.gif', 'wb').write(b'GIF'); open('data', 'w').write('x')";
+    fake.script([python(code), { text: "Done." }]);
+    const body = {
+      model: "claude-opus-4-6",
+      messages,
+      temperature: 0.5,
+      container: { skills: [{ type: "custom", skill_id: `litellm:${skill_id}` }] },
+    };
+    const answer = await openai.chat.completions.create(body);
+    expect(fake.requests[0]?.body).toMatchObject({ temperature: 0.5 });
+    const tools = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([skill_id, "litellm_code_execution"]),
+    );
+    expect(tools.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
+    expect(fake.requests[0]?.body).not.toHaveProperty("container");
+    expect(fake.requests[1]?.body).toMatchObject({ temperature: 0.5 });
+    expect(answer).toMatchObject({
+      choices: [{ finish_reason: "stop", message: { content: "Done." } }],
+      container: { id: expect.stringMatching(/^container_01/) },
+      _litellm_generated_files: expect.arrayContaining([
+        expect.objectContaining({ name: "ball.gif", size: 3, content_base64: "R0lG" }),
+        expect.objectContaining({ name: "data", size: 1 }),
+      ]),
+    });
+  });
+
+  test("stream the texts of all rounds, and end with container and files", async () => {
+    const turns = [{ text: "Wait. ", ...bash("echo 1 > out.parquet") }, { text: "Done." }];
+    fake.script([...turns, ...turns]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+    const whole = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const chunks = await openai.chat.completions.create({ model: "gpt-4o", messages, tools, stream: true });
+    let text = "";
+    let last: object = {};
+    for await (const chunk of chunks) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      last = chunk;
+    }
+    expect(whole.choices[0]?.message.content).toBe("Wait. Done.");
+    expect(text).toBe("Wait. Done.");
+    expect(last).toMatchObject({
+      container: { id: expect.stringMatching(/^container_01/) },
+      generated_files: [{ filename: "out.parquet", file_id: expect.stringMatching(/^file_/) }],
+    });
+  });
+
+  test("run a served skill that is named as a model", async () => {
+    fake.script([{ text: "Cat, hat." }]);
+    const answer = await openai.chat.completions.create({ model: "skill/rhymes", messages });
+    expect(answer.choices[0]?.message.content).toBe("Cat, hat.");
+    expect(sent(0)).toContain("Answer in rhymes, always.");
+    const unknown = openai.chat.completions.create({ model: "skill/none", messages });
+    await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   });
 });

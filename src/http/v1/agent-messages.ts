@@ -15,11 +15,12 @@ import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { SKILL_MODEL } from "./models.ts";
 import { formatted } from "./sse-event.ts";
 
 /** Whether Hull has tools to run for a request. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
-  return model.startsWith("skill/") || container !== null || code !== null || uploads.length > 0;
+  return model.startsWith(SKILL_MODEL) || container !== null || code !== null || uploads.length > 0;
 }
 
 /** Answers such a request, whole or as events. */

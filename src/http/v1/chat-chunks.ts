@@ -49,8 +49,15 @@ export class ChatChunks {
     },
   };
 
-  /** Whatever of the turn has not been sent yet, and the end. @param usage whether the last chunk tells of it */
-  finish(turn: ModelTurn, { beside, usage }: { beside: boolean; usage: boolean }): void {
+  /**
+   * Whatever of the turn has not been sent yet, and the end.
+   * @param usage whether a last chunk tells of it
+   * @param further members of the chunk that ends the answer
+   */
+  finish(
+    turn: ModelTurn,
+    { beside, usage, further = {} }: { beside: boolean; usage: boolean; further?: object },
+  ): void {
     if (!this.#spoke) this.#announce(turn);
     void this.#thought.end();
     void this.#text.end();
@@ -61,7 +68,7 @@ export class ChatChunks {
     for (const [index, call] of wireCalls(turn.blocks).entries()) {
       this.#delta({ tool_calls: [{ index, ...call }] });
     }
-    this.#choice({}, openAiStop(turn));
+    this.#choice({}, openAiStop(turn), further);
     if (usage) this.#chunk([], { usage: completionUsage(turn.usage, beside) });
   }
 
@@ -76,14 +83,14 @@ export class ChatChunks {
     this.#choice(delta, null);
   }
 
-  #choice(delta: Choice["delta"], finish_reason: Choice["finish_reason"]): void {
+  #choice(delta: Choice["delta"], finish_reason: Choice["finish_reason"], further: object = {}): void {
     const whole = this.#begun ? delta : { role: "assistant" as const, content: "", ...delta };
     this.#begun = true;
-    this.#chunk([{ index: 0, delta: whole, finish_reason, logprobs: null }]);
+    this.#chunk([{ index: 0, delta: whole, finish_reason, logprobs: null }], further);
   }
 
-  #chunk(choices: Choice[], more: Pick<WireChunk, "usage"> = {}): void {
-    const chunk: WireChunk = { ...this.#head, object: "chat.completion.chunk", choices, ...more };
-    this.#emit(this.#context.redacted(chunk));
+  #chunk(choices: Choice[], more: object = {}): void {
+    const chunk: WireChunk = { ...this.#head, object: "chat.completion.chunk", choices };
+    this.#emit(this.#context.redacted({ ...chunk, ...more }));
   }
 }

@@ -6,6 +6,7 @@ import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { bodyShape } from "./messages.ts";
@@ -15,6 +16,7 @@ import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readChatRequest(body);
+  if (runsChatTools(asked)) return answerChatWithTools(context, asked);
   return asked.stream ? streamed(context, asked) : whole(context, asked);
 }
 

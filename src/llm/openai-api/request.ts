@@ -1,5 +1,6 @@
 /** The body of `POST /v1/chat/completions` as a canonical request. */
 import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -17,6 +18,8 @@ export interface ChatRequest {
   /** Members without a canonical form: targets of the same protocol get them as they are. */
   extra: JsonObject;
   container: ContainerWish | null;
+  /** The tool for code that the client asked for; `null`: none. */
+  code: CodeTool | null;
 }
 
 const CANONICAL = new Set([
@@ -73,6 +76,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     },
     extra,
     container: readContainer(body.container),
+    code: Array.isArray(body.tools) && body.tools.some(isCode) ? "bash_code_execution" : null,
   };
 }
 
@@ -125,10 +129,15 @@ function toolChoiceOf(choice: Json | undefined): ToolChoice {
   throw wrong("tool_choice", "none, auto, required or a function by name is expected");
 }
 
+/** OpenAI's chat completions have no such tool: it goes by the name that Anthropic gave it, with or without a date. */
+const isCode = (tool: Json): boolean =>
+  isObject(tool) && typeof tool.type === "string" && /^code_execution(?:_\d{8})?$/.test(tool.type);
+
 function toolsOf(list: Json | undefined): ToolDefinition[] {
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
-  return list.map((tool, n) => {
+  const own = list.filter((tool) => !isCode(tool));
+  return own.map((tool, n) => {
     const declared = isObject(tool) && tool.type === "function" ? tool.function : null;
     if (!isObject(declared) || typeof declared.name !== "string") {
       throw wrong(`tools.${n}`, "a tool of type function with a name is expected");
