@@ -1,5 +1,6 @@
 /** A request of a vendor's client whose tools Hull runs: a run of the engine with the conversation's container as its work folder. */
 import type { Applied } from "../../engine/agent/apply.ts";
+import { isAtLeast } from "../../engine/agent/policy.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
@@ -183,7 +184,7 @@ async function specOf(
     answers: true,
   } as const;
   const spec = await agentSpec(context, host, input, { run, session: null });
-  const own = [...whole.map(skillTool), ...codeTools(ask, whole)];
+  const own = [...whole.map(skillTool), ...codeTools(context, ask, whole)];
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + injected(whole);
   const hidden = new Set(whole.map(({ record }) => record.manifest.slug));
   return {
@@ -196,14 +197,29 @@ async function specOf(
   };
 }
 
-/** The tool that was asked for; and the one that LiteLLM's clients know where a whole skill holds Python, unless the client has one. */
-function codeTools({ code, request }: AgentAsk, whole: readonly NamedSkill[]): AgentTool[] {
+/**
+ * The tool that was asked for; and the one that LiteLLM's clients know where a whole skill holds Python, unless the client has one.
+ * @throws InvalidRequest where this deployment runs no code
+ */
+function codeTools(
+  { settings }: RequestContext,
+  { code, request }: AgentAsk,
+  whole: readonly NamedSkill[],
+): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
   const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
-  return [...(code === null ? [] : [codeTool(code)]), ...(python && !taken ? [codeTool(LITELLM_TOOL)] : [])];
+  const names = [...(code === null ? [] : [code]), ...(python && !taken ? [LITELLM_TOOL] : [])];
+  if (settings.workspace_tools.enabled === "never") {
+    if (code === null) return [];
+    throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
+  }
+  const { require_risk = "none" } = settings.approvals;
+  return names.map(codeTool).map((tool) => {
+    return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
+  });
 }
 
-const LITELLM_TOOL = "litellm_code_execution";
+const LITELLM_TOOL = "litellm_code_execution" as const;
 /** Characters of a tool's description. */
 const MAX_DESCRIPTION = 1024;
 
