@@ -19,6 +19,12 @@ const hull = await sharedHull({
   },
 });
 
+const ADMIN = "hull-admin-canary-0123456789";
+const keyed = await sharedHull({
+  args: ["--direct"],
+  env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+});
+
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
 const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };
 const PYTHON = { type: "code_execution_20250522" as const, name: "code_execution" as const };
@@ -287,5 +293,33 @@ describe("chat completions", () => {
     expect(sent(0)).toContain("Answer in rhymes, always.");
     const unknown = openai.chat.completions.create({ model: "skill/none", messages });
     await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+});
+
+test("attack: containers and skills of another tenant are none", async () => {
+  const admin = { "x-api-key": ADMIN };
+  const key = async (tenant: string): Promise<string> => {
+    const made = await keyed.post(
+      "/admin/keys",
+      { tenant, scopes: ["invoke", "publish"], name: tenant },
+      admin,
+    );
+    return ((await made.json()) as { key: string }).key;
+  };
+  const [one, two] = [await key("one"), await key("two")].map(
+    (apiKey) => new Anthropic({ apiKey, baseURL: keyed.url, maxRetries: 0 }),
+  );
+  const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+  fake.script([bash("echo mine > note.txt"), { text: "Done." }]);
+  const first = await one?.messages.create(body);
+  const container = first?.container?.id ?? "";
+  await expect(two?.messages.create({ ...body, container })).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+  const skill = "---\nname: own\ndescription: Mine.\n---\nHi.\n";
+  const stored = await one?.skills.create({ files: [await toFile(Buffer.from(skill), "own/SKILL.md")] });
+  const skills = [{ type: "custom" as const, skill_id: stored?.id ?? "", version: "latest" }];
+  await expect(two?.messages.create({ ...body, container: { skills } })).rejects.toThrow(/there is no skill/);
+  fake.script([{ text: "Hi." }]);
+  expect(await one?.messages.create({ ...body, container: { id: container, skills } })).toMatchObject({
+    container: { id: container },
   });
 });

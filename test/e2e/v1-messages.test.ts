@@ -1,5 +1,8 @@
 /** `POST /v1/messages` over several providers; the client is Anthropic's own SDK, unmodified. */
 import Anthropic from "@anthropic-ai/sdk";
+import Legacy from "anthropic-sdk-legacy";
+import OpenAI from "openai";
+import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
 
@@ -16,6 +19,7 @@ const hull = await sharedHull({
   skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
 });
 
+const JSON_TYPE = { "content-type": "application/json" };
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
 const CLAUDE = "claude-opus-4-6";
 const GPT = "gpt-4o";
@@ -54,7 +58,7 @@ describe("an Anthropic model gets what the client sent", () => {
       usage: { input_tokens: 7, output_tokens: 2, cache_read_input_tokens: 3 },
     });
     const usage = await (await hull.call("/llm/usage")).json();
-    expect(usage).toMatchObject({ input_tokens: expect.any(Number) });
+    expect(usage).toMatchObject({ input_tokens: 7, output_tokens: 2, call_count: 1 });
   });
 
   test("streamed, with the provider's own events", async () => {
@@ -197,6 +201,20 @@ describe("what goes wrong", () => {
     expect(nothing).toBeInstanceOf(Anthropic.BadRequestError);
   });
 
+  test("a budget that is used up is told once, and no provider is asked", async () => {
+    const budget = { window: "total", max_cost_usd: 0.000001 };
+    await hull.call("/budgets/tenant", JSON.stringify(budget), { method: "PUT", headers: JSON_TYPE });
+    const patient = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 2 });
+    const refused = await patient.messages.create({ ...ask, model: CLAUDE }).catch((e: unknown) => e);
+    expect(refused).toMatchObject({ status: 402, type: "billing_error" });
+    const chat = await new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1` }).chat.completions
+      .create({ model: CLAUDE, messages: ask.messages })
+      .catch((e: unknown) => e);
+    expect(chat).toMatchObject({ status: 402, code: "insufficient_quota" });
+    expect(fake.requests).toHaveLength(0);
+    await hull.call("/budgets/tenant", undefined, { method: "DELETE" });
+  });
+
   test("before the first event has a status, after it is an event", async () => {
     fake.script([
       { status: 429, headers: { "retry-after": "40" } },
@@ -215,4 +233,21 @@ describe("what goes wrong", () => {
 test("tokens are counted by estimate, for every provider", async () => {
   const { input_tokens } = await client.messages.countTokens({ model: GPT, messages: ask.messages });
   expect(input_tokens).toBe(2);
+});
+
+test("older and newer clients of both vendors work alike", async () => {
+  fake.script(() => ({ text: ["One ", "two."] }));
+  const legacy = new Legacy({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+  for (const model of [CLAUDE, GPT]) {
+    const whole = await legacy.messages.create({ ...ask, model, temperature: 0.5 });
+    expect(whole.content).toMatchObject([{ type: "text", text: "One two." }]);
+    const streamed = await legacy.beta.messages.stream({ ...ask, model, betas: ["b-beta"] }).finalMessage();
+    expect(streamed.content).toMatchObject([{ type: "text", text: "One two." }]);
+    const seven = new OpenAI7({ apiKey: "any", baseURL: `${hull.url}/openai/v1`, maxRetries: 0 });
+    const stream = seven.chat.completions.stream({ model, messages: ask.messages });
+    expect((await stream.finalChatCompletion()).choices[0]?.message.content).toBe("One two.");
+  }
+  expect(fake.requests[0]?.headers).toMatchObject({ "anthropic-version": "2023-06-01" });
+  expect(fake.requests[1]?.headers).toMatchObject({ "anthropic-beta": "b-beta" });
+  expect(sent(0)).toMatchObject({ temperature: 0.5 });
 });
