@@ -120,7 +120,7 @@ describe("one store behind every client", () => {
     expect(await prefixed.json()).toMatchObject({ data: [{ display_name: "Fox" }], next_page: null });
     for (const client of [openai, openai7]) {
       const page = await client.skills.list();
-      expect(page).toMatchObject({ object: "list", first_id: id, last_id: id, has_more: false });
+      expect([page.has_more, page.data.map((skill) => skill.id)]).toEqual([false, [id]]);
       expect(page.data[0]).toMatchObject({ object: "skill", default_version: "1", latest_version: "1" });
     }
   });
