@@ -98,8 +98,14 @@ const servingConfig = z.lazy(() => {
         max_file_bytes: z._default(positive, 95_000_000),
         /** Of a tenant's files of `/v1/files` together. */
         max_stored_bytes: z._default(positive, 10_737_418_240),
+        code_timeout_ms: z._default(positive, 120_000),
       }),
-      { max_upload_bytes: 31_457_280, max_file_bytes: 95_000_000, max_stored_bytes: 10_737_418_240 },
+      {
+        max_upload_bytes: 31_457_280,
+        max_file_bytes: 95_000_000,
+        max_stored_bytes: 10_737_418_240,
+        code_timeout_ms: 120_000,
+      },
     ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** What a hook has for an answer. */

@@ -22,6 +22,7 @@ const hull = await sharedHull({
 const ADMIN = "hull-admin-canary-0123456789";
 const keyed = await sharedHull({
   args: ["--direct"],
+  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\n" },
   env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
 });
 
@@ -136,12 +137,30 @@ describe("a container", () => {
     await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
   });
 
-  test("tells a failed command's exit code, and a time limit", async () => {
+  test("tells a failed command's exit code", async () => {
     fake.script([bash("echo oops >&2; exit 3"), { text: "Done." }]);
     const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
     expect(answer.content[1]).toMatchObject({ content: { return_code: 3 } });
     expect(JSON.stringify(answer.content[1])).toContain("oops");
   });
+});
+
+test("a command past its time limit says so, and the answer goes on", async () => {
+  const { key } = (await (
+    await keyed.post(
+      "/admin/keys",
+      { tenant: "three", scopes: ["invoke"], name: "t" },
+      { "x-api-key": ADMIN },
+    )
+  ).json()) as { key: string };
+  const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
+  fake.script([bash("sleep 600"), { text: "Too slow." }]);
+  const answer = await limited.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+  expect(answer.content).toMatchObject([
+    { type: "server_tool_use" },
+    { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
+    { type: "text", text: "Too slow." },
+  ]);
 });
 
 describe("skills", () => {

@@ -72,7 +72,10 @@ export class WorkspaceTools {
     const { context, spec, workspace, begun } = this.#options;
     const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
     const code = isCodeTool(tool.handler)
-      ? { command: codeCommand(tool.handler, args, await workFolder(context, workspace), modules) }
+      ? {
+          command: codeCommand(tool.handler, args, await workFolder(context, workspace), modules),
+          timeout_ms: context.settings.limits.code_timeout_ms,
+        }
       : null;
     if (tool.handler === "Bash" || code !== null) {
       return this.#bash({
