@@ -26,7 +26,7 @@ import { answerBytes } from "../../representation.ts";
 import { mount } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
-import { sweepStored } from "../sweep.ts";
+import { sweepAfterChange } from "../sweep.ts";
 import { deletedSkill, deletedVersion, skillDocument, versionDocument } from "./documents.ts";
 import { readSkillForm } from "./upload.ts";
 
@@ -67,7 +67,7 @@ async function postSkill(context: RequestContext): Promise<Response> {
   const { label, ignored, version, dialect } = await readSkillForm(context, null);
   const unique = dialect === "anthropic_legacy";
   const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (made === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
     throw new BadRequest({ detail, param: "display_title" });
@@ -186,7 +186,7 @@ async function deleteSkill(context: RequestContext, params: Params): Promise<Res
   const dialect = dialectOf(request);
   const { id } = await skillOf(context, params);
   const removed = await removeSkill(env, tenant, id, dialect !== "anthropic_legacy");
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
   throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
@@ -197,7 +197,7 @@ async function postVersion(context: RequestContext, params: Params): Promise<Res
   const { id, name } = await skillOf(context, params);
   const { dialect, ignored, makeDefault, version } = await readSkillForm(context, name);
   const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
   return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
@@ -250,7 +250,7 @@ async function deleteVersion(context: RequestContext, params: Params): Promise<R
   const dialect = dialectOf(request);
   const version = await versionOf(context, params);
   const removed = await removeVersion(env, tenant, version, REMOVAL[dialect]);
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (removed) return jsonNow(deletedVersion(version, dialect));
   const detail =
     dialect === "openai"
