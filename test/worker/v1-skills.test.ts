@@ -442,6 +442,21 @@ describe("tenants", () => {
     expect((await create(form(FOX), GA, reader)).status).toBe(403);
   });
 
+  it("read what came with the deployment, by slug or in a list of its own", async () => {
+    const { data } = await (await red.fetch("/v1/skills?source=plugin&limit=2", { headers: GA })).json<{
+      data: { id: string }[];
+    }>();
+    expect(data).toMatchObject([
+      { id: "cat", display_name: "cat", source: { type: "plugin" } },
+      { id: "deep", source: { type: "plugin" } },
+    ]);
+    expect(await (await red.fetch("/v1/skills/cat")).json()).toMatchObject({
+      object: "skill",
+      description: "The cat skill",
+    });
+    expect((await red.fetch("/v1/skills?source=other", { headers: GA })).status).toBe(400);
+  });
+
   it("cannot change what came with the deployment", async () => {
     const response = await send(red, "DELETE", "/v1/skills/cat", GA);
     expect([response.status, await messageOf(response)]).toEqual([403, expect.stringContaining("came with")]);
