@@ -75,6 +75,20 @@ describe("errors below /v1", () => {
     }
   });
 
+  it("tell the SDKs not to repeat what a repetition does not mend", async () => {
+    const closed = new Client({ HULL_ENV: "deployed" });
+    for (const [headers, type] of [
+      [{}, "server_error"],
+      [VERSION, "overloaded_error"],
+    ] as const) {
+      const response = await closed.fetch("/v1/skills", { headers });
+      expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
+      expect(await response.json()).toMatchObject({ error: { type } });
+    }
+    const unknown = await client.fetch("/v1/nothing");
+    expect(unknown.headers.get("x-should-retry")).toBeNull();
+  });
+
   it("native routes keep problem documents", async () => {
     const response = await client.fetch("/skills/nothing", { headers: VERSION });
     expect(response.headers.get("content-type")).toBe("application/problem+json");

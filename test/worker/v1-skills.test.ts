@@ -1,71 +1,31 @@
-/** `/v1/skills` inside workerd: what an upload may not be, tenants, crashes, pages. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { sweepBundles } from "../../src/registry/stored-skills/bundles.ts";
+/** `/v1/skills` inside workerd: what an upload may not be, versions, tenants, pages. */
+import { describe, expect, it } from "vitest";
 import { readZip } from "../../src/skill/zip.ts";
-import { makeZip, type ZipEntry } from "../support/zip.ts";
+import { makeZip } from "../support/zip.ts";
 import { Client } from "./served.ts";
-import { ADMIN, FOLDER, keyed, Tenant, tenant } from "./tenant.ts";
+import { ADMIN, keyed, Tenant } from "./tenant.ts";
+import {
+  blue,
+  type Content,
+  create,
+  created,
+  FOX,
+  form,
+  GA,
+  type Headers,
+  LEGACY,
+  list,
+  messageOf,
+  OPENAI,
+  red,
+  send,
+  skill,
+  user,
+  useTenants,
+  zipForm,
+} from "./v1-client.ts";
 
-const GA = { "anthropic-version": "2026-10-21" };
-const LEGACY = { ...GA, "anthropic-beta": "skills-2025-10-02" };
-const OPENAI = {};
-type Headers = Record<string, string>;
-type Content = string | Uint8Array<ArrayBuffer>;
-
-const skill = (name = "fox", extra = "", body = "Do it."): string =>
-  `---\nname: ${name}\ndescription: The ${name} skill\n${extra}---\n${body}\n`;
-const FOX: [string, string][] = [
-  ["fox/SKILL.md", skill()],
-  ["fox/a.py", "print(1)\n"],
-];
-
-function form(files: [string, Content, string?][], fields: Record<string, string> = {}): FormData {
-  const data = new FormData();
-  for (const [name, value] of Object.entries(fields)) data.append(name, value);
-  for (const [name, content, type] of files) {
-    data.append("files[]", new File([content], name, { type: type ?? "application/octet-stream" }), name);
-  }
-  return data;
-}
-const zipForm = async (entries: ZipEntry[], type = "application/zip"): Promise<FormData> =>
-  form([["fox.zip", await makeZip(entries), type]]);
-
-/** A deployment that counts no requests. */
-const UNCOUNTED = { HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: '{"rate_limit":null}' };
-const open = new Client(UNCOUNTED);
-const user = async (name: string, ...scopes: string[]): Promise<Tenant> =>
-  new Tenant(open, (await tenant(name, ...scopes)).key);
-
-let red: Tenant;
-let blue: Tenant;
-beforeAll(async () => {
-  await new Client().publish(FOLDER);
-  red = await user("red", "invoke", "publish");
-  blue = await user("blue", "invoke", "publish");
-});
-beforeEach(async () => {
-  for (const owner of [red, blue]) {
-    for (const { id } of await list(owner, GA)) await send(owner, "DELETE", `/v1/skills/${id}`, GA);
-    for (const { id } of await list(owner, LEGACY)) await send(owner, "DELETE", `/v1/skills/${id}`, LEGACY);
-  }
-});
-afterEach(() => vi.restoreAllMocks());
-
-async function list(of: Tenant, headers: Headers): Promise<{ id: string }[]> {
-  const response = await of.fetch("/v1/skills?limit=100", { headers });
-  return (await response.json<{ data: { id: string }[] }>()).data;
-}
-const send = (of: Tenant, method: string, path: string, headers: Headers, body?: BodyInit) =>
-  of.fetch(path, { method, headers, ...(body === undefined ? {} : { body }) });
-const create = (body: FormData | string, headers: Headers = GA, of = red): Promise<Response> =>
-  send(of, "POST", "/v1/skills", headers, body);
-async function created(body: FormData, headers: Headers = GA, of = red): Promise<string> {
-  const response = await create(body, headers, of);
-  expect(response.status).toBe(200);
-  return (await response.json<{ id: string }>()).id;
-}
-const messageOf = async (response: Response): Promise<string> =>
-  (await response.json<{ error: { message: string } }>()).error.message;
+useTenants();
 
 describe("an upload that is refused says why, and leaves nothing", () => {
   const big = new Uint8Array(2 * 1024 * 1024);
@@ -482,6 +442,21 @@ describe("tenants", () => {
     expect((await create(form(FOX), GA, reader)).status).toBe(403);
   });
 
+  it("read what came with the deployment, by slug or in a list of its own", async () => {
+    const { data } = await (await red.fetch("/v1/skills?source=plugin&limit=2", { headers: GA })).json<{
+      data: { id: string }[];
+    }>();
+    expect(data).toMatchObject([
+      { id: "cat", display_name: "cat", source: { type: "plugin" } },
+      { id: "deep", source: { type: "plugin" } },
+    ]);
+    expect(await (await red.fetch("/v1/skills/cat")).json()).toMatchObject({
+      object: "skill",
+      description: "The cat skill",
+    });
+    expect((await red.fetch("/v1/skills?source=other", { headers: GA })).status).toBe(400);
+  });
+
   it("cannot change what came with the deployment", async () => {
     const response = await send(red, "DELETE", "/v1/skills/cat", GA);
     expect([response.status, await messageOf(response)]).toEqual([403, expect.stringContaining("came with")]);
@@ -535,76 +510,6 @@ describe("pages", () => {
   ])("limit=%s is 400", async (limit, headers) => {
     const response = await red.fetch(`/v1/skills?limit=${limit}`, { headers });
     expect([response.status, await messageOf(response)]).toEqual([400, expect.stringContaining("limit")]);
-  });
-});
-
-describe("bundles", () => {
-  /** A deployment whose storage fails where a test says so. */
-  function failing(what: "put" | "batch"): Tenant {
-    const client = new Client(UNCOUNTED);
-    const broken = () => Promise.reject(new TypeError("killed"));
-    if (what === "put") client.env.FILES = Object.create(client.env.FILES, { put: { value: broken } });
-    else {
-      const { DB } = client.env;
-      client.env.DB = new Proxy(DB, {
-        get: (target, name) => {
-          const value: unknown = Reflect.get(target, name);
-          if (typeof value !== "function") return value;
-          return (...values: unknown[]) =>
-            name === "batch" && JSON.stringify(values).length > 0 && failed.armed
-              ? broken()
-              : Reflect.apply(value, target, values);
-        },
-      });
-    }
-    return new Tenant(client, red.key);
-  }
-  const failed = { armed: false };
-
-  it.each(["put", "batch"] as const)(
-    "a crash at %s leaves no skill, and the next upload works",
-    async (what) => {
-      const crashing = failing(what);
-      expect((await crashing.fetch("/v1/skills", { headers: GA })).status).toBe(200);
-      failed.armed = true;
-      const response = await create(form([["crash/SKILL.md", skill("crash")]]), GA, crashing);
-      failed.armed = false;
-      expect(response.status).toBe(500);
-      expect(await list(red, LEGACY)).toEqual([]);
-      const id = await created(form([["crash/SKILL.md", skill("crash")]]));
-      expect((await red.fetch(`/v1/skills/${id}/content`)).status).toBe(200);
-    },
-  );
-
-  it("without a version go an hour later, and those in use stay", async () => {
-    const count = async () => (await keyed.env.FILES.list({ prefix: "skill-bundles/red/" })).objects.length;
-    await sweepBundles(keyed.env, Date.now() + 7_200_000);
-    expect(await count()).toBe(0);
-    const one = await created(form(FOX));
-    const two = await created(form(FOX));
-    expect(await count()).toBe(1);
-    await send(red, "DELETE", `/v1/skills/${one}`, GA);
-    await sweepBundles(keyed.env, Date.now() + 7_200_000);
-    expect((await red.fetch(`/v1/skills/${two}/content`)).status).toBe(200);
-    await send(red, "DELETE", `/v1/skills/${two}`, GA);
-    await sweepBundles(keyed.env);
-    expect(await count()).toBe(1);
-    await sweepBundles(keyed.env, Date.now() + 7_200_000);
-    expect(await count()).toBe(0);
-    const again = await created(form(FOX));
-    expect((await red.fetch(`/v1/skills/${again}/content`)).status).toBe(200);
-  });
-
-  it("are sent whole, in ranges, and not again to who has them", async () => {
-    const id = await created(form(FOX));
-    const path = `/v1/skills/${id}/content`;
-    const whole = await red.fetch(path, { headers: { accept: "application/binary" } });
-    expect(whole.headers.get("content-type")).toBe("application/zip");
-    const etag = whole.headers.get("etag") ?? "";
-    const bytes = new Uint8Array(await whole.arrayBuffer());
-    const part = await red.fetch(path, { headers: { range: "bytes=2-5" } });
-    expect([part.status, new Uint8Array(await part.arrayBuffer())]).toEqual([206, bytes.slice(2, 6)]);
-    expect((await red.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(304);
   });
 });
 

@@ -15,7 +15,7 @@ import { jsonNow } from "../../page.ts";
 import { mount } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
-import { sweepStored } from "../sweep.ts";
+import { sweepAfterChange } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
 
 type Params = Record<string, string>;
@@ -48,7 +48,7 @@ function fileDocument(file: FileRow, dialect: Dialect): object {
 async function postFile(context: RequestContext): Promise<Response> {
   const { env, background, request } = context;
   const file = await readFileForm(context);
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   context.log.file = file.id;
   return jsonNow(fileDocument(file, dialectOf(request)));
 }

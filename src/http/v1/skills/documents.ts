@@ -1,5 +1,6 @@
 /** Skills and their versions as each dialect shows them. */
 import type { StoredSkill, StoredVersion } from "../../../registry/stored-skills/rows.ts";
+import type { Card } from "../../../skill/manifest.ts";
 import type { Dialect } from "../dialect.ts";
 
 /** RFC 3339. */
@@ -28,6 +29,25 @@ export function skillDocument(skill: StoredSkill, dialect: Dialect): object {
   }
   const latest = skill.latest_epoch === null ? null : String(skill.latest_epoch);
   return { id, type: "skill", ...times, display_title: label, latest_version: latest, source: "custom" };
+}
+
+/**
+ * A skill that came with the deployment: its slug is its id, and it has one version.
+ * @param publishedAt Unix ms
+ */
+export function publishedDocument(card: Card, publishedAt: number, dialect: Dialect): object {
+  const { slug: id, name, description, version } = card;
+  const us = publishedAt * 1000;
+  if (dialect === "openai") {
+    const own = { id, object: "skill", created_at: secondsOf(us), name, description };
+    return { ...own, default_version: "1", latest_version: "1" };
+  }
+  const times = { created_at: timeOf(us), updated_at: timeOf(us) };
+  if (dialect === "anthropic_legacy") {
+    return { id, type: "skill", ...times, display_title: name, latest_version: null, source: "custom" };
+  }
+  const latest_version_id = `skver_${version.slice(0, 24)}`;
+  return { id, type: "skill", ...times, display_name: name, latest_version_id, source: { type: "plugin" } };
 }
 
 export function versionDocument(version: StoredVersion, dialect: Dialect): object {

@@ -1,7 +1,7 @@
 /** `/v1/skills`: skills that a tenant stores, in three dialects over one store. */
 import * as z from "zod/mini";
 import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
-import { currentCatalog } from "../../../registry/published.ts";
+import { currentCatalog, readPointer } from "../../../registry/published.ts";
 import { findBundle } from "../../../registry/stored-skills/bundles.ts";
 import {
   addVersion,
@@ -26,8 +26,14 @@ import { answerBytes } from "../../representation.ts";
 import { mount } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
-import { sweepStored } from "../sweep.ts";
-import { deletedSkill, deletedVersion, skillDocument, versionDocument } from "./documents.ts";
+import { sweepAfterChange } from "../sweep.ts";
+import {
+  deletedSkill,
+  deletedVersion,
+  publishedDocument,
+  skillDocument,
+  versionDocument,
+} from "./documents.ts";
 import { readSkillForm } from "./upload.ts";
 
 type Params = Record<string, string>;
@@ -67,7 +73,7 @@ async function postSkill(context: RequestContext): Promise<Response> {
   const { label, ignored, version, dialect } = await readSkillForm(context, null);
   const unique = dialect === "anthropic_legacy";
   const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (made === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
     throw new BadRequest({ detail, param: "display_title" });
@@ -108,6 +114,7 @@ async function getSkills(context: RequestContext): Promise<Response> {
   if (!["custom", "anthropic", "plugin"].includes(source)) {
     throw new BadRequest({ detail: "source is custom, anthropic or plugin.", param: "source" });
   }
+  if (source === "plugin") return listPublished(context, dialect, limit);
   if (source !== "custom") return jsonNow(listDocument([], { dialect, next: null, hasMore: false }));
   const after = openai ? await placeOf(context, query) : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
@@ -119,6 +126,24 @@ async function getSkills(context: RequestContext): Promise<Response> {
   const next = hasMore && !openai && last !== undefined ? await cursorAt(context, last.created_us) : null;
   const data = shown.map((skill) => skillDocument(skill, dialect));
   return jsonNow(listDocument(data, { dialect, next, hasMore }));
+}
+
+/** The skills that came with the deployment, sorted by slug. */
+async function listPublished(context: RequestContext, dialect: Dialect, limit: number): Promise<Response> {
+  const { cards } = await currentCatalog(context.env, context.background);
+  const from = (await pageOf(context, new URL(context.request.url).searchParams)) ?? 0;
+  const publishedAt = await lastPublish(context);
+  const shown = cards.slice(from, from + limit);
+  const hasMore = cards.length > from + limit;
+  const next = hasMore ? await cursorAt(context, from + limit) : null;
+  const data = shown.map((card) => publishedDocument(card, publishedAt, dialect));
+  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+}
+
+/** Unix ms; 0 where nobody published: the deployment brought its skill catalog along. */
+async function lastPublish({ env }: RequestContext): Promise<number> {
+  const pointer = await readPointer(env);
+  return pointer === null ? 0 : Date.parse(pointer.published_at);
 }
 
 /** Where the skill of `?after=` is in the list. @throws BadRequest */
@@ -154,7 +179,14 @@ async function versionOf(context: RequestContext, params: Params): Promise<Store
 
 async function getSkill(context: RequestContext, params: Params): Promise<Response> {
   const dialect = dialectOf(context.request);
-  const skill = await skillOf(context, params);
+  const { env, tenant, background } = context;
+  const { id = "" } = params;
+  const skill = await findSkill(env, tenant, id);
+  if (skill === null) {
+    const card = (await currentCatalog(env, background).catch(() => null))?.bySlug.get(id);
+    if (card === undefined) throw new SkillNotFound({ id });
+    return jsonNow(publishedDocument(card, await lastPublish(context), dialect));
+  }
   checkNotEmpty(skill, dialect);
   return jsonNow(skillDocument(skill, dialect));
 }
@@ -186,7 +218,7 @@ async function deleteSkill(context: RequestContext, params: Params): Promise<Res
   const dialect = dialectOf(request);
   const { id } = await skillOf(context, params);
   const removed = await removeSkill(env, tenant, id, dialect !== "anthropic_legacy");
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
   throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
@@ -197,7 +229,7 @@ async function postVersion(context: RequestContext, params: Params): Promise<Res
   const { id, name } = await skillOf(context, params);
   const { dialect, ignored, makeDefault, version } = await readSkillForm(context, name);
   const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
   return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
@@ -250,7 +282,7 @@ async function deleteVersion(context: RequestContext, params: Params): Promise<R
   const dialect = dialectOf(request);
   const version = await versionOf(context, params);
   const removed = await removeVersion(env, tenant, version, REMOVAL[dialect]);
-  background(sweepStored(env));
+  background(sweepAfterChange(env));
   if (removed) return jsonNow(deletedVersion(version, dialect));
   const detail =
     dialect === "openai"

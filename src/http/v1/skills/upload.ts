@@ -63,7 +63,10 @@ export async function readSkillForm(context: RequestContext, name: string | null
   // Evaluated when first needed: it brings the YAML parser along.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
   const skill = await readStoredSkill(files, rulesOf(dialect, name));
-  const original = zip === null ? null : await storeBundle(env, tenant, zip);
+  const [digest, original] = await Promise.all([
+    storeBundle(env, tenant, skill.zip),
+    zip === null ? null : storeBundle(env, tenant, zip),
+  ]);
   return {
     dialect,
     label,
@@ -73,7 +76,7 @@ export async function readSkillForm(context: RequestContext, name: string | null
       name: skill.name,
       description: skill.description,
       directory: skill.directory,
-      digest: await storeBundle(env, tenant, skill.zip),
+      digest,
       original,
       diagnostics: JSON.stringify(skill.diagnostics.slice(0, MAX_FINDINGS)),
     },
